@@ -55,6 +55,7 @@ import dataclasses
 import enum
 import functools
 import inspect
+import itertools
 import json
 import os
 import re
@@ -1925,3 +1926,1524 @@ class _Journal:
         if finish is not None:
             self.finished()
         self.update()
+
+
+# == models ============================================================================================================
+#
+# A model is any callable that looks at a run and says what to do next. Text first, then what the three servers' protocols
+# share (encoding, HTTP, streams, retries), then each protocol.
+
+REACT_TEMPLATE = """Answer the question. You can use these tools:
+
+{tools}
+
+Write in this form, one action at a time, and stop after the Action Input:
+
+Thought: what to do next
+Action: one of {names}
+Action Input: the arguments, as a JSON object
+Observation: what came of it (this is given to you; never write it yourself)
+
+Thought, Action, Action Input and Observation may repeat. When you know the answer, or know that there is none:
+
+Thought: why this is the answer
+Final Answer: the answer
+
+Trust the observations more than what you remember. Do not repeat a call that failed twice. When the task cannot be done
+with these tools, say so in the Final Answer, with the reason.
+
+Question: {task}
+{steps}"""
+
+_MARKER = re.compile(
+    r"^[ \t>#*_]*(Thought|Action Input|Action|Observation|Final Answer)[ \t]*\d*[*_ \t]*[:\uff1a][*_]*[ \t]*", re.M | re.I
+)
+_NO_FORM = (
+    "The reply held neither an Action nor a Final Answer. Write 'Action: <tool>' and 'Action Input: <JSON object>' to use a "
+    "tool, or 'Final Answer: <the answer>' to finish."
+)
+
+
+class ReActText:
+    """Any text completion as a model, through Thought / Action / Action Input / Observation / Final Answer.
+
+    `complete(prompt) -> str` is any function. `template`: see REACT_TEMPLATE; {tools}, {names}, {task} and {steps} are
+    filled in. An input that is no object is the value of the tool's one required parameter.
+    """
+
+    def __init__(self, complete: Callable[[str], str], template: str = REACT_TEMPLATE) -> None:
+        self.complete, self.template = complete, template
+
+    def prompt(self, run: AgentRun, tools: Dict[str, Tool]) -> str:
+        """The prompt as it would go out now. Only grows from request to request."""
+        first, told = None, []
+        for turn in [*run.history, run]:
+            task = _text(turn.task)
+            if first is None:
+                first = task
+            else:
+                told.append("\nQuestion: %s\n" % task)
+            for step in turn.steps:
+                told.append("%s\nObservation: %s\n" % (self._said(step.action), _cut(_text(step.observation), 20_000)))
+            if turn.finish is not None and turn.finish.reason != "return_direct":
+                told.append("Final Answer: %s\n" % _text(turn.finish.output))
+        shown = ["%s: %s Arguments: %s" % (t.name, t.description, json.dumps(t.parameters, ensure_ascii=False)) for t in tools.values()]
+        parts = {"tools": "\n".join(shown) or "(none)", "names": ", ".join(tools), "task": first, "steps": "".join(told)}
+        return re.sub(r"\{(tools|names|task|steps)\}", lambda m: str(parts[m.group(1)]), self.template)
+
+    def _said(self, action: AgentAction) -> str:
+        """What the model wrote, up to its Action Input; made up for an action of another model."""
+        if isinstance(action.message, str):
+            return action.log or "Thought: (nothing to read)"
+        thought = "Thought: %s\n" % action.log if action.log else ""
+        return "%sAction: %s\nAction Input: %s" % (thought, action.tool, _text(action.tool_input)) if action.tool else thought
+
+    def __call__(self, run: AgentRun, tools: Dict[str, Tool]) -> Any:
+        reply = self.complete(self.prompt(run, tools))
+        if not isinstance(reply, str):
+            raise TypeError("complete(prompt) returns a str; got %s" % _quoted(reply))
+        # A draft in think tags is not the reply (an R1 template leaves the opening tag out; an open one never ended).
+        text = re.sub(r"(?s)<think>.*?(</think>|\Z)", "", re.sub(r"(?s)\A(?:(?!<think>).)*?</think>", "", reply)).strip()
+        marks = list(_MARKER.finditer(text))
+        fences = [m.span() for m in re.finditer(r"(?ms)^```.*?(?:^```|\Z)", text)]
+        marks = [m for m in marks if not any(a < m.start() < b for a, b in fences)]
+        action = next((m for m in marks if m.group(1).lower() == "action"), None)
+        final = next((m for m in marks if m.group(1).lower() == "final answer"), None)
+        name = action and text[action.end() :].split("\n")[0].strip(" \t*_`'\"[]()")
+        if action and name and name.lower() in ("none", "n/a", "null") and name not in tools:
+            action = None
+        if final and (action is None or final.start() < action.start()):
+            return AgentFinish(text[final.end() :].strip().strip("*").strip(), text, reply)
+        if action is None or not name:
+            return self._wrapped(text, reply, tools)
+        rest = [m for m in marks if m.start() > action.start()]
+        end, given = len(text[: action.end()] + text[action.end() :].split("\n")[0]), ""
+        if rest and rest[0].group(1).lower() == "action input":
+            end = rest[1].start() if len(rest) > 1 else len(text)
+            given, length = self._input(text[rest[0].end() : end])
+            end = rest[0].end() + length
+        return AgentAction(name, self._object(given, tools.get(name)), "", text[:end].rstrip(), reply)
+
+    def _input(self, text: str) -> Tuple[str, int]:
+        """The Action Input in a text, and how far it reaches: one JSON object, a fenced block, or all of it."""
+        lead = len(text) - len(text.lstrip())
+        fence = re.match(r"\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```", text, re.S)
+        if fence:
+            return fence.group(1), fence.end()
+        if text[lead : lead + 1] in ("{", "["):
+            try:
+                end = json.JSONDecoder().raw_decode(text, lead)[1]
+                return text[lead:end], end  # what follows the object is ignored
+            except (ValueError, RecursionError):
+                pass
+        return text.strip(), len(text)
+
+    def _object(self, given: str, tool: Optional[Tool]) -> Any:
+        value = _literal(given)
+        if given.strip().lower() in ("", "none", "null", "n/a", "{}"):
+            return {}
+        names = (tool.parameters.get("required") or list(tool.parameters.get("properties") or ())) if tool else ()
+        if type(value) is dict or len(names) != 1 or type(value) is str and value.lstrip()[:1] == "{":
+            return value if type(value) is dict else given
+        return {names[0]: value}
+
+    def _wrapped(self, text: str, reply: str, tools: Dict[str, Tool]) -> Any:
+        """{"action": ..., "action_input": ...}, bare, fenced, or under one key more."""
+        found = _literal(self._input(text)[0])
+        if type(found) is dict and len(found) == 1 and type(next(iter(found.values()))) is dict:
+            found = next(iter(found.values()))
+        name, given = (found.get("action"), found.get("action_input")) if type(found) is dict else (None, None)
+        if isinstance(name, str) and name.lower() == "final answer":
+            return AgentFinish(given, text, reply)
+        if isinstance(name, str) and name in tools:
+            return AgentAction(name, given if type(given) is dict else self._object(_text(given), tools[name]), "", text, reply)
+        raise InvalidResponse(_NO_FORM, reply, text)
+
+
+# -- what was said, encoded once ---------------------------------------------------------------------------------------
+
+
+class _Conversation:
+    """A conversation as one adapter sends it. It only grows: what was sent once is not encoded again."""
+
+    def __init__(self, left_out: Set[str]) -> None:
+        self.sent = bytearray()  # the messages up to the last of the assistant's, encoded
+        self.open: List[Any] = []  # what the user says since then: parts of one message to be
+        self.tail: Optional[bytes] = None  # that message encoded, while nothing is added
+        self.ids: Set[str] = set()
+        self.turns: List[List[Any]] = []  # task, steps, how many of them, the last, finish: as far as it is in here
+        self.keys: Set[str] = set()  # the properties of the assistant's messages, beside those of the protocol
+        self.left_out = set(left_out)
+        self.input_tokens = 0
+
+    def __copy__(self) -> "_Conversation":
+        twin = _Conversation(self.left_out)
+        twin.__dict__.update({k: copy.copy(v) for k, v in self.__dict__.items() if k != "turns"})
+        twin.turns = [list(t) for t in self.turns]
+        return twin
+
+    def is_of(self, turns: List[AgentRun]) -> bool:
+        """Whether these turns begin with what is in here; the caller may have changed them."""
+        return len(self.turns) <= len(turns) and all(
+            t.task is task and t.steps is steps and len(steps) >= n and (not n or steps[n - 1] is last)
+            and (finish is None or t.finish is not None and t.finish.message is finish.message)
+            and (t is turns[-1] or at == len(self.turns) - 1 or len(steps) == n)
+            for at, (t, (task, steps, n, last, finish)) in enumerate(zip(turns, self.turns))
+        )  # fmt: skip
+
+    def put(self, encoded: bytes) -> None:
+        self.sent += b", " + encoded if self.sent else encoded
+
+    def unique(self, call_id: str, legal: str) -> str:
+        """The id, or one that every provider takes where it cannot be sent; depends on nothing but the run."""
+        n = len(self.ids) + 1
+        while not re.match(legal, call_id) or call_id in self.ids:
+            call_id, n = "c%08d" % n, n + 1
+        self.ids.add(call_id)
+        return call_id
+
+
+def _encoded(value: Any) -> bytes:
+    """Strict UTF-8 JSON: non-ASCII kept, no NaN, no lone surrogates."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+
+
+def _strict_arguments(given: Any) -> str:
+    """The arguments as a strict parser takes them: as they came, else what was understood, else {}."""
+    if type(given) is str:
+        try:
+            found = _loads(given)
+            if type(found) is dict and _is_plain(found) and ("\\u" not in given or _encoded(found).decode() == json.dumps(found, ensure_ascii=False)):
+                given.encode("utf-8")
+                return given
+        except (ValueError, RecursionError):  # UnicodeEncodeError, from a lone surrogate, is a ValueError
+            pass
+    found = _arguments(given, _NO_TOOL)
+    return _encoded(found).decode() if type(found) is dict and _is_plain(found) else "{}"
+
+
+_NO_TOOL = Tool("none", "", {}, dict)
+
+
+# -- HTTP --------------------------------------------------------------------------------------------------------------
+
+
+class _Fault(Exception):
+    """A request on the wire that came to nothing; `again`: whether waiting may mend it, `after`: how long it asks."""
+
+    def __init__(self, words: str, kind: str, status: Optional[int] = None, again: bool = False, after: str = "", code: str = "") -> None:
+        super().__init__(words)
+        self.words, self.kind, self.status, self.again, self.after, self.code = words, kind, status, again, after, code
+        self.failed_generation = ""
+
+
+class _Passing(BaseException):
+    """Carries what on_text raised past the handlers of network errors."""
+
+
+class _Connections:
+    """`http_transport`: HTTP over the standard library, one kept-alive connection per thread and server.
+
+    transport(method, url, headers, body, timeout) gives (status, headers with small names, chunks of the body). Loopback
+    is reached directly, else the environment's proxies count. Redirects are not followed. Raises OSError and
+    http.client.HTTPException.
+    """
+
+    def __init__(self, ssl_context: Any = None) -> None:
+        self.ssl_context = ssl_context
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {"ssl_context": None}
+
+    def __call__(
+        self, method: str, url: str, headers: Dict[str, str], body: bytes, timeout: float
+    ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
+        import http.client
+        import threading
+        from urllib.parse import urlsplit
+
+        parts = urlsplit(url)
+        proxy = self._proxy(parts)
+        target = (url if proxy and parts.scheme == "http" else (parts.path or "/") + ("?" + parts.query if parts.query else ""))
+        key = parts.scheme, parts.netloc, proxy
+        kept: Dict[Any, Any] = self.__dict__.setdefault("_kept", threading.local()).__dict__
+        held = kept.get(key)
+        if proxy and "@" in proxy and parts.scheme == "http":
+            headers = dict(headers, **self._proxy_login(proxy))
+        for reused in (True, False) if held is not None and held.connection.sock is not None else (False,):
+            if not reused:
+                held = kept[key] = _Held(self._connect(parts, proxy, timeout))
+            connection = held.connection
+            try:
+                if connection.sock is not None:
+                    connection.sock.settimeout(timeout)
+                connection.request(method, target, body, headers)
+                response = connection.getresponse()
+                break
+            except (http.client.RemoteDisconnected, ConnectionError):
+                connection.close()
+                if not reused:  # a kept connection that died since the last request is no failure: take a new one
+                    raise
+            except BaseException:
+                connection.close()
+                raise
+        return response.status, {k.lower(): v for k, v in response.getheaders()}, self._chunks(connection, response)
+
+    @staticmethod
+    def _chunks(connection: Any, response: Any) -> Iterator[bytes]:
+        try:
+            while True:
+                chunk = response.read1(65536)
+                if not chunk:
+                    break
+                yield chunk
+            if response.length:  # read1 does not tell that the server hung up early
+                raise ConnectionError("the reply ended %d bytes early" % response.length)
+            response.close()  # read to its end: the connection is free for the next request
+        finally:
+            if not response.isclosed():
+                connection.close()
+
+    def _proxy(self, parts: Any) -> str:
+        host = parts.hostname or ""
+        if host == "localhost" or host == "::1" or re.match(r"127(\.\d+){3}\Z", host):
+            return ""
+        from urllib.request import getproxies, proxy_bypass
+
+        found = getproxies()
+        return "" if proxy_bypass(host) else str(found.get(parts.scheme) or found.get("all") or "")
+
+    @staticmethod
+    def _proxy_login(proxy: str) -> Dict[str, str]:
+        from urllib.parse import unquote, urlsplit
+
+        login = urlsplit(proxy if "//" in proxy else "//" + proxy)
+        pair = unquote("%s:%s" % (login.username or "", login.password or ""))
+        return {"Proxy-Authorization": "Basic " + base64.b64encode(pair.encode()).decode()} if login.username else {}
+
+    def _connect(self, parts: Any, proxy: str, timeout: float) -> Any:
+        import http.client
+        from urllib.parse import urlsplit
+
+        place = urlsplit(proxy if "//" in proxy else "//" + proxy) if proxy else parts
+        if proxy and place.scheme not in ("", "http"):
+            raise ConnectionError("a proxy of the kind %s:// is not supported" % place.scheme)
+        if parts.scheme == "http":
+            return http.client.HTTPConnection(place.hostname, place.port or 80, timeout=timeout)
+        if self.ssl_context is None:
+            import ssl
+
+            context: Any = ssl.create_default_context()  # SSL_CERT_FILE and SSL_CERT_DIR count
+        else:
+            context = self.ssl_context
+        port = place.port or (80 if proxy else 443)
+        connection = http.client.HTTPSConnection(place.hostname, port, timeout=timeout, context=context)
+        if proxy:
+            connection.set_tunnel(parts.hostname, parts.port or 443, self._proxy_login(proxy))
+        return connection
+
+
+class _Held:
+    """A connection that is closed when its thread ends."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        self.connection.close()
+
+
+http_transport = _Connections()
+
+_TOO_LONG = re.compile(
+    r"(?i)context[ _-]?(length|size|window|limit)|(prompt|input)( \S+){0,3}? (is )?too (long|large)|exceed_context"
+    r"|exceeds? (the )?max(imum)?( \S+){0,4}? (length|tokens?|context)|token count .{0,40}exceeds|too many (input )?tokens"
+    r"|request_too_large|(prompt|input) .{0,40}(longer than|exceeds)"
+)
+_REFUSING = re.compile(
+    r"(?i)un(supported|known|recogni[sz]ed|expected)|not (supported|permitted|allowed|recogni[sz]ed|expected|valid)|extra|additional|invalid"
+)
+_LOOK_AT = {
+    "rate_limit": "the plan's limits, or wait",
+    "context_length": "trim, max_observation",
+    "timeout": "timeout (seconds of silence)",
+    "connection": "base_url, the proxy, SSL_CERT_FILE; whether the server runs",
+    "bad_response": "base_url (is the path right, with /v1?)",
+    "bad_request": "what the server names; the model's name; base_url",
+    "server": "the server's own log",
+}
+
+
+def _log(text: str) -> None:
+    import logging
+
+    logger = logging.getLogger("agentloop")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())  # subtle: without any, logging would print
+    logger.warning(text)
+
+
+def _endpoint(base_url: str, path: str) -> str:
+    """The URL to post to. `path`: /chat/completions, /responses or /messages, below /v1."""
+    head, mark, query = base_url.strip().partition("?")
+    found = re.match(r"(https?://[^/]+)(.*)\Z", head, re.I)
+    if not found:
+        raise ValueError("base_url begins with http:// or https://; got %r" % base_url)
+    host, given = found.group(1), found.group(2).rstrip("/")
+    if not given.endswith(path):
+        bare = not given or path == "/messages" and not given.endswith("/v1")
+        given += ("/v1" if bare else "") + path
+    return host + given + mark + query
+
+
+def _events(chunks: Iterable[bytes], timeout: float) -> Iterator[Any]:
+    """The data of a stream of server-sent events, parsed; None for [DONE]. Comment lines are silence."""
+    rest, data, heard = b"", [], time.monotonic()  # type: bytes, List[bytes], float
+    for block in chunks:
+        rest += block
+        if b"\r" in rest:  # CRLF, LF or CR; a CR at the end may be half of a CRLF
+            kept = rest[-1:] if rest[-1:] == b"\r" else b""
+            rest = rest[: len(rest) - len(kept)].replace(b"\r\n", b"\n").replace(b"\r", b"\n") + kept
+        lines = rest.split(b"\n")
+        rest = lines.pop()
+        now = time.monotonic()
+        if any(line[:1] not in (b":", b"") for line in lines) or rest[:1] not in (b":", b""):
+            heard = now
+        elif now - heard > timeout:
+            raise TimeoutError("only comments came")
+        for line in lines:
+            if line[:5] == b"data:":
+                data.append(line[6:] if line[5:6] == b" " else line[5:])
+            elif not line and data:
+                text, data = b"\n".join(data).decode("utf-8", "replace"), []
+                if text.strip() == "[DONE]":
+                    yield None
+                elif text.strip():
+                    yield _json_reply(text)
+    if rest[:5] == b"data:" and rest.strip().endswith((b"}", b"[DONE]")):  # the last line without its newline
+        data.append(rest[5:])
+    text = b"\n".join(data).decode("utf-8", "replace").strip()
+    if text == "[DONE]" or text.endswith("}"):
+        yield None if text == "[DONE]" else _json_reply(text)
+
+
+def _json_reply(text: str) -> Any:
+    try:
+        return _reply_loads(text)
+    except (ValueError, RecursionError):
+        raise _Fault("not readable as JSON: %s" % _quoted(text, 200), "bad_response", again=True) from None
+
+
+_reply_loads = json.JSONDecoder(parse_constant=lambda constant: None).decode
+
+
+def _unzipped(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+    """Unpacked where the header says so, or where the body begins as gzip does."""
+    unzip: Any = None
+    for at, chunk in enumerate(chunks):
+        if at == 0 and ("gzip" in encoding or chunk[:2] == b"\x1f\x8b"):
+            import zlib
+
+            unzip = zlib.decompressobj(31)
+        if unzip:
+            try:
+                chunk = unzip.decompress(chunk)
+            except zlib.error as e:
+                raise _Fault("a broken gzip body: %s" % e, "bad_response", again=True) from None
+        if chunk:
+            yield chunk
+
+
+class _Pieces(List[str]):
+    """A text that arrives in pieces; joined once, at the end."""
+
+
+def _gather(into: Dict[str, Any], key: str, value: Any) -> None:
+    """Add what a delta says of one key: texts are joined, lists extended, objects merged, others replaced. Null and
+    empty values say nothing new."""
+    old = into.get(key)
+    if value is None or value == "" or value == []:
+        into.setdefault(key, value)
+    elif key in ("role", "type", "id", "index"):
+        into[key] = old or value
+    elif isinstance(value, str):
+        if key == "name":
+            into[key] = value if not old or old == value else old + value
+        elif type(old) is _Pieces:
+            old.append(value)
+        elif isinstance(old, list):
+            old.append({"type": "text", "text": value})
+        else:
+            into[key] = _Pieces([old, value] if old else [value])
+    elif isinstance(value, list):
+        if type(old) is _Pieces:
+            old = [{"type": "text", "text": "".join(old)}]
+        into[key] = (old if isinstance(old, list) else []) + value
+    elif isinstance(value, dict):
+        if not isinstance(old, dict):
+            old = into[key] = {}
+        for k, v in value.items():
+            _gather(old, k, v)
+    else:
+        into[key] = value
+
+
+def _joined(value: Any) -> Any:
+    """What `_gather` gathered, as plain JSON."""
+    if type(value) is _Pieces:
+        return "".join(value)
+    if isinstance(value, dict):
+        return {k: _joined(v) for k, v in value.items()}
+    return value
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int and value > 0 else 0
+
+
+class _Reply:
+    """What an adapter read in a reply, the same for all protocols."""
+
+    def __init__(self, message: Any, text: str, calls: List[Tuple[Any, Any, Any]]) -> None:
+        self.message, self.text, self.calls = message, text, calls  # calls: id, name, arguments
+        self.cut = self.paused = False
+        self.refusal: Optional[str] = None
+
+
+class _Adapter:
+    """What the adapters of the three protocols share.
+
+    model: the name the server knows. base_url: with or without /v1, trailing slash or the full path. api_key: a str, or
+    a callable that gives one for each request on the wire. headers: sent along. system: the system text. on_text: called
+    with the text as it arrives, which makes the request a stream. timeout: the longest silence, in seconds. retries: how
+    often a request is asked again. trim: the last N replies to send, or a callable from the steps to those to send.
+    max_observation: characters of an observation that are sent. ssl_context: for the default transport. transport: see
+    `http_transport`. body: further fields of the request; a list `tools` stands before the registry's.
+
+    Raises ModelError for a server's fault, InvalidResponse for a reply that cannot be read, ValueError for a tool name
+    that servers refuse.
+    """
+
+    _path = _host = _variable = _limit = ""
+    _list, _id, _protocol_keys = "messages", r"(?s).+\Z", frozenset(("role", "content"))  # type: str, str, Any
+
+    def __init__(
+        self, model: str, *, base_url: Optional[str] = None, api_key: Union[None, str, Callable[[], str]] = None,
+        headers: Optional[Dict[str, str]] = None, system: Optional[str] = None, on_text: Optional[Callable[[str], Any]] = None,
+        timeout: float = 600, retries: int = 4, trim: Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]] = None,
+        max_observation: int = 20_000, ssl_context: Any = None, transport: Any = http_transport, **body: Any,
+    ) -> None:  # fmt: skip
+        self.model, self.api_key, self.headers, self.system, self.on_text = model, api_key, headers or {}, system, on_text
+        self.timeout, self.retries, self.trim, self.max_observation = timeout, retries, trim, max_observation
+        self.url = _endpoint(base_url or os.environ.get(self._variable + "_BASE_URL") or self._host, self._path)
+        self.transport = _Connections(ssl_context) if transport is http_transport else transport
+        self.extra = body
+        self._left_out: Set[str] = set()  # properties that this server refused by name
+
+    def __repr__(self) -> str:
+        return "%s(%r, base_url=%r)" % (type(self).__name__, self.model, self.url.partition("?")[0])
+
+    def __getstate__(self) -> Dict[str, Any]:
+        transport = None if isinstance(self.transport, _Connections) else self.transport
+        return dict(self.__dict__, api_key=None, headers={}, on_text=None, transport=transport)
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state, transport=state["transport"] or _Connections())
+
+    # what a protocol says of itself
+
+    def _frame(self, tools: List[Any]) -> Dict[str, Any]:
+        raise NotImplementedError
+
+    def _tool(self, t: Tool) -> Dict[str, Any]:
+        raise NotImplementedError
+
+    def _user(self, parts: List[Any]) -> Dict[str, Any]:
+        raise NotImplementedError
+
+    def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
+        raise NotImplementedError
+
+    def _calls_in(self, message: Any) -> Optional[List[Tuple[Any, Any, Any]]]:
+        raise NotImplementedError
+
+    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[Dict[str, Any]]:
+        raise NotImplementedError
+
+    def _results(self, results: List[Tuple[str, str, List[Image], bool]], message: Any) -> Tuple[List[Any], List[Any]]:
+        raise NotImplementedError
+
+    def _read(self, document: Dict[str, Any]) -> Tuple[_Reply, Dict[str, Any]]:
+        raise NotImplementedError
+
+    def _assembled(self, events: Iterator[Any], tell: Callable[[str], None]) -> Dict[str, Any]:
+        raise NotImplementedError
+
+    # sending
+
+    def body(self, run: AgentRun, tools: Dict[str, Tool]) -> Dict[str, Any]:
+        """The JSON object as it would go out now."""
+        found: Dict[str, Any] = json.loads(self._bytes(run, tools).decode("utf-8"))
+        return found
+
+    def complete(self, prompt: str) -> str:
+        """A text completion for ReActText: one user message, no tools."""
+        return str(self(AgentRun(prompt), {}).output)
+
+    def _bytes(self, run: AgentRun, tools: Dict[str, Tool]) -> bytes:
+        for name in tools:
+            if not re.match(r"[a-zA-Z0-9_-]+\Z", name):
+                raise ValueError("servers refuse the tool name %r: letters a-z, digits, '_' and '-' only" % name)
+        own = self.extra.get("tools") or []
+        shown = list(own) + [self._tool(t) for t in tools.values()]
+        frame = {k: v for k, v in self._frame(shown).items() if k not in self._left_out}
+        frame = {"model": self.model, **frame, **{k: v for k, v in self.extra.items() if k != "tools"}}
+        if shown:
+            frame["tools"] = shown
+        said = self._conversation(run)
+        if said.open and said.tail is None:
+            said.tail = _encoded(self._user(said.open))
+        messages = bytes(said.sent) + (b", " if said.sent and said.open else b"") + (self._last(said.tail or b""))
+        return _encoded(frame)[:-1] + b', "%s": [%s]}' % (self._list.encode(), messages)
+
+    def _last(self, encoded: bytes) -> bytes:
+        return encoded
+
+    def _conversation(self, run: AgentRun) -> _Conversation:
+        """The conversation encoded, with what is new in the run."""
+        if run.pending:  # somebody looks at the request while calls are pending
+            waiting = [AgentStep(a, "This call is pending.", "pending") for a in run.pending]
+            run = dataclasses.replace(run, steps=run.steps + waiting, pending=[])
+        turns, known = [*run.history, run], run.__dict__.setdefault("_wire", {})
+        said = known.get(self)
+        if said is None or self.trim is not None or said.left_out != self._left_out or not said.is_of(turns):
+            tokens = said.input_tokens if said else 0
+            said = known[self] = _Conversation(self._left_out)
+            said.input_tokens = tokens
+            for message in self._system():
+                said.put(_encoded(message))
+        keep = self._kept(turns)
+        for at, turn in enumerate(turns):
+            if at == len(said.turns):
+                self._say(said, turn.task if isinstance(turn.task, list) else [turn.task])
+                said.turns.append([turn.task, turn.steps, 0, None, None])
+            place = said.turns[at]
+            place[0], place[1] = turn.task, turn.steps
+            while place[2] < len(turn.steps):
+                group = self._group(turn.steps, place[2])
+                before = turn.steps[place[2] - 1] if place[2] else None
+                place[2], place[3] = place[2] + len(group), group[-1]
+                if keep is None or any(id(s) in keep for s in group):
+                    self._put(said, group, before)
+            if turn.finish is not None and place[4] is None:
+                place[4] = turn.finish
+                if turn.finish.reason != "return_direct":
+                    stand_in = turn.finish.log or _text(turn.finish.output)
+                    self._reply(said, turn.finish.message, stand_in, [])
+        return said
+
+    def _system(self) -> List[Dict[str, Any]]:
+        return []
+
+    def _group(self, steps: List[AgentStep], start: int) -> List[AgentStep]:
+        """The steps of one reply."""
+        first, end = steps[start].action, start + 1
+        while first.call_id and end < len(steps) and steps[end].action.call_id:
+            a = steps[end].action
+            if a.request != first.request or not a.request and (a.message is None or a.message is not first.message):
+                break
+            end += 1
+        return steps[start:end]
+
+    def _kept(self, turns: List[AgentRun]) -> Optional[Set[int]]:
+        """The ids of the steps that `trim` leaves. A reply stays whole where one of its steps stays."""
+        if self.trim is None:
+            return None
+        steps = [s for t in turns for s in t.steps]
+        if callable(self.trim):
+            return {id(s) for s in self.trim(steps)}
+        groups = []
+        for t in turns:
+            n = 0
+            while n < len(t.steps):
+                groups.append(self._group(t.steps, n))
+                n += len(groups[-1])
+        return {id(s) for group in groups[max(0, len(groups) - self.trim) :] for s in group}
+
+    def _say(self, said: _Conversation, parts: List[Any]) -> None:
+        said.open += parts
+        said.tail = None
+
+    def _reply(self, said: _Conversation, message: Any, text: str, calls: List[AgentAction]) -> List[str]:
+        """Put a reply as it came, or one made up from what is known of it; return the ids of its calls as sent."""
+        found = self._calls_in(message)
+        if found is None or len(found) != len(calls):
+            message = self._composed(text, [(a.tool, a.tool_input) for a in calls])
+        if said.open:
+            said.put(said.tail or _encoded(self._user(said.open)))
+            said.open, said.tail = [], None
+        ids = [said.unique(a.call_id, self._id) for a in calls]
+        for item in self._assistant(message, ids, text if text.strip() else "(no text)"):
+            said.keys.update(k for k in item if k not in self._protocol_keys)
+            said.put(_encoded({k: v for k, v in item.items() if k not in self._left_out or k in self._protocol_keys}))
+        return ids
+
+    def _put(self, said: _Conversation, group: List[AgentStep], before: Optional[AgentStep]) -> None:
+        first = group[0]
+        if first.action.call_id:
+            found = self._calls_in(first.action.message) or []
+            # Steps come in the order in which they ended, a closed one before its time; the protocols want the order of
+            # the calls. Ids the server gave tell it, the made-up ones grow.
+            left, order = list(group), []
+            for call_id, _, _ in found if len(found) == len(group) else ():
+                same = [s for s in left if s.action.call_id == call_id]
+                pick = same[0] if same else min((s for s in left), key=lambda s: self._rank(s, found))
+                left.remove(pick)
+                order.append(pick)
+            order += left
+            ids = self._reply(said, first.action.message, first.action.log, [s.action for s in order])
+            results = [(i, *self._shown(s.observation), s.status != "ok") for i, s in zip(ids, order)]
+        else:
+            calls = self._calls_in(first.action.message) or []
+            text, ids = str(first.observation), []  # type: str, List[str]
+            direct = before is not None and before.action.call_id and before.action.request == first.action.request
+            if not (direct and first.status == "not_accepted"):  # there the call and its result stand already
+                made = [AgentAction(_text(n), a, i if isinstance(i, str) else "") for i, n, a in calls]
+                ids = self._reply(said, first.action.message, first.action.log, made)
+            if not ids:
+                if text:
+                    self._say(said, [_cut(text, self.max_observation)])
+                return
+            results = [(i, _cut(text, self.max_observation) or "(no output)", [], True) for i in ids]
+        items, parts = self._results(results, first.action.message)
+        for item in items:
+            said.put(_encoded(item))
+        self._say(said, parts)
+
+    @staticmethod
+    def _rank(step: AgentStep, found: List[Tuple[Any, Any, Any]]) -> Tuple[bool, str]:
+        return any(step.action.call_id == i for i, _, _ in found), step.action.call_id
+
+    def _shown(self, observation: Any) -> Tuple[str, List[Image]]:
+        text = _cut(_text(observation), self.max_observation)
+        return (text if text.strip() else "(no output)"), _images(observation)
+
+    # asking
+
+    def __call__(self, run: AgentRun, tools: Dict[str, Tool]) -> Any:
+        data = self._bytes(run, tools)
+        said = self._conversation(run) if not run.pending else _Conversation(set())
+        asked = 0
+        while True:
+            asked += 1
+            key = self.api_key() if callable(self.api_key) else self.api_key
+            key = (os.environ.get(self._variable + "_API_KEY") if key is None else key) or ""
+            try:
+                document = self._exchange(data, self._headers(key.strip()))
+                reply, usage = self._read(document)
+                break
+            except _Passing as e:
+                raise e.args[0] from None
+            except _Fault as e:
+                if e.code == "tool_use_failed":  # Groq: the model's mistake, not ours
+                    raise InvalidResponse("%s The reply was: %s" % (e.words, _cut(e.failed_generation, 2000))) from None
+                name = self._refused(e, said)
+                if name:
+                    _log("the server refuses %r: left out from now on" % name)
+                    self._left_out.add(name)
+                    data, asked = self._bytes(run, tools), asked - 1
+                    said = self._conversation(run)
+                    continue
+                if not e.again or asked > self.retries:
+                    raise self._error(e, asked, key) from e.__cause__
+                fault = e
+            time.sleep(self._pause(fault, asked))
+        for name, n in usage.items():
+            run.usage[name] = run.usage.get(name, 0) + n
+        if self.trim is None and 0 < usage["input_tokens"] < said.input_tokens:
+            _log("the server counts fewer input tokens (%d) than before (%d) although the conversation grew: its context is "
+                 "full and it drops the beginning in silence (Ollama: raise num_ctx)" % (usage["input_tokens"], said.input_tokens))  # fmt: skip
+        said.input_tokens = usage["input_tokens"]
+        if self.on_text and reply.text and not document.get("_told"):
+            self.on_text(reply.text)
+        return self._decision(reply, usage, tools, said)
+
+    def _decision(self, reply: _Reply, usage: Dict[str, int], tools: Dict[str, Tool], said: _Conversation) -> Any:
+        """A finish, or actions. What is doubtful is an InvalidResponse: nothing of it runs."""
+        sent = {**self._frame([]), **self.extra}
+        limit = _count(sent.get(self._limit)) or _count(sent.get("max_tokens"))
+        if reply.refusal is not None:
+            return AgentFinish(reply.refusal or reply.text, "", reply.message, "refusal")
+        if reply.paused:
+            raise InvalidResponse("", reply.message, reply.text)
+        if reply.cut or limit and usage["output_tokens"] >= limit:
+            what = "The reply was cut at the output limit, so nothing of it was executed. Say it in fewer words or in parts."
+            raise InvalidResponse(what, reply.message, reply.text)
+        taken, actions = said.ids.copy(), []
+        for call_id, name, given in reply.calls:
+            good = isinstance(call_id, str) and re.match(self._id, call_id) and call_id not in taken
+            taken.add(call_id if good else "")
+            actions.append(AgentAction(name or "", given, call_id if good else "", reply.text, reply.message))
+        if actions:
+            return actions
+        if not reply.text.strip():
+            raise InvalidResponse("The reply was empty: no text and no call. Call a tool or give the answer.", reply.message)
+        head = reply.text.lstrip()[:400]
+        if tools and re.search(r'<tool_call>|<function=|\[TOOL_CALLS\]|^\s*(```\w*\s*)?\{\s*"(name|function|tool)"', head):
+            if any(name in reply.text for name in tools):
+                _log("the answer looks like a tool call written as text: the server does not read tool calls of this model "
+                     "(llama.cpp: start it with --jinja; vLLM: --enable-auto-tool-choice --tool-call-parser)")  # fmt: skip
+        return AgentFinish(reply.text, "", reply.message)
+
+    def _headers(self, key: str) -> Dict[str, str]:
+        own = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "agentloop/" + __version__}
+        own.update(self._login(key) if key else {})
+        given = {name.lower() for name in self.headers}
+        own = {**{name: value for name, value in own.items() if name.lower() not in given}, **self.headers}
+        for name, value in own.items():
+            if not re.match(r"[\t\x20-\x7e\xa0-\xff]*\Z", value):  # http.client would show the value
+                raise ValueError("the header %s (or api_key) holds a character that a header cannot" % name)
+        return own
+
+    def _login(self, key: str) -> Dict[str, str]:
+        return {"Authorization": "Bearer " + key}
+
+    def _exchange(self, data: bytes, headers: Dict[str, str]) -> Dict[str, Any]:
+        """One request on the wire: the reply's document. Raises _Fault."""
+        import http.client
+
+        try:
+            status, got, chunks = self.transport("POST", self.url, headers, data, self.timeout)
+            try:
+                plain = _unzipped(chunks, got.get("content-encoding", ""))
+                if 200 <= status < 300:
+                    return self._document(plain, got.get("content-type", ""))
+                raise self._judged(status, got, b"".join(plain))
+            finally:
+                getattr(chunks, "close", bool)()
+        except (OSError, http.client.HTTPException) as e:
+            name, host = type(e).__name__, self.url.split("/")[2]
+            if isinstance(e, TimeoutError) or name == "timeout":
+                raise _Fault("silence for more than %g s" % self.timeout, "timeout", again=True) from e
+            if name == "SSLCertVerificationError":
+                words = "the certificate of %s is not trusted (%s): name its authority in SSL_CERT_FILE" % (host, e)
+                raise _Fault(words, "connection") from e
+            raise _Fault("no connection to %s, or it broke: %s: %s" % (host, name, e), "connection", again=True) from e
+
+    def _document(self, chunks: Iterator[bytes], kind: str) -> Dict[str, Any]:
+        """A JSON document, or a stream of events assembled to one. The first bytes decide, not what was asked."""
+        told: List[str] = []
+
+        def tell(text: str) -> None:
+            if self.on_text and text:
+                told.append("")
+                try:
+                    self.on_text(text)
+                except Exception as e:
+                    raise _Passing(e) from e
+
+        first = next(chunks, b"")
+        if "event-stream" not in kind or first.lstrip()[:1] in (b"{", b"["):
+            whole = first + b"".join(chunks)
+            first, chunks = whole, iter(())
+            if not re.match(rb"(\xef\xbb\xbf)?\s*(data|event|id|retry)?:", whole):
+                return self._checked(self._parsed(whole, kind))
+        found = self._assembled(self._sound(_events(itertools.chain([first], chunks), self.timeout)), tell)
+        found["_told"] = bool(told)
+        return self._checked(found)
+
+    def _parsed(self, whole: bytes, kind: str) -> Any:
+        text = whole.decode("utf-8-sig", "replace").strip()
+        if not text:
+            raise _Fault("an empty body", "bad_response", again=True)
+        if text[:1] not in ("{", "["):
+            raise _Fault("no reply of this protocol but %s: %s" % (kind or "(no content type)", _bare(text)), "bad_response")
+        return _json_reply(text)
+
+    def _sound(self, events: Iterator[Any]) -> Iterator[Any]:
+        """The events of a stream; an error in any of them fails it, whatever follows."""
+        for event in events:
+            if event is not None and not isinstance(event, dict):
+                continue
+            if event and (event.get("error") or event.get("type") == "error"):
+                raise self._judged(200, {}, json.dumps(event).encode())
+            yield event
+
+    def _checked(self, document: Any) -> Dict[str, Any]:
+        if isinstance(document, list) and document and isinstance(document[0], dict):
+            document = document[0]
+        if not isinstance(document, dict):
+            raise _Fault("no reply of this protocol: %s" % _quoted(document, 200), "bad_response")
+        if document.get("error") or document.get("type") == "error":
+            raise self._judged(200, {}, json.dumps(document).encode())
+        return document
+
+    def _judged(self, status: int, headers: Dict[str, str], data: bytes) -> _Fault:
+        """What a refusal means: of which kind it is, and whether waiting may mend it."""
+        text = data.decode("utf-8", "replace")
+        try:
+            found = _reply_loads(text)
+        except (ValueError, RecursionError):
+            found = text
+        found = found[0] if isinstance(found, list) and found else found
+        error = found.get("error", found) if isinstance(found, dict) else found
+        error = error if isinstance(error, dict) else {"message": error if isinstance(error, str) else _text(error)}
+        said = next((error[k] for k in ("message", "detail", "error", "msg") if error.get(k)), "") or text
+        words = _bare(said if isinstance(said, str) else _text(said))
+        code, after = _text(error.get("code") or ""), headers.get("retry-after", "")
+        sort = "%s %s" % (code, _text(error.get("type") or "")) if status == 200 else ""
+        if status == 200 and re.match(r"[45]\d\d\Z", code):
+            status, sort = int(code), ""
+        number = None if status == 200 else status
+        if status != 429 and (status == 413 or _TOO_LONG.search("%s %s %s" % (words, code, error.get("type")))):
+            return _Fault(words, "context_length", number)
+        if 300 <= status < 400:
+            where = headers.get("location", "")
+            return _Fault("a redirect to %s, which is not followed; set base_url to it" % where, "bad_response", status)
+        if status == 200:  # by code first, then by type; what is unknown is asked again
+            for word in sort.lower().split():
+                if re.search("rate_limit|too_many", word):
+                    return _Fault(words, "rate_limit", None, True, after)
+                if re.search("overload|server_error|unavailable|api_error|timeout", word):
+                    break
+                if re.search("auth|permission|api_key", word):
+                    return _Fault(words, "auth", None)
+                if re.search("invalid|not_found|unsupported|bad_request|policy", word):
+                    return _Fault(words, "bad_request", None)
+            return _Fault(words, "server", None, True, after)
+        kinds = {401: "auth", 403: "auth", 429: "rate_limit"}
+        again = status in (408, 409, 425, 429) or status >= 500
+        kind = kinds.get(status) or ("server" if again else "bad_request")
+        fault = _Fault(words or "(no words)", kind, status, again, after, code)
+        fault.failed_generation = _text(error.get("failed_generation") or "")
+        return fault
+
+    def _refused(self, fault: _Fault, said: _Conversation) -> str:
+        """The property that a 400 names and that we may leave out: one of the assistant's message, or one of our own.
+        What the caller put into the body never is."""
+        words = fault.words + (" include" if re.search("(?i)encrypted content", fault.words) else "")
+        if fault.status not in (400, 422) or not _REFUSING.search(words):
+            return ""
+        for name in sorted((said.keys | set(self._frame([]))) - self._left_out - set(self.extra) - {"max_tokens", "system", "instructions"}):
+            if re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(name), words):
+                return name
+        return ""
+
+    def _pause(self, fault: _Fault, asked: int) -> float:
+        """Seconds to wait: what Retry-After says, in seconds or as a date, but at most a minute; else a growing backoff."""
+        import random
+
+        if fault.after:
+            try:
+                wait = float(fault.after)
+            except ValueError:
+                import email.utils
+
+                try:
+                    wait = email.utils.parsedate_to_datetime(fault.after).timestamp() - time.time()
+                except (ValueError, TypeError, OverflowError, IndexError):
+                    wait = -1.0
+            if 0 <= wait < 1e9:
+                return min(wait, 60.0)
+        return float(min(8.0, 0.5 * 2 ** (asked - 1)) * random.uniform(0.75, 1.25))
+
+    def _error(self, fault: _Fault, asked: int, key: str) -> ModelError:
+        look = _LOOK_AT.get(fault.kind, "")
+        if fault.kind == "auth":
+            variable = self._variable + "_API_KEY"
+            look = "api_key, %s (%s)" % (variable, "a key was sent" if key else "no key was sent")
+        status = "HTTP %d from " % fault.status if fault.status else ""
+        times = "; asked %d times" % asked if asked > 1 else ""
+        text = "%s%s: %s%s. Look at: %s" % (status, self.url.partition("?")[0], _cut(fault.words, 700), times, look)
+        for secret in [key.strip(), *self.headers.values(), self.url.partition("?")[2]]:
+            if len(secret) > 5:
+                text = text.replace(secret, "[hidden]")
+        return ModelError(text, fault.kind, fault.status)
+
+
+def _bare(text: str) -> str:
+    """The words of an error body, HTML or not, on one line."""
+    return _line(re.sub(r"\s+", " ", re.sub(r"(?s)<(script|style).*?</\1>|<[^>]{1,200}>", " ", text[:20_000])).strip(), 600)
+
+
+# -- the three protocols -----------------------------------------------------------------------------------------------
+
+
+def _data_url(image: Image) -> str:
+    return "data:%s;base64,%s" % (image.media_type, base64.b64encode(image.data).decode("ascii"))
+
+
+def _dicts(value: Any) -> List[Dict[str, Any]]:
+    """The objects in what should be a list of them."""
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+
+
+def _text_of(content: Any, kind: str = "text") -> str:
+    """The text of a message's content: a str, or its parts of one type, joined as they are."""
+    if isinstance(content, str):
+        return content
+    return "".join(p["text"] for p in _dicts(content) if p.get("type") == kind and isinstance(p.get("text"), str))
+
+
+class OpenAIChat(_Adapter):
+    __doc__ = "Chat Completions, for every server that speaks it.\n\n    " + (_Adapter.__doc__ or "").partition("\n\n    ")[2]
+    _path, _host, _variable, _limit = "/chat/completions", "https://api.openai.com/v1", "OPENAI", "max_completion_tokens"
+    _protocol_keys = frozenset(("role", "content", "tool_calls", "function_call"))
+
+    def _frame(self, tools: List[Any]) -> Dict[str, Any]:
+        return {"stream": True, "stream_options": {"include_usage": True}} if self.on_text else {}
+
+    def _system(self) -> List[Dict[str, Any]]:
+        return [{"role": "system", "content": self.system}] if self.system else []
+
+    def _tool(self, t: Tool) -> Dict[str, Any]:
+        about = {"description": t.description} if t.description.strip() else {}
+        return {"type": "function", "function": {"name": t.name, **about, "parameters": t.parameters}}
+
+    def _user(self, parts: List[Any]) -> Dict[str, Any]:
+        if not _images(parts):
+            return {"role": "user", "content": "\n\n".join(parts)}
+        content = [{"type": "image_url", "image_url": {"url": _data_url(p)}} if _images(p) else {"type": "text", "text": p} for p in parts]
+        return {"role": "user", "content": content}
+
+    def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
+        made = [{"function": {"name": _legal(name), "arguments": given}} for name, given in calls]
+        return {"role": "assistant", "content": text or None, **({"tool_calls": made} if made else {})}
+
+    def _calls_in(self, message: Any) -> Optional[List[Tuple[Any, Any, Any]]]:
+        if not isinstance(message, dict) or message.get("role", "assistant") != "assistant" or "content" not in message:
+            return None
+        foreign = ("tool_use", "redacted_thinking", "server_tool_use", "output_text")
+        if any(p.get("type") in foreign or isinstance(p.get("thinking"), str) for p in _dicts(message["content"])):
+            return None
+        calls = [(c.get("id"), c.get("function")) for c in _dicts(message.get("tool_calls"))]
+        if not calls and isinstance(message.get("function_call"), dict):
+            calls = [(None, message["function_call"])]
+        functions = [(i, f if isinstance(f, dict) else {}) for i, f in calls]
+        return [(i, f.get("name"), f.get("arguments")) for i, f in functions]
+
+    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[Dict[str, Any]]:
+        found = {"role": "assistant", **message}
+        calls = _dicts(found.pop("tool_calls", None))
+        if calls:
+            mended = []
+            for call_id, call in zip(ids, calls):
+                f = call.get("function") if isinstance(call.get("function"), dict) else {}
+                arguments = _strict_arguments(f.get("arguments"))
+                function = dict(f, name=f.get("name") if isinstance(f.get("name"), str) and f["name"] else "unknown", arguments=arguments)
+                mended.append({"id": call_id, "type": "function", **call, "function": function})
+                mended[-1].update(id=call_id, type=call.get("type") or "function")
+            found["tool_calls"] = mended
+        elif ids:
+            f = found["function_call"]
+            found["function_call"] = dict(f, name=_text(f.get("name") or "unknown"), arguments=_strict_arguments(f.get("arguments")))
+        elif not _text_of(found.get("content")).strip() and not isinstance(found.get("content"), list):
+            found["content"] = stand_in
+        return [found]
+
+    def _results(self, results: List[Tuple[str, str, List[Image], bool]], message: Any) -> Tuple[List[Any], List[Any]]:
+        legacy = isinstance(message, dict) and not message.get("tool_calls") and message.get("function_call")
+        if legacy and len(results) == 1:
+            items = [{"role": "function", "name": _text(legacy.get("name") or "unknown"), "content": results[0][1]}]
+        else:
+            items = [{"role": "tool", "tool_call_id": i, "content": text} for i, text, _, _ in results]
+        return items, [image for _, _, images, _ in results for image in images]
+
+    def _read(self, document: Dict[str, Any]) -> Tuple[_Reply, Dict[str, Any]]:
+        choices = _dicts(document.get("choices"))
+        if not choices or not isinstance(choices[0].get("message"), dict):
+            raise _Fault("no choices in the reply: %s" % _quoted(document, 300), "bad_response", again=True)
+        message = choices[0]["message"]
+        message = message if "content" in message else dict(message, content=None)
+        reply = _Reply(message, _text_of(message["content"]), self._calls_in(message) or [])
+        reason = choices[0].get("finish_reason")
+        reply.cut = reason == "length"
+        if isinstance(message.get("refusal"), str) and message["refusal"] or reason == "content_filter":
+            reply.refusal = _text(message.get("refusal") or "")
+        groq = document.get("x_groq")
+        found = next((u for u in (document.get("usage"), choices[0].get("usage"), groq and groq.get("usage")) if isinstance(u, dict)), {})
+        details = found.get("prompt_tokens_details")
+        cached = details.get("cached_tokens") if isinstance(details, dict) else None
+        return reply, _usage(found.get("prompt_tokens"), found.get("completion_tokens"), cached)
+
+    def _assembled(self, events: Iterator[Any], tell: Callable[[str], None]) -> Dict[str, Any]:
+        message: Dict[str, Any] = {"role": "assistant"}
+        calls: List[Dict[str, Any]] = []
+        document: Dict[str, Any] = {}
+        reason, done = None, False
+        for event in events:
+            if event is None:
+                done = True
+                continue
+            if event.get("usage"):
+                document["usage"] = event["usage"]
+            for choice in event.get("choices") or ():
+                if choice.get("index") or not isinstance(choice, dict):
+                    continue
+                reason = choice.get("finish_reason") or reason
+                document["usage"] = document.get("usage") or choice.get("usage")
+                delta = choice.get("delta") or choice.get("message")
+                for key, value in delta.items() if isinstance(delta, dict) else ():
+                    if key == "tool_calls":
+                        for part in _dicts(value):
+                            self._merge(calls, part)
+                        continue
+                    if key == "content" and value:
+                        tell(_text_of(value))
+                    _gather(message, key, value)
+        if reason is None and not done:
+            raise _Fault("the stream broke off before the reply was complete", "connection", again=True)
+        made = {**_joined(message), **({"tool_calls": [_joined(c) for c in calls]} if calls else {})}
+        for call in made.get("tool_calls", ()):
+            call.pop("index", None)
+        return dict(document, choices=[{"message": made, "finish_reason": reason}])
+
+    @staticmethod
+    def _merge(calls: List[Dict[str, Any]], part: Dict[str, Any]) -> None:
+        """A delta belongs to the call that its index names; without one to the call with its id, else to the one opened
+        last. It opens a call where there is none, or where it brings a name and an id and that call has others."""
+        index, call_id = part.get("index"), part.get("id")
+        name = part["function"].get("name") if isinstance(part.get("function"), dict) else None
+        if index is not None:
+            own = [c for c in reversed(calls) if c.get("index") == index][:1]
+        else:
+            own = [c for c in calls if call_id and c.get("id") == call_id] or calls[-1:]
+        if own and name and call_id and own[0].get("id") not in (None, "", call_id) and own[0].get("function", {}).get("name"):
+            own = []
+        if not own:
+            own = [{}]
+            calls.extend(own)
+        for key, value in part.items():
+            _gather(own[0], key, value)
+
+
+class OpenAIResponses(_Adapter):
+    __doc__ = "The Responses API, stateless; some models demand it for tools.\n\n    " + (_Adapter.__doc__ or "").partition("\n\n    ")[2]
+    _path, _host, _variable, _limit = "/responses", "https://api.openai.com/v1", "OPENAI", "max_output_tokens"
+    _list = "input"
+    _protocol_keys = frozenset("type role content call_id name arguments output summary encrypted_content".split())
+
+    def _frame(self, tools: List[Any]) -> Dict[str, Any]:
+        frame: Dict[str, Any] = {"instructions": self.system} if self.system else {}
+        frame.update(store=False, include=["reasoning.encrypted_content"])
+        return dict(frame, stream=True) if self.on_text else frame
+
+    def _tool(self, t: Tool) -> Dict[str, Any]:
+        about = {"description": t.description} if t.description.strip() else {}
+        return {"type": "function", "name": t.name, **about, "parameters": t.parameters, "strict": False}
+
+    def _user(self, parts: List[Any]) -> Dict[str, Any]:
+        return {"type": "message", "role": "user", "content": "\n\n".join(parts) if not _images(parts) else self._parts(parts)}
+
+    @staticmethod
+    def _parts(parts: List[Any]) -> List[Dict[str, Any]]:
+        return [{"type": "input_image", "image_url": _data_url(p)} if _images(p) else {"type": "input_text", "text": p} for p in parts]
+
+    def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
+        said = [{"type": "message", "role": "assistant", "content": text}] if text.strip() else []
+        return said + [{"type": "function_call", "name": _legal(n), "arguments": given} for n, given in calls]
+
+    def _calls_in(self, message: Any) -> Optional[List[Tuple[Any, Any, Any]]]:
+        if not isinstance(message, list):
+            return None
+        return [(i.get("call_id"), i.get("name"), i.get("arguments")) for i in _dicts(message) if i.get("type") == "function_call"]
+
+    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[Dict[str, Any]]:
+        left, items = list(ids), []
+        for item in _dicts(message):
+            kind = item.get("type")
+            item = {k: v for k, v in item.items() if k != "id"}  # nothing is stored, so an id points nowhere
+            if kind in ("message", "function_call", "reasoning"):
+                item.pop("status", None)
+            if kind == "function_call":
+                arguments = _strict_arguments(item.get("arguments"))
+                name = item.get("name") if isinstance(item.get("name"), str) and item["name"] else "unknown"
+                item.update(call_id=left.pop(0), name=name, arguments=arguments)
+            if kind == "reasoning":
+                if not item.get("encrypted_content") and not item.get("content"):
+                    continue  # it only points into the store
+                item.setdefault("summary", [])
+            if kind == "message" and not (_said_in(item) or isinstance(item.get("content"), str) and item["content"].strip()):
+                continue
+            items.append(item)
+        while items and items[-1].get("type") == "reasoning":
+            items.pop()  # refused without the item that followed it
+        return items or [{"type": "message", "role": "assistant", "content": stand_in}]
+
+    def _results(self, results: List[Tuple[str, str, List[Image], bool]], message: Any) -> Tuple[List[Any], List[Any]]:
+        return [
+            {"type": "function_call_output", "call_id": i, "output": self._parts([text, *images]) if images else text}
+            for i, text, images, _ in results
+        ], []
+
+    def _read(self, document: Dict[str, Any]) -> Tuple[_Reply, Dict[str, Any]]:
+        status, output = document.get("status"), document.get("output")
+        if status == "failed" or not isinstance(output, list):
+            error = document.get("error") or {"message": "no output in the reply: %s" % _quoted(document, 300)}
+            raise self._judged(200, {}, json.dumps({"error": error}).encode())
+        messages = [i for i in _dicts(output) if i.get("type") == "message"]
+        text = "".join(_text_of(i.get("content"), "output_text") for i in messages)
+        reply = _Reply(output, text, self._calls_in(output) or [])
+        refusals = [p["refusal"] for i in messages for p in _dicts(i.get("content")) if p.get("type") == "refusal" and p.get("refusal")]
+        details = document.get("incomplete_details")
+        filtered = status == "incomplete" and isinstance(details, dict) and details.get("reason") == "content_filter"
+        if refusals or filtered:
+            reply.refusal = "".join(map(_text, refusals))
+        reply.cut = status == "incomplete"
+        found = document.get("usage") if isinstance(document.get("usage"), dict) else {}
+        inner = (found or {}).get("input_tokens_details")
+        cached = inner.get("cached_tokens") if isinstance(inner, dict) else None
+        return reply, _usage((found or {}).get("input_tokens"), (found or {}).get("output_tokens"), cached)
+
+    def _assembled(self, events: Iterator[Any], tell: Callable[[str], None]) -> Dict[str, Any]:
+        items: Dict[int, Any] = {}
+        document: Optional[Dict[str, Any]] = None
+        for event in events:
+            kind = event.get("type") if event else None
+            if kind == "response.output_text.delta":
+                tell(_text_of(event.get("delta")))
+            elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
+                items[_count(event.get("output_index")) if "output_index" in event else len(items)] = event["item"]
+            elif kind == "response.failed":
+                error = (event.get("response") or {}).get("error") or {"message": "the response failed, without a reason"}
+                raise self._judged(200, {}, json.dumps({"error": error}).encode())
+            elif kind in ("response.completed", "response.incomplete"):
+                document = dict(event.get("response") or {})
+                document.setdefault("status", kind[9:])
+        if document is None:
+            raise _Fault("the stream broke off before the reply was complete", "connection", again=True)
+        if items:
+            document["output"] = [items[n] for n in sorted(items)]
+        return document
+
+
+_ANTHROPIC_DELTAS = {
+    "text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature",
+    "input_json_delta": "partial_json", "citations_delta": "citation",
+}  # fmt: skip
+
+
+class AnthropicMessages(_Adapter):
+    """The Messages API. `cache=True` sets cache breakpoints; bytes then differ only in the one that moves on.
+
+    max_tokens: the output limit, which this API demands.
+    """
+
+    __doc__ = (__doc__ or "") + (_Adapter.__doc__ or "").partition("\n")[2]
+    _path, _host, _variable, _limit = "/messages", "https://api.anthropic.com", "ANTHROPIC", "max_tokens"
+    _id = r"[a-zA-Z0-9_-]+\Z"
+
+    def __init__(self, model: str, *, max_tokens: int = 4096, cache: bool = False, **settings: Any) -> None:
+        super().__init__(model, **settings)
+        self.max_tokens, self.cache = max_tokens, cache
+
+    def _login(self, key: str) -> Dict[str, str]:
+        return {"x-api-key": key}
+
+    def _headers(self, key: str) -> Dict[str, str]:
+        return {"anthropic-version": "2023-06-01", **super()._headers(key)}
+
+    def _frame(self, tools: List[Any]) -> Dict[str, Any]:
+        frame: Dict[str, Any] = {"max_tokens": self.max_tokens}
+        if self.cache and tools:
+            tools[-1] = dict(tools[-1], cache_control={"type": "ephemeral"})
+        if self.system:
+            block = {"type": "text", "text": self.system, "cache_control": {"type": "ephemeral"}}
+            frame["system"] = [block] if self.cache else self.system
+        return dict(frame, stream=True) if self.on_text else frame
+
+    def _last(self, encoded: bytes) -> bytes:
+        if not self.cache or not encoded:
+            return encoded
+        return encoded[:-3] + b', "cache_control": {"type": "ephemeral"}}]}'  # into the last block of the message
+
+    def _tool(self, t: Tool) -> Dict[str, Any]:
+        about = {"description": t.description} if t.description.strip() else {}
+        return {"name": t.name, **about, "input_schema": t.parameters}
+
+    def _user(self, parts: List[Any]) -> Dict[str, Any]:
+        return {"role": "user", "content": [p if isinstance(p, dict) else self._block(p) for p in parts]}
+
+    @staticmethod
+    def _block(part: Any) -> Dict[str, Any]:
+        if not _images(part):
+            return {"type": "text", "text": part if part.strip() else "(no text)"}
+        data = base64.b64encode(part.data).decode("ascii")
+        return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": data}}
+
+    def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
+        said = [{"type": "text", "text": text}] if text.strip() else []
+        made = [{"type": "tool_use", "name": _legal(n), "input": given} for n, given in calls]
+        return {"role": "assistant", "content": said + made}
+
+    def _calls_in(self, message: Any) -> Optional[List[Tuple[Any, Any, Any]]]:
+        if not isinstance(message, dict) or set(message) != {"role", "content"} or not isinstance(message["content"], list):
+            return None
+        blocks = _dicts(message["content"])
+        if any(isinstance(b.get("thinking"), list) for b in blocks):
+            return None
+        return [(b.get("id"), b.get("name"), b.get("input")) for b in blocks if b.get("type") == "tool_use"]
+
+    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[Dict[str, Any]]:
+        left, blocks = list(ids), []
+        for block in _dicts(message["content"]):
+            if block.get("type") == "text" and not _text_of([block]).strip():
+                continue  # returned at times, refused always
+            if block.get("type") == "tool_use":
+                given = block.get("input")
+                if not isinstance(given, dict) or not _is_plain(given):
+                    given = json.loads(_strict_arguments(given))
+                name = block.get("name") if isinstance(block.get("name"), str) and block["name"] else "unknown"
+                block = {**block, "id": left.pop(0), "name": name, "input": given}
+            blocks.append(block)
+        return [{"role": "assistant", "content": blocks or [{"type": "text", "text": stand_in}]}]
+
+    def _results(self, results: List[Tuple[str, str, List[Image], bool]], message: Any) -> Tuple[List[Any], List[Any]]:
+        blocks = []
+        for call_id, text, images, failed in results:
+            content = [self._block(p) for p in (text, *images)] if images else text
+            block = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+            blocks.append(dict(block, is_error=True) if failed else block)
+        return [], blocks
+
+    def _read(self, document: Dict[str, Any]) -> Tuple[_Reply, Dict[str, Any]]:
+        content = document.get("content")
+        if not isinstance(content, list):
+            raise _Fault("no content in the reply: %s" % _quoted(document, 300), "bad_response", again=True)
+        message = {"role": "assistant", "content": content}
+        reply = _Reply(message, _text_of(content), self._calls_in(message) or [])
+        reason = document.get("stop_reason")
+        reply.cut = reason in ("max_tokens", "model_context_window_exceeded")
+        reply.paused = reason == "pause_turn" and bool(content)
+        if reason == "refusal":
+            reply.refusal = ""
+        found = document.get("usage") if isinstance(document.get("usage"), dict) else {}
+        read = _count((found or {}).get("cache_read_input_tokens"))
+        fresh = _count((found or {}).get("input_tokens")) + _count((found or {}).get("cache_creation_input_tokens"))
+        return reply, _usage(fresh + read, (found or {}).get("output_tokens"), read)
+
+    def _assembled(self, events: Iterator[Any], tell: Callable[[str], None]) -> Dict[str, Any]:
+        blocks: Dict[int, Dict[str, Any]] = {}
+        usage: Dict[str, Any] = {}
+        reason, done = None, False
+        for event in events:
+            kind = event.get("type") if event else "message_stop"
+            if kind == "message_start" and isinstance(event.get("message"), dict):
+                usage.update(event["message"].get("usage") or {})
+            elif kind == "content_block_start" and isinstance(event.get("content_block"), dict):
+                blocks[_count(event.get("index"))] = dict(event["content_block"])
+                tell(_text_of([event["content_block"]]))
+            elif kind == "content_block_delta" and isinstance(event.get("delta"), dict):
+                block = blocks.setdefault(_count(event.get("index")), {"type": "text", "text": ""})
+                delta = event["delta"]
+                key = _ANTHROPIC_DELTAS.get(_text(delta.get("type")), "")
+                if key == "text":
+                    tell(_text_of(delta.get(key)))
+                if key:  # types not known yet are skipped
+                    _gather(block, "citations" if key == "citation" else key, [delta.get(key)] if key == "citation" else delta.get(key))
+            elif kind == "message_delta":
+                usage.update({k: v for k, v in (event.get("usage") or {}).items() if v is not None})
+                reason = (event.get("delta") or {}).get("stop_reason") or reason
+            elif kind == "message_stop":
+                done = True
+        if reason is None and not done:
+            raise _Fault("the stream broke off before the reply was complete", "connection", again=True)
+        content = [_joined(blocks[n]) for n in sorted(blocks)]
+        for block in content:
+            given = block.pop("partial_json", None)
+            if given:
+                block["input"] = _literal(given)  # a text still, where it is no JSON: nothing of it will run
+            elif block.get("type") in ("tool_use", "server_tool_use"):
+                block["input"] = block.get("input") or {}
+        return {"content": content, "stop_reason": reason, "usage": usage}
+
+
+def _usage(read: Any, written: Any, cached: Any) -> Dict[str, int]:
+    return {"input_tokens": _count(read), "output_tokens": _count(written), "cached_tokens": _count(cached)}
+
+
+def _legal(name: str) -> str:
+    """A tool's name as servers take it, for a call that another model made."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unknown"
+
+
+def _said_in(item: Dict[str, Any]) -> bool:
+    """Whether a message item holds any text, a refusal too."""
+    return any(_text(p.get("text") or p.get("refusal") or "").strip() for p in _dicts(item.get("content")))
+
+
+# == command line ======================================================================================================
+
+
+def _demo() -> int:
+    """A scripted model on a real loop: it gets a call wrong, reads the observation, and mends it."""
+
+    def lookup_stock(sku: str, warehouse: typing.Literal["north", "south"] = "north") -> Dict[str, Any]:
+        """Return the quantity that can be sold now; read-only, reserves nothing."""
+        return {"sku": sku, "available": {"A1": 3}.get(sku, 0)}
+
+    model = Scripted([
+        AgentAction("lookup_stock", {"sku": "A1", "warehouse": "nord"}),
+        AgentAction("lookup_stock", {"sku": "A1", "warehouse": "north"}),
+        AgentFinish("3 of A1 can be sold now; nothing is reserved."),
+    ])  # fmt: skip
+    print("A demo without network and key: the model is a script, the loop and the tool are real.")
+    events = AgentRun("How many A1 can we sell from the north warehouse?")
+    print("task: %s" % events.task)
+    for event in stream(model, events, [lookup_stock], max_requests=5):
+        print("request %d/5  %s" % (events.requests, event))
+    print('state: %s. Next: python3 agentloop.py "your question" --tools my_tools.py --model NAME' % events.state)
+    return 0
+
+
+def _tools_in(path: str) -> Dict[str, Tool]:
+    """The public functions and Tools of a Python file; ValueError, on one line, where there are none."""
+    import importlib.util
+
+    if not os.path.isfile(path):
+        raise ValueError("--tools %s: no such file" % path)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    name = os.path.basename(path).rpartition(".")[0] or "tools"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ValueError("--tools %s: not a Python file" % path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(name, module)
+    try:
+        spec.loader.exec_module(module)
+        found = [
+            v for n, v in vars(module).items() if n in getattr(module, "__all__", [n]) and not n.startswith("_")
+            and (getattr(v, "type", None) == "Tool" or inspect.isfunction(v) and v.__module__ == name and n != "main")
+        ]  # fmt: skip
+        tools = registry(found)
+    except Exception as e:
+        raise ValueError("--tools %s: %s: %s" % (path, type(e).__name__, _line(_shown(e), 400))) from e
+    if not tools:
+        raise ValueError("--tools %s: no public function in it" % path)
+    return tools
+
+
+def _model_from(options: Any) -> Tuple[Any, str]:
+    """The model that the options name, and a line that says which."""
+    body: Dict[str, Any] = {}
+    for pair in options.set:
+        key, mark, value = pair.partition("=")
+        try:
+            body[key] = json.loads(value)
+        except ValueError:
+            raise ValueError("--set %s: KEY=JSON is asked, such as temperature=0.2 or stop='[\"x\"]'" % pair) from None
+    api, why = options.api, ""
+    if api is None:
+        other = os.environ.get("ANTHROPIC_API_KEY") and not os.environ.get("OPENAI_API_KEY") and not options.base_url
+        api, why = ("anthropic", ", since ANTHROPIC_API_KEY is set") if other else ("chat", "")
+    kinds: Dict[str, Any] = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
+    server = kinds.get(api, OpenAIChat)(options.model, base_url=options.base_url, system=options.system, **body)
+    model = ReActText(server.complete) if api == "text" else server
+    return model, "api: %s%s, %s" % (api, why, server.url.partition("?")[0])
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """The command line; returns the exit status: 0 answer, 3 budget, 4 refusal, 1 ModelError, 2 wrong use, 130 Ctrl-C."""
+    import argparse
+    import logging
+
+    for out in (sys.stdout, sys.stderr):
+        if hasattr(out, "reconfigure"):
+            out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
+    parser = argparse.ArgumentParser(
+        prog="agentloop", description="Ask a model that may use your Python functions. Without arguments: a demo, offline.",
+        epilog="Exit status: 0 answer, 3 budget exhausted, 4 refusal, 1 server's fault, 2 wrong use, 130 Ctrl-C.",
+    )  # fmt: skip
+    say = parser.add_argument
+    say("question", nargs="?", help="what to ask; - reads it from standard input; left out: a conversation")
+    say("--tools", metavar="FILE.py", help="a Python file; its public functions are offered to the model")
+    say("--schema", action="store_true", help="print what a model would be told of the tools")
+    say("--model", metavar="NAME", help="the model's name on the server")
+    say("--base-url", metavar="URL", help="the server, such as http://127.0.0.1:8080/v1")
+    say("--api", choices=["chat", "responses", "anthropic", "text"], help="default: the key that is set, else chat")
+    say("--system", metavar="TEXT", help="the system text")
+    say("--max-requests", type=int, default=10, metavar="N", help="the budget of a question (default 10)")
+    say("--set", action="append", default=[], metavar="KEY=JSON", help="a field of the request's body: temperature=0.2")
+    say("--journal", metavar="FILE", help="keep the run in a file; the same line goes on after a crash")
+    say("--json", action="store_true", help="print the run as JSON instead of the answer")
+    say("--version", action="store_true", help="print the version and the file's sha256")
+    options = parser.parse_args(arguments)
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("note: %(message)s"))
+    logging.getLogger("agentloop").addHandler(handler)
+    if options.version:
+        import hashlib
+
+        with open(__file__, "rb") as file:
+            print("agentloop %s, sha256 %s" % (__version__, hashlib.sha256(file.read()).hexdigest()))
+        return 0
+    try:
+        tools = _tools_in(options.tools) if options.tools else {}
+        if options.schema:
+            told = [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in tools.values()]
+            print(json.dumps(told, indent=2, ensure_ascii=False))
+            return 0
+        if options.question is None and not (options.model or options.tools or options.journal):
+            return _demo()
+        if not options.model:
+            raise ValueError("--model NAME is needed: which model shall answer?")
+        if options.max_requests < 0:
+            raise ValueError("--max-requests is 0 or more")
+        model, which = _model_from(options)
+        return _converse(model, which, tools, options)
+    except (ValueError, TypeError, OSError) as e:
+        print("agentloop: %s" % _line(_shown(e), 600), file=sys.stderr)
+        return 2
+
+
+def _converse(model: Any, which: str, tools: Dict[str, Tool], options: Any) -> int:
+    """Ask the question, or each line of standard input as the next turn of one conversation."""
+    print(which, file=sys.stderr)
+    run: Optional[AgentRun] = None
+    if options.journal and os.path.exists(options.journal) and os.path.getsize(options.journal):
+        run = AgentRun.load(options.journal)
+    question = sys.stdin.read().strip() if options.question == "-" else options.question
+    if question is not None:
+        if run is None or run.task != question:
+            run = run.follow_up(question) if run else AgentRun(question)
+        return _ask(model, run, tools, options)
+    status = 0
+    if run is not None and run.state == "running":
+        status = _ask(model, run, tools, options)
+    while status not in (2, 130):
+        if sys.stdin.isatty():
+            print("> ", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            break
+        if line.strip():
+            run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
+            status = _ask(model, run, tools, options)
+    return status
+
+
+def _ask(model: Any, run: AgentRun, tools: Dict[str, Tool], options: Any) -> int:
+    """One turn: events to standard error, the answer to standard output."""
+    try:
+        for event in stream(model, run, tools, max_requests=options.max_requests, journal=options.journal):
+            if getattr(event, "type", None) != "AgentFinish":
+                print("request %d/%d  %s" % (run.requests, options.max_requests, event), file=sys.stderr)
+    except ModelError as e:
+        print("%s (%d steps so far)" % (_line(str(e), 1500), len(run.steps)), file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ninterrupted after %d requests; the steps so far:" % run.requests, file=sys.stderr)
+        for step in run.steps:
+            print("  %s" % step, file=sys.stderr)
+        return 130
+    print("request %d/%d  state: %s" % (run.requests, options.max_requests, run.state), file=sys.stderr)
+    if options.json:
+        print(json.dumps(to_json(run), indent=2))
+    elif run.finish is not None:
+        print(_text(run.output))
+    return 3 if run.finish is None else 4 if run.finish.reason == "refusal" else 0
+
+
+# Only as a script: pasted into a notebook cell, or run by exec, __name__ may be "__main__" too.
+if __name__ == "__main__" and os.path.basename(main.__code__.co_filename) == os.path.basename(sys.argv[0]):
+    sys.exit(main())
