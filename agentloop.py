@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""agentloop: any language model and a few Python functions become an agent. One file, no dependencies.
+"""agentloop: any language model and a few Python functions become an agent. No dependencies.
 
-The model proposes calls, the loop checks and executes them, what came of it goes back to the model, until the model
-finishes or its budget of requests is spent. Copy this file into a project and import it. Ten lines that run offline:
+The model proposes calls, the loop checks and executes them, what came of it goes back to the model,
+until the model finishes or its budget of requests is spent. Copy this file into a project and
+import it. Ten lines that run offline:
 
     import agentloop
 
@@ -10,8 +11,8 @@ finishes or its budget of requests is spent. Copy this file into a project and i
         "Return the quantity that can be sold now."
         return {"A1": 3}.get(sku, 0)
 
-    model = agentloop.Scripted([agentloop.AgentAction("lookup_stock", {"sku": "A1"}), agentloop.AgentFinish("3 left")])
-    for event in agentloop.stream(model, "How many A1 can we sell?", [lookup_stock], max_requests=5):
+    script = [agentloop.AgentAction("lookup_stock", {"sku": "A1"}), agentloop.AgentFinish("3 left")]
+    for event in agentloop.stream(agentloop.Scripted(script), "How many A1?", [lookup_stock]):
         print(event)    # lookup_stock(sku="A1"), then its step, then the finish
     assert str(event) == "finish: 3 left"
 
@@ -19,37 +20,42 @@ Put `OpenAIChat("model-name")` in place of `Scripted` and the same loop runs on 
 
 Vocabulary, used alike in code, messages and documentation:
 
-    request      one call of the model                      the budget counts these
-    reply        what the model answered to it              calls, or a finish, or something unreadable
-    action       a call the model proposed; nothing ran     AgentAction("lookup_stock", {"sku": "A1"})
-    observation  what came of an action                     3
-    step         an action and its observation              AgentStep(action, 3, "ok")
-    finish       the model's claim to be done               AgentFinish("3 left")
-    run          the whole state of one task                AgentRun("How many A1 can we sell?")
-    budget       how many requests a run may make           max_requests=5
+    request      one call of the model                     the budget counts these
+    reply        what the model answered to it             calls, a finish, or unreadable
+    action       a call the model proposed; nothing ran    AgentAction("lookup_stock", {"sku": "A1"})
+    observation  what came of an action                    3
+    step         an action and its observation             AgentStep(action, 3, "ok")
+    finish       the model's claim to be done              AgentFinish("3 left")
+    run          the whole state of one task               AgentRun("How many A1?")
+    budget       how many requests a run may make          max_requests=10
 
-Sections, each to be understood with those above it alone, and to be cut off from the bottom up: errors, data, tools,
-loop, journal, models, command line.
+Sections, each to be understood with those above it alone, and to be cut off from the bottom up:
+errors, data, tools, loop, journal, models, command line.
 
 Copyright (c) 2026 the agentloop authors. MIT licence:
 
-Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
-documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
-rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
-persons to whom the Software is furnished to do so, subject to the following conditions:
+Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+associated documentation files (the "Software"), to deal in the Software without restriction,
+including without limitation the rights to use, copy, modify, merge, publish, distribute,
+sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
 
-The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
-Software.
+The above copyright notice and this permission notice shall be included in all copies or substantial
+portions of the Software.
 
-THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
-WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
-COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
-OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
+NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES
+OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN
+CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 """
-# A Python that is too old stops at this line with a SyntaxError that shows it (subtle: no later check could run).
+
+# subtle: a Python that is too old stops here with a SyntaxError that shows this line; no later
+# check could run.
 (PYTHON := "agentloop needs Python 3.8 or newer")
 
 import base64
+import contextlib
 import copy
 import dataclasses
 import enum
@@ -63,26 +69,28 @@ import sys
 import time
 import typing
 from dataclasses import dataclass, field
-from typing import Any, Callable, ClassVar, Dict, Generator, Iterable, Iterator, List, NamedTuple, NoReturn
-from typing import Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, ClassVar, Dict, Generator, Iterable, Iterator, List
+from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
 
 __version__ = "1.0.0"
 __all__ = [
     "run", "stream", "tool", "registry", "Tool",
     "AgentAction", "AgentStep", "AgentFinish", "AgentRun", "Image", "to_json", "from_json",
-    "InvalidResponse", "ModelError",
-    "Scripted", "ReActText", "REACT_TEMPLATE", "OpenAIChat", "OpenAIResponses", "AnthropicMessages", "http_transport",
+    "InvalidResponse", "ModelError", "Scripted",
+    "ReActText", "REACT_TEMPLATE", "OpenAIChat", "OpenAIResponses", "AnthropicMessages",
+    "http_transport",
 ]  # fmt: skip
 
 
-# == errors ============================================================================================================
+# == errors ========================================================================================
 
 
 class InvalidResponse(Exception):
     """A reply that a model could not read; the loop records an `invalid_response` step and goes on.
 
-    `observation` (str) is what the model is told; empty: nothing is said, its message is just continued. `message` (any
-    JSON) is the reply as it came, `log` the text in it. Raised by models, caught by the loop: callers never see it.
+    `observation` (str) is what the model is told; empty: nothing is said, its message is just
+    continued. `message` (any JSON) is the reply as it came, `log` the text in it. Raised by models,
+    caught by the loop: callers never see it.
     """
 
     type: ClassVar[str] = "InvalidResponse"
@@ -93,11 +101,12 @@ class InvalidResponse(Exception):
 
 
 class ModelError(Exception):
-    """A request that a server refused or could not answer, after the last retry. The run so far is in `agent_run`.
+    """A request that a server refused or could not answer, after the last retry.
 
-    `kind` (str): auth, rate_limit, context_length, bad_request, server, timeout, connection or bad_response. `status`
-    (int or None): of the HTTP reply. The text has the server's words, the URL and the setting to look at. Going on
-    with `agent_run` runs no tool a second time.
+    `kind` (str): auth, rate_limit, context_length, bad_request, server, timeout, connection or
+    bad_response. `status` (int or None): of the HTTP reply. The text has the server's words, the
+    URL and the setting to look at. `agent_run`: the run so far; going on with it runs no tool a
+    second time.
     """
 
     def __init__(self, text: str, kind: str = "server", status: Optional[int] = None) -> None:
@@ -105,16 +114,17 @@ class ModelError(Exception):
         self.kind, self.status = kind, status
 
 
-# == data ==============================================================================================================
+# == data ==========================================================================================
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SCALARS = (str, int, float, bool, type(None))
+# Patterns are compiled at their first use: importing this file costs little.
+_CONTROL = "[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"  # bidi too
 
 
 def _line(text: str, most: int = 200) -> str:
-    """One printable line of at most about `most` characters; letters of every script stay as they are."""
+    """One printable line of about `most` characters; letters of every script stay as they are."""
     text = text if len(text) <= most else text[:most] + " ..."
-    return _CONTROL.sub(lambda c: c.group().encode("unicode_escape").decode("ascii"), text)
+    return re.sub(_CONTROL, lambda c: c.group().encode("unicode_escape").decode("ascii"), text)
 
 
 def _cut(text: str, most: int) -> str:
@@ -122,8 +132,8 @@ def _cut(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     head, tail = most - most // 3, len(text) - most // 3
-    gap = "\n[... characters %d to %d of %d are missing ...]\n" % (head + 1, tail, len(text))
-    return text[:head] + gap + text[tail:]
+    gap = "[... characters %d to %d of %d are missing ...]" % (head + 1, tail, len(text))
+    return "%s\n%s\n%s" % (text[:head], gap, text[tail:])
 
 
 def _shown(value: Any) -> str:
@@ -134,9 +144,15 @@ def _shown(value: Any) -> str:
         return "<%s that cannot be shown: %s>" % (type(value).__name__, type(e).__name__)
 
 
+def _images(value: Any) -> List["Image"]:
+    """The pictures in an observation or a task: an Image, or those in a list."""
+    found = value if isinstance(value, list) else [value]
+    return [v for v in found if getattr(v, "type", None) == "Image"]
+
+
 def _jsonable(value: Any) -> Any:
     """Something closer to JSON for what json.dumps does not know; in the end its text."""
-    if getattr(value, "type", None) == "Image":
+    if _images(value):
         return "[picture: %s, %d bytes]" % (value.media_type, len(value.data))
     if isinstance(value, (bytes, bytearray)):
         try:
@@ -144,31 +160,32 @@ def _jsonable(value: Any) -> Any:
         except UnicodeDecodeError:
             return repr(value)
     if isinstance(value, (set, frozenset)):
-        return sorted(value, key=_shown)  # a set has no order of its own: the text must not depend on chance
+        return sorted(value, key=_shown)  # without an order of its own the text would be chance
     if isinstance(value, enum.Enum):
         return value.value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     return _shown(value)
 
 
 def _text(value: Any) -> str:
-    """The text that a model is shown for a value: a str as it is, else JSON with non-ASCII kept, else its str()."""
-    if isinstance(value, (str, bytes, bytearray)) or getattr(value, "type", None) == "Image":
-        return str(value) if isinstance(value, str) else str(_jsonable(value))
+    """What a model is shown of a value: a str as it is, else JSON with non-ASCII, else str()."""
     if isinstance(value, list) and _images(value):
         return "\n".join(map(_text, value))
+    if not isinstance(value, (list, dict, tuple) + _SCALARS):
+        value = _jsonable(value)
+    if isinstance(value, str):
+        return str.__str__(value)
     try:
-        text = json.dumps(value, ensure_ascii=False, default=_jsonable)
+        return json.dumps(value, ensure_ascii=False, default=_jsonable)
     except (TypeError, ValueError, RecursionError):  # keys that are no str, a circle, too deep
         return _shown(value)
-    return text if isinstance(value, (dict, list, tuple) + _SCALARS) or text[:1] != '"' else str(json.loads(text))
 
 
-def _images(value: Any) -> List["Image"]:
-    """The pictures in an observation or a task: an Image, or those in a list."""
-    found = value if isinstance(value, list) else [value]
-    return [v for v in found if getattr(v, "type", None) == "Image"]
+def _quoted(value: Any, most: int = 60) -> str:
+    """A short piece of a value, for a message."""
+    text = json.dumps(value, ensure_ascii=False) if type(value) is str else _text(value)
+    return _line(text, most)
 
 
 def _is_plain(value: Any, depth: int = 100) -> bool:
@@ -176,13 +193,13 @@ def _is_plain(value: Any, depth: int = 100) -> bool:
     kind = type(value)
     if kind is str or kind is bool or value is None:
         return True
-    if kind is int:
-        return bool(value.bit_length() < 10000)  # Python refuses to write longer ones
-    if kind is float:
-        return bool(value - value == 0)
+    if kind is int or kind is float:  # Python refuses to write very long integers
+        return bool(value - value == 0 if kind is float else value.bit_length() < 10000)
     if kind is list:
         return depth > 0 and all(_is_plain(v, depth - 1) for v in value)
-    return kind is dict and depth > 0 and all(type(k) is str and _is_plain(v, depth - 1) for k, v in value.items())
+    if kind is not dict or depth == 0:
+        return False
+    return all(type(k) is str and _is_plain(v, depth - 1) for k, v in value.items())
 
 
 @dataclass
@@ -201,9 +218,10 @@ class Image:
 class AgentAction:
     """A call that the model proposed. Nothing has run.
 
-    `tool_input`: a dict, or a str with the JSON text as it came. `log`: the text beside the call. `message`: the
-    assistant message it came in, untouched, one object for all actions of a reply. `request`: the number, within the
-    turn, of the request that gave it, from 1; the loop fills it in, and `call_id` where it is empty.
+    `tool_input`: a dict, or a str with the JSON text as it came. `log`: the text beside the call.
+    `message`: the assistant message it came in, untouched, one object for all actions of a reply.
+    `request`: the number, within the turn, of the request that gave it, from 1; the loop fills it
+    in, and `call_id` where it is empty.
     """
 
     type: ClassVar[str] = "AgentAction"
@@ -217,17 +235,18 @@ class AgentAction:
     def __str__(self) -> str:
         given = self.tool_input
         if isinstance(given, dict):
-            given = ", ".join("%s=%s" % (k, json.dumps(v) if v is True else _quoted(v)) for k, v in given.items())
-        return "%s(%s)" % (_line(self.tool, 64), _line(_text(given), 120))
+            given = ", ".join("%s=%s" % (_shown(k), _quoted(v)) for k, v in given.items())
+        return "%s(%s)" % (_line(_text(self.tool), 64), _line(_text(given), 120))
 
 
 @dataclass
 class AgentStep:
-    """An action and what came of it. `observation` is the tool's own return value, or a text where it did not run.
+    """An action and what came of it. `observation`: the tool's own return value; a text where the
+    call did not run or failed.
 
-    `status`: ok, unknown_tool, invalid_arguments, tool_error, duplicate_call, invalid_response, not_accepted,
-    unknown_outcome, not_executed, or the word that a caller gave to `AgentRun.close`. The action of an
-    invalid_response and a not_accepted step has an empty `tool` and `call_id`.
+    `status`: ok, unknown_tool, invalid_arguments, tool_error, duplicate_call, invalid_response,
+    not_accepted, unknown_outcome, not_executed, or the word that a caller gave to `AgentRun.close`.
+    The action of an invalid_response and a not_accepted step has an empty `tool` and `call_id`.
     """
 
     type: ClassVar[str] = "AgentStep"
@@ -236,13 +255,13 @@ class AgentStep:
     status: str = "ok"
 
     def __str__(self) -> str:
-        name = str(self.action) if self.action.call_id else "reply"
+        name = str(self.action) if self.action.call_id or self.action.tool else "reply"
         return "%s -> %s: %s" % (name, _line(self.status, 40), _line(_text(self.observation), 120))
 
 
 @dataclass
 class AgentFinish:
-    """The model's claim to be done. `output`: any value. `reason`: stop, refusal or return_direct."""
+    """The model's claim to be done. `output`: any value. `reason`: stop, refusal, return_direct."""
 
     type: ClassVar[str] = "AgentFinish"
     output: Any
@@ -255,15 +274,27 @@ class AgentFinish:
         return "%s: %s" % (word, _line(_text(self.output), 240))
 
 
+def _same_reply(a: AgentAction, b: AgentAction) -> bool:
+    """Whether two actions came in one reply."""
+    return a.request == b.request if a.request or b.request else a.message is b.message is not None
+
+
+_UNKNOWN = (
+    "It is not known whether this call took effect: the run was interrupted while it was under "
+    "way. Find out before you repeat it."
+)
+
+
 @dataclass
 class AgentRun:
     """The whole state of one run; one turn of a conversation.
 
-    `task`: str, or a list of str and Image. `pending`: actions proposed and not done, in order; `started`: the call ids
-    among them whose execution has begun. `state`: running (also where the caller broke off), model_ended, succeeded
-    or budget_exhausted. `usage`: token counts, summed: input_tokens (the whole input), output_tokens, cached_tokens (the
-    part of the input read from a cache). `history`: the earlier turns, oldest first, as AgentRuns with an empty history
-    of their own; a plain list, which the caller may shorten or replace.
+    `task`: str, or a list of str and Image. `pending`: actions proposed and not done, in order;
+    `started`: the call ids among them whose execution has begun. `state`: running (also where the
+    caller broke off), model_ended, succeeded or budget_exhausted. `usage`: token counts, summed:
+    input_tokens (the whole input), output_tokens, cached_tokens (the part of the input read from a
+    cache). `history`: the earlier turns, oldest first, as AgentRuns with an empty history of their
+    own; a plain list, which the caller may shorten or replace.
     """
 
     type: ClassVar[str] = "AgentRun"
@@ -283,40 +314,45 @@ class AgentRun:
         return self.finish.output if self.finish else None
 
     def close(self, action: AgentAction, observation: Any, status: str) -> AgentStep:
-        """End a pending action without running it, or settle one that had been started. `status` is any word.
+        """End a pending action without running it, or settle one that had been started.
 
-        Found by `call_id`; ValueError where it is not pending. May be called while a stream is suspended: the loop
-        records and yields the step before it goes on.
+        `status` is any word. The action is found by `call_id`; ValueError where it is not pending.
+        May be called while a stream is suspended: the loop records and yields the step before it
+        goes on.
         """
-        same = [a for a in self.pending if a is action] or [a for a in self.pending if a.call_id == action.call_id]
-        if not same:
-            raise ValueError("the call %r is not pending; run.pending has those that are" % action.call_id)
         if not isinstance(status, str) or not status:
-            raise ValueError("status is one word that says what came of it, such as 'denied'; got %r" % (status,))
-        return self._add(AgentStep(same[0], observation, status))
+            raise ValueError("status says what came of it, in a word such as 'denied'")
+        same = [a for a in self.pending if a.call_id == action.call_id]
+        if not same:
+            raise ValueError("the call %r is not pending; see run.pending" % action.call_id)
+        found = next((a for a in same if a is action), same[0])
+        return self._add(AgentStep(found, observation, status))
 
     def follow_up(self, task: Any) -> "AgentRun":
         """The next turn of this conversation, with a budget of its own; works on any run.
 
-        What was pending is closed first: `not_executed`, or `unknown_outcome` where it had been started. RuntimeError
-        while a stream holds the run.
+        What was pending is closed first: `not_executed`, or `unknown_outcome` where it had been
+        started. RuntimeError while a stream holds the run.
         """
         if "_held" in self.__dict__:
             raise RuntimeError("a stream holds this run: exhaust or close it before the next turn")
         _check_task(task)
         for action in list(self.pending):
-            begun = action.call_id in self.started
-            self.close(action, _UNKNOWN if begun else "This call was not executed.", "unknown_outcome" if begun else "not_executed")
-        turn = AgentRun(task, history=self.history + [dataclasses.replace(self, history=[])])
-        if "_wire" in self.__dict__:
-            turn.__dict__["_wire"] = self.__dict__["_wire"]  # what adapters have encoded of it: see models
+            if action.call_id in self.started:
+                self.close(action, _UNKNOWN, "unknown_outcome")
+            else:
+                self.close(action, "This call was not executed.", "not_executed")
+        turn = AgentRun(task, history=[*self.history, dataclasses.replace(self, history=[])])
+        sent = self.__dict__.get("_wire", {})  # what adapters have encoded of it, see models
+        turn.__dict__["_wire"] = {adapter: copy.copy(said) for adapter, said in sent.items()}
         return turn
 
     @staticmethod
     def load(path: Union[str, "os.PathLike[str]"]) -> "AgentRun":
         """The last turn in a journal, its earlier turns as history. Reads only, needs no lock.
 
-        ValueError with path and line where the file is damaged or newer than this version, and for a run not begun.
+        ValueError with path and line where the file is damaged or newer than this version, and for
+        a run not begun.
         """
         return _load(path)
 
@@ -325,45 +361,37 @@ class AgentRun:
         for at, action in enumerate(self.pending):
             if action is step.action:
                 del self.pending[at]
-                if step.action.call_id in self.started:
-                    self.started.remove(step.action.call_id)
                 break
+        if step.action.call_id in self.started:
+            self.started.remove(step.action.call_id)
         self.steps.append(step)
         return step
 
     def __getstate__(self) -> Dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k[0] != "_"}  # a copy is not held, and encodes anew
-
-
-_UNKNOWN = (
-    "It is not known whether this call took effect: the run was interrupted while it was under way. "
-    "Find out before you repeat it."
-)
-
-
-def _quoted(value: Any, most: int = 60) -> str:
-    """A short piece of a value, for a message."""
-    return _line(json.dumps(value, ensure_ascii=False) if isinstance(value, str) else _text(value), most)
+        # A copy is not held by a stream, and is encoded anew.
+        return {k: v for k, v in self.__dict__.items() if k[0] != "_"}
 
 
 def _check_task(task: Any) -> None:
-    parts = [task] if isinstance(task, str) else task
-    if not isinstance(parts, list) or not parts or len(_images(parts)) < sum(not isinstance(p, str) for p in parts):
-        raise TypeError("a task is a str, a list of str and Image, or an AgentRun to go on with; got %s" % _quoted(task))
+    parts = [task] if isinstance(task, str) else task if isinstance(task, list) else []
+    if not parts or not all(isinstance(p, str) or _images([p]) for p in parts):
+        what = "a task is a str, a list of str and Image, or an AgentRun to go on with; got "
+        raise TypeError(what + _quoted(task))
 
 
 _PARTS = ("action", "steps", "pending", "finish", "history")  # fields that hold our own objects
+_CLASSES: Dict[str, Any] = {c.type: c for c in (AgentAction, AgentStep, AgentFinish, AgentRun)}
 
 
 def _pack(name: str, value: Any) -> Dict[str, Any]:
-    """The entries of a JSON object that hold a value of any kind: itself, its pictures, or the text a model is shown."""
+    """Entries of a JSON object for a value of any kind: itself, its pictures, or its text."""
     if _is_plain(value):
         return {name: value}
-    if isinstance(value, list) and _images(value):
-        return {name + "_images": [to_json(v) if _images(v) else _pack("value", v) for v in value]}
-    if _images(value):
+    if not _images(value):
+        return {name: _text(value), name + "_as_text": True}
+    if not isinstance(value, list):
         return {name + "_images": to_json(value)}
-    return {name: _text(value), name + "_as_text": True}
+    return {name + "_images": [to_json(v) if _images(v) else _pack("value", v) for v in value]}
 
 
 def _unpack(found: Dict[str, Any], name: str) -> Any:
@@ -371,28 +399,33 @@ def _unpack(found: Dict[str, Any], name: str) -> Any:
     if name + "_images" not in found:
         return found[name]
     value = found[name + "_images"]
-    if isinstance(value, list):
-        return [from_json(v) if v.get("type") == "Image" else v["value"] for v in value]
-    return from_json(value)
+    if not isinstance(value, list):
+        return from_json(value)
+    return [from_json(v) if "type" in v else v["value"] for v in value]
 
 
 def to_json(x: Any) -> Dict[str, Any]:
     """An action, step, finish, run or Image as a JSON object with a `type` field.
 
-    An observation or output that is not plain JSON is written as the text that a model is shown, and marked so.
+    An observation or output that is not plain JSON is written as the text that a model is shown,
+    and marked so.
     """
     kind = getattr(x, "type", None)
     if kind == "Image":
-        return {"type": kind, "media_type": x.media_type, "data": base64.b64encode(x.data).decode("ascii")}
+        data = base64.b64encode(x.data).decode("ascii")
+        return {"type": kind, "media_type": x.media_type, "data": data}
     if kind not in _CLASSES:
-        raise TypeError("to_json takes %s; got %s" % (", ".join(_CLASSES), type(x).__name__))
+        names = ", ".join([*_CLASSES, "Image"])
+        raise TypeError("to_json takes %s; got %s" % (names, type(x).__name__))
     found: Dict[str, Any] = {"type": kind}
-    for f in dataclasses.fields(x):
+    for f in dataclasses.fields(_CLASSES[kind]):
         value = getattr(x, f.name)
         if f.name not in _PARTS:
             found.update(_pack(f.name, value))
+        elif isinstance(value, list):
+            found[f.name] = [to_json(v) for v in value]
         else:
-            found[f.name] = [to_json(v) for v in value] if isinstance(value, list) else value and to_json(value)
+            found[f.name] = None if value is None else to_json(value)
     return found
 
 
@@ -401,37 +434,38 @@ def from_json(d: Dict[str, Any]) -> Any:
     try:
         if d["type"] == "Image":
             return Image(base64.b64decode(d["data"]), d["media_type"])
-        kind, found = _CLASSES[d["type"]], {}
+        kind = _CLASSES[d["type"]]
+        found = {}
         for f in dataclasses.fields(kind):
+            value = d.get(f.name)
             if f.name not in _PARTS:
                 found[f.name] = _unpack(d, f.name)
+            elif isinstance(value, list):
+                found[f.name] = [from_json(v) for v in value]
             else:
-                value = d[f.name]
-                found[f.name] = [from_json(v) for v in value] if isinstance(value, list) else value and from_json(value)
+                found[f.name] = None if value is None else from_json(value)
+        return kind(**found)
     except (KeyError, TypeError, AttributeError, ValueError) as e:
-        raise ValueError("not what to_json wrote (%s: %s): %s" % (type(e).__name__, e, _quoted(d))) from None
-    return kind(**found)
+        what = "not what to_json wrote (%s: %s): %s" % (type(e).__name__, e, _quoted(d))
+        raise ValueError(what) from None
 
 
-_CLASSES: Dict[str, Any] = {c.type: c for c in (AgentAction, AgentStep, AgentFinish, AgentRun, Image)}
-
-
-# == tools =============================================================================================================
+# == tools =========================================================================================
 
 _MOST_ITEMS = 10_000  # of a generator that a tool returned
-_FINAL = frozenset((str, int, float, bool, type(None), list, dict, tuple))  # never awaited
 
 
 @dataclass
 class Tool:
-    """A function that a model may call. `parameters` is a JSON Schema object; `registry` makes Tools of functions.
+    """A function that a model may call. `parameters`: a JSON Schema object. See `registry`.
 
-    Made by hand, from a foreign schema say, it is called as `function(**arguments)`: the loop checks only that the
-    arguments are an object, hold what `required` names and, where `additionalProperties` is false, nothing else.
+    Made by hand, from a foreign schema say, it is called as `function(**arguments)`: the loop
+    checks only that the arguments are an object, hold what `required` names and, where
+    `additionalProperties` is false, nothing else.
 
-    `return_direct`: its observation ends the run, where it was the reply's only call. `read_only`: it changes nothing;
-    such calls of one reply run at the same time, and again after an interruption. `idempotent`: doing it twice is
-    doing it once; it too runs again after an interruption.
+    `return_direct`: its observation ends the run, where it was the reply's only call. `read_only`:
+    it changes nothing; such calls of one reply run at the same time, and again after an
+    interruption. `idempotent`: doing it twice is doing it once; it too runs again.
     """
 
     type: ClassVar[str] = "Tool"
@@ -445,35 +479,36 @@ class Tool:
     convert: Optional[Callable[..., Any]] = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.replace("-", "_").isidentifier() or len(self.name) > 64:
-            raise ValueError("%r is no tool name: a Python identifier of at most 64 characters, or with '-'" % (self.name,))
+        name = self.name if isinstance(self.name, str) else ""
+        if not name.replace("-", "_").isidentifier() or len(name) > 64:
+            what = "%r is no tool name: it is an identifier of at most 64 characters, or has '-'"
+            raise ValueError(what % (self.name,))
         if not isinstance(self.parameters, dict) or not callable(self.function):
-            raise TypeError("tool %r: parameters must be a dict and function callable" % self.name)
+            raise TypeError("tool %s: parameters is a dict and function is callable" % name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
     def bind(self, arguments: Dict[str, Any], action: AgentAction, run: AgentRun) -> Any:
-        """The (args, kwargs) to call the function with, or a str that says all that is wrong with the arguments."""
+        """The (args, kwargs) to call the function with, or a str that says all that is wrong."""
         if self.convert:
             return self.convert(arguments, action, run)
         where, names = _Faults("args", []), self.parameters.get("properties") or {}
-        for name in self.parameters.get("required") or []:
+        for name in self.parameters.get("required") or ():
             if name not in arguments:
                 where.at(name).add("missing")
-        if self.parameters.get("additionalProperties") is False:
-            for name in arguments:
-                if name not in names:
-                    where.at(name).add("unknown name" + _closest(name, names))
+        for name in arguments if self.parameters.get("additionalProperties") is False else ():
+            if name not in names:
+                where.at(name).add("unknown name" + _closest(name, names))
         return "; ".join(where.found) or ((), arguments)
 
 
 class _Mismatch(Exception):
-    """A value does not fit. Says no more, so that it costs nothing: what is wrong is worked out after a failure."""
+    """A value does not fit. Says no more, so that it costs nothing; `_Faults` does, afterwards."""
 
 
 class _Faults:
-    """Where one looks in the arguments, and what was found wrong so far. Only made after a failure."""
+    """A place in the arguments, and what was found wrong so far. Only made after a failure."""
 
     def __init__(self, path: str, found: List[str]) -> None:
         self.path, self.found = path, found
@@ -488,8 +523,11 @@ class _Faults:
         self.found.append("%s: %s" % (self.path, text))
 
 
-def _fail(where: Optional[_Faults], expected: str, value: Any, mend: str = "") -> None:
-    """The one way to say that a value does not fit: in passing, or with path, expectation and mend."""
+_Where = Optional[_Faults]
+
+
+def _fail(where: _Where, expected: str, value: Any, mend: str = "") -> None:
+    """The one way to say that a value does not fit."""
     if where is None:
         raise _Mismatch
     where.add("expected %s, got %s%s" % (expected, _quoted(value), mend))
@@ -498,8 +536,9 @@ def _fail(where: Optional[_Faults], expected: str, value: Any, mend: str = "") -
 def _closest(name: str, names: Iterable[str]) -> str:
     import difflib
 
-    known = list(map(str, names))
-    near = difflib.get_close_matches(name[:200], known, 1, 0.6) or [k for k in known if k.lower() == name.lower()]
+    known = [str(n) for n in names]
+    near = difflib.get_close_matches(name[:200], known, 1)
+    near = near or [n for n in known if n.lower() == name.lower()]
     listed = "; known: " + ", ".join(known[:50]) if known else ""
     return (', did you mean "%s"?' % near[0] if near else "") + listed
 
@@ -511,38 +550,37 @@ def _refuse(constant: str) -> NoReturn:
 _loads = json.JSONDecoder(parse_constant=_refuse).decode
 
 
+# A converter, convert(value, strict, where), gives the value as the annotated Python type. `strict`
+# takes only what needs no respelling: a union tries that first. `where` is None in passing, when
+# _Mismatch is raised at once; with a `_Faults` each fault is noted and the walk goes on.
+
+
 def _decoded(value: Any, kind: type, strict: bool) -> Any:
     """A list or dict that came as JSON text; anything else as it is."""
     if type(value) is str and not strict and value.lstrip()[:1] == ("[" if kind is list else "{"):
         try:
             found = _loads(value)
+            return found if type(found) is kind else value
         except (ValueError, RecursionError):
-            return value
-        return found if type(found) is kind else value
+            pass
     return value
 
 
-# Converters: convert(value, strict, where) gives the value as the annotated Python type. `strict` takes only what needs no
-# respelling (a union tries that first). `where` is None in passing, when a fault raises _Mismatch at once; with a `_Faults`
-# each fault is noted and the walk goes on.
-
-
-def _integer(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
+def _integer(v: Any, strict: bool, where: _Where) -> Any:
     if type(v) is int:
         return v
-    if not strict:
-        if type(v) is float and v.is_integer():
-            return int(v)
-        if type(v) is str and len(v) < 1000 and re.match(r"\s*[+-]?[0-9]+\s*\Z", v):
-            return int(v)
+    if type(v) is float and not strict and v.is_integer():
+        return int(v)
+    if type(v) is str and not strict and re.match(r"\s*[+-]?[0-9]{1,1000}\s*\Z", v):
+        return int(v)
     return _fail(where, "integer", v)
 
 
-_DECIMAL = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z")
+_DECIMAL = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
 
 
-def _number(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-    if type(v) is int and not strict or type(v) is str and not strict and _DECIMAL.match(v):
+def _number(v: Any, strict: bool, where: _Where) -> Any:
+    if not strict and (type(v) is int or type(v) is str and re.match(_DECIMAL, v)):
         try:
             v = float(v)
         except OverflowError:
@@ -550,18 +588,17 @@ def _number(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
     return v if type(v) is float and v - v == 0 else _fail(where, "number", v)
 
 
-def _boolean(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
+def _boolean(v: Any, strict: bool, where: _Where) -> Any:
     if type(v) is bool:
         return v
-    if not strict:
-        if type(v) is int and v in (0, 1):
-            return v == 1
-        if type(v) is str and v.strip().lower() in ("true", "false"):
-            return v.strip().lower() == "true"
+    if not strict and type(v) is int and v in (0, 1):
+        return v == 1
+    if not strict and type(v) is str and v.strip().lower() in ("true", "false"):
+        return v.strip().lower() == "true"
     return _fail(where, "boolean", v)
 
 
-def _string(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
+def _string(v: Any, strict: bool, where: _Where) -> Any:
     if type(v) is str:
         return v
     if type(v) is int and not strict and v.bit_length() < 10000:
@@ -569,85 +606,101 @@ def _string(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
     return _fail(where, "string", v)
 
 
-def _null(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
+def _null(v: Any, strict: bool, where: _Where) -> Any:
     if v is None or not strict and type(v) is str and v.strip().lower() in ("null", "none"):
         return None
     return _fail(where, "null", v)
 
 
-def _anything(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
+def _anything(v: Any, strict: bool, where: _Where) -> Any:
     return v
 
 
 class _Type:
-    """What the walk gives for an annotation: schema, converter, and the description from an Annotated."""
+    """What the walk gives for an annotation. `text`: the description from an Annotated; `exact`: a
+    Python type whose values need no conversion."""
 
-    def __init__(self, schema: Dict[str, Any], convert: Callable[..., Any], text: str = "", item: Any = None) -> None:
-        self.schema, self.convert, self.text = schema, convert, text
-        self.exact = item  # the Python type whose values need no conversion, where there is one
+    def __init__(self, schema: Dict[str, Any], convert: Any, exact: Any = None) -> None:
+        self.schema, self.convert, self.exact, self.text = schema, convert, exact, ""
+
+    def also(self, **entries: Any) -> "_Type":
+        """The same with more in its schema."""
+        twin = copy.copy(self)
+        twin.schema = {**self.schema, **entries}
+        return twin
+
+    def takes_null(self) -> bool:
+        try:
+            return self.convert(None, True, None) is None
+        except _Mismatch:
+            return False
 
 
-# "Any value" is spelled out: an empty schema means "object only" to some grammar converters, and a description without a
-# type is refused by others (llama.cpp issue 19716).
+# "Any value" is spelled out: an empty schema means "object only" to some grammar converters, and a
+# description without a type is refused by others (llama.cpp issue 19716).
 _WORDS: List[Dict[str, Any]] = [{"type": t} for t in ("string", "number", "boolean", "object")]
-_ANY_VALUE: Dict[str, Any] = {
-    "anyOf": _WORDS + [{"type": "array", "items": {"anyOf": _WORDS + [{"type": "null"}]}}, {"type": "null"}]
-}
-_ANY = _Type(_ANY_VALUE, _anything)
-_NULL = _Type({"type": "null"}, _null, item=type(None))
+_ARRAY = {"type": "array", "items": {"anyOf": [*_WORDS, {"type": "null"}]}}
+_ANY = _Type({"anyOf": [*_WORDS, _ARRAY, {"type": "null"}]}, _anything)
 _SIMPLE = {
-    bool: _Type({"type": "boolean"}, _boolean, item=bool),
-    int: _Type({"type": "integer"}, _integer, item=int),
-    float: _Type({"type": "number"}, _number),
-    str: _Type({"type": "string"}, _string, item=str),
-    type(None): _NULL,
-    None: _NULL,
+    bool: _Type({"type": "boolean"}, _boolean, bool),
+    int: _Type({"type": "integer"}, _integer, int),
+    float: _Type({"type": "number"}, _number, float),
+    str: _Type({"type": "string"}, _string, str),
+    type(None): _Type({"type": "null"}, _null),
 }
+_NULL = _SIMPLE[type(None)]
 
 
-def _iso_datetime(text: str) -> str:
-    """ISO 8601 in the one form that datetime.fromisoformat takes on every Python."""
-    m = re.match(r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d)?)?\Z", text)
-    if not m:
-        raise ValueError(text)
-    day, minute, second, part, zone = (g or "" for g in m.groups())
-    second, part = second or ":00", part and part.ljust(7, "0")
-    return "%sT%s%s%s%s" % (day, minute or "00:00", second, part, "+00:00" if zone in ("Z", "z") else zone)
+def _date(t: Any, text: str) -> Any:
+    return t.fromisoformat(text) if re.match(r"[0-9]{4}(-[0-9]{2}){2}\Z", text) else None
 
 
-# Types written as text, by name, so that their modules are not imported here: what is asked, format, text to constructor.
+def _datetime(t: Any, text: str) -> Any:
+    """ISO 8601, brought to the one form that datetime.fromisoformat takes on every Python."""
+    m = re.match(
+        r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d)?)?\Z", text
+    )
+    day, minute, second, part, zone = (g or "" for g in m.groups()) if m else ("",) * 5
+    zone = "+00:00" if zone in ("Z", "z") else zone
+    part = part and part.ljust(7, "0")
+    return t.fromisoformat(day + "T" + (minute or "00:00") + (second or ":00") + part + zone)
+
+
+def _construct(t: Any, text: str) -> Any:
+    return t(text)
+
+
+# Types whose JSON form is a text, by name, since their modules are not imported here.
 _WRITTEN: Dict[str, Tuple[str, str, Callable[[Any, str], Any]]] = {
-    "datetime.date": ("date like 2024-01-31", "date", lambda t, s: t.fromisoformat(re.match(r"[0-9-]{10}\Z", s) and s)),
-    "datetime.datetime": ("date-time like 2024-01-31T09:30:00Z", "date-time", lambda t, s: t.fromisoformat(_iso_datetime(s))),
-    "uuid.UUID": ("UUID", "uuid", lambda t, s: t(s)),
-    "pathlib.Path": ("string (a path)", "", lambda t, s: t(s)),
-    "pathlib.PurePath": ("string (a path)", "", lambda t, s: t(s)),
+    "datetime.date": ("date like 2024-01-31", "date", _date),
+    "datetime.datetime": ("date-time like 2024-01-31T09:30:00Z", "date-time", _datetime),
+    "uuid.UUID": ("UUID", "uuid", _construct),
+    "pathlib.Path": ("string (a path)", "", _construct),
+    "pathlib.PurePath": ("string (a path)", "", _construct),
 }
 
 
 def _full_name(t: Any) -> str:
-    return "%s.%s" % (getattr(t, "__module__", "").split(".")[0], getattr(t, "__qualname__", ""))
+    return "%s.%s" % (str(t.__module__).split(".")[0], getattr(t, "__qualname__", ""))
 
 
 def _written(t: Any) -> _Type:
-    """A type whose JSON form is a text."""
     expected, form, parse = _WRITTEN[_full_name(t)]
 
-    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-        if type(v) is str:
-            try:
-                return parse(t, v if strict else v.strip())
-            except (ValueError, TypeError, AttributeError):
-                pass
-        return _fail(where, expected, v)
+    def convert(v: Any, strict: bool, where: _Where) -> Any:
+        try:
+            found = parse(t, v if strict else v.strip()) if type(v) is str else None
+        except ValueError:
+            found = None
+        return _fail(where, expected, v) if found is None else found
 
-    return _Type({"type": "string", "format": form} if form else {"type": "string"}, convert)
+    return _Type({"type": "string", **({"format": form} if form else {})}, convert)
 
 
 def _decimal(t: Any) -> _Type:
-    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-        if type(v) in (int, float) or type(v) is str and not strict and _DECIMAL.match(v):
-            found = t(v.strip() if type(v) is str else repr(v))  # never from the float itself: 0.1 stays 0.1
+    def convert(v: Any, strict: bool, where: _Where) -> Any:
+        if type(v) in (int, float) or type(v) is str and not strict and re.match(_DECIMAL, v):
+            found = t(v.strip() if type(v) is str else repr(v))  # subtle: 0.1 stays 0.1
             if found.is_finite():
                 return found
         return _fail(where, "number", v)
@@ -656,110 +709,109 @@ def _decimal(t: Any) -> _Type:
 
 
 def _choice(members: List[Tuple[Any, Any]], names: Iterable[Tuple[str, Any]] = ()) -> _Type:
-    """An enum or Literal: (JSON value, Python value) pairs, and names that stand for a value too."""
-    exact = {(type(v), v): python for v, python in members}
-    loose: Dict[str, List[Any]] = {}
+    """An enum or Literal: (JSON value, Python value) pairs, and names that stand for a value."""
 
     def spelled(v: Any) -> str:
         v = int(v) if type(v) is float and v.is_integer() else v
-        return v.strip().casefold() if isinstance(v, str) else json.dumps(v) if isinstance(v, _SCALARS) else "[]"
+        return v.strip().casefold() if isinstance(v, str) else _text(v)
 
-    for value, python in list(members) + list(names):
+    exact = {(type(v), v): python for v, python in members}
+    loose: Dict[str, List[Any]] = {}
+    for value, python in [*members, *names]:
         found = loose.setdefault(spelled(value), [])
-        if not any(p is python for p in found):
-            found.append(python)
+        found += [] if any(p is python for p in found) else [python]
     values = [v for v, _ in members]
-    kinds = {type(v) for v in values}
-    words = {str: "string", int: "integer", bool: "boolean", float: "number", type(None): "null"}
-    schema: Dict[str, Any] = {"type": words[kinds.copy().pop()]} if len(kinds) == 1 else {}
+    words = {t.exact: t.schema["type"] for t in _SIMPLE.values()}
+    kinds = {words.get(None if v is None else type(v)) for v in values}
+    schema = {"type": kinds.pop()} if len(kinds) == 1 else {}
 
-    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-        try:
-            return exact[type(v), v]
-        except (KeyError, TypeError):
+    def convert(v: Any, strict: bool, where: _Where) -> Any:
+        if type(v) in _SCALARS:
+            if (type(v), v) in exact:
+                return exact[type(v), v]
             found = [] if strict else loose.get(spelled(v), [])
-        if len(found) == 1:  # a guess between two is never made
-            return found[0]
+            if len(found) == 1:  # a guess between two is never made
+                return found[0]
         if where is None:
             raise _Mismatch
-        near = _closest(v, map(str, values)).split("?")[0] + "?" if isinstance(v, str) else ""
+        near = _closest(v, map(str, values)).partition("; known")[0] if type(v) is str else ""
         listed = ", ".join(json.dumps(x, ensure_ascii=False) for x in values[:50])
-        return _fail(where, "one of " + listed, v, near if "did you" in near else "")
+        return _fail(where, "one of " + listed, v, near)
 
-    return _Type(dict(schema, enum=values), convert)
+    return _Type({**schema, "enum": values}, convert)
 
 
-def _listing(make: Optional[Callable[[Any], Any]], item: _Type, fixed: Optional[List[_Type]] = None) -> _Type:
+def _listing(make: Any, item: _Type, fixed: Optional[List[_Type]] = None) -> _Type:
     """A list, tuple or set. `fixed`: a type for each place of a tuple."""
-    schema: Dict[str, Any] = {"type": "array", "items": item.schema}
+    kind = _Type({"type": "array", "items": item.schema}, None)
     if fixed is not None:  # prefixItems without items is refused by two large providers
-        schema.update(minItems=len(fixed), maxItems=len(fixed))
+        kind = kind.also(minItems=len(fixed), maxItems=len(fixed))
     one, exact = item.convert, {item.exact}
 
-    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
+    def convert(v: Any, strict: bool, where: _Where) -> Any:
         v = _decoded(v, list, strict)
         if type(v) is not list:
-            if where is None:
-                raise _Mismatch
-            mend = " (text in brackets must be JSON)" if type(v) is str and v.lstrip()[:1] == "[" else ""
-            mend = mend or "; for a single item write %s" % _quoted([v]) if isinstance(v, _SCALARS) else mend
-            return _fail(where, "array", v, mend)
+            text = type(v) is str and v.strip()[:1] == "["
+            one_item = "; a single item is written %s" % _quoted([v])
+            return _fail(where, "array", v, "; in brackets it must be JSON" if text else one_item)
         if fixed is not None and len(v) != len(fixed):
             return _fail(where, "array of %d items" % len(fixed), v)
         if fixed is not None:
-            found = [t.convert(x, strict, where and where.at(i)) for i, (t, x) in enumerate(zip(fixed, v))]
-        elif where is None:
-            found = v if exact.issuperset(map(type, v)) or one is _anything else [one(x, strict, None) for x in v]
-        else:
+            places = [where and where.at(i) for i in range(len(v))]
+            found = [t.convert(x, strict, at) for t, x, at in zip(fixed, v, places)]
+        elif where is not None:
             found = [one(x, strict, where.at(i)) for i, x in enumerate(v)]
+        elif one is _anything or exact.issuperset(map(type, v)) and item.exact is not float:
+            found = v
+        else:
+            found = [one(x, strict, None) for x in v]
         try:
             return make(found) if make else found
-        except TypeError:  # what cannot be in a set
-            return _fail(where, "array of items that can be in a set", v)
+        except TypeError:
+            return _fail(where, "array of items that a set can hold", v)
 
-    return _Type(schema, convert)
+    kind.convert = convert
+    return kind
 
 
 def _mapping(key: _Type, value: _Type) -> _Type:
     schema: Dict[str, Any] = {"type": "object"}
-    if "enum" in key.schema and key.schema.get("type") == "string":
-        names = dict.fromkeys(key.schema["enum"], value.schema)
+    if "enum" in key.schema:
+        names = {name: value.schema for name in key.schema["enum"]}
         schema.update(properties=names, required=[], additionalProperties=False)
     elif value is not _ANY:
         schema["additionalProperties"] = value.schema
-    plain, one, exact = key.convert is _string, value.convert, {value.exact}
+    plain, one = key.convert is _string, value.convert
 
-    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
+    def convert(v: Any, strict: bool, where: _Where) -> Any:
         v = _decoded(v, dict, strict)
         if type(v) is not dict:
-            text = type(v) is str and v.lstrip()[:1] == "{"
-            return _fail(where, "object", v, " (text in braces must be JSON)" if text else "")
+            text = type(v) is str and v.strip()[:1] == "{"
+            return _fail(where, "object", v, "; in braces it must be JSON" if text else "")
         if where is None and plain:
-            if exact.issuperset(map(type, v.values())) or one is _anything:
-                return v
-            return {k: one(x, strict, None) for k, x in v.items()}
+            return v if one is _anything else {k: one(x, strict, None) for k, x in v.items()}
         found = {}
         for k, x in v.items():
             at = where and where.at(k)
             found[key.convert(k, False, at)] = one(x, strict, at)
-        return found if len(found) == len(v) or where and where.found else _fail(where, "object with distinct keys", v)
+        if len(found) < len(v) and not (where and where.found):
+            return _fail(where, "object with distinct keys", v)
+        return found
 
     return _Type(schema, convert)
 
 
 def _record(
-    fields: Dict[str, _Type], required: Iterable[str], make: Optional[Callable[..., Any]] = None,
-    rest: Optional[_Type] = None, order: Sequence[str] = (),
-) -> _Type:  # fmt: skip
-    """An object with named fields: a dataclass, TypedDict or NamedTuple (`order`: may come as a list), or all the
-    parameters of a function (`rest`: what its **options take)."""
+    fields: Dict[str, _Type], required: Sequence[str], make: Any = None, rest: Any = None
+) -> _Type:
+    """An object with named fields. `make`: what is called with them; `rest`: of what **options
+    takes."""
     needed, known = frozenset(required), fields.keys()
     table = {name: t.convert for name, t in fields.items()}
-    may_skip = set()  # null for a field that may be left out, and takes no null, means "not given"
-    for name in known - needed:
-        if not _takes_null(fields[name]):
-            may_skip.add(name)
-    schema: Dict[str, Any] = {
+    # null for a field that may be left out, and takes no null, means "not given".
+    skip = {name for name in known - needed if not fields[name].takes_null()}
+    order = list(getattr(make, "_fields", ()))  # a NamedTuple may come as a list
+    schema = {
         "type": "object",
         "properties": {name: t.schema for name, t in fields.items()},
         "required": [name for name in fields if name in needed],
@@ -767,13 +819,13 @@ def _record(
     }
 
     def explain(v: Dict[str, Any], strict: bool, where: _Faults) -> Dict[str, Any]:
-        """What there is to convert, each fault noted: one visit to each child."""
+        """The fields converted, each fault noted: one visit to each child."""
         found = {}
         for name, x in v.items():
-            if x is None and name in may_skip:
-                continue
             if name in table or rest is not None:
-                found[name] = table.get(name, rest and rest.convert)(x, strict, where.at(name))
+                if x is not None or name not in skip:
+                    one = table[name] if name in table else rest.convert
+                    found[name] = one(x, strict, where.at(name))
             else:
                 where.at(name).add("unknown name" + _closest(name, fields))
         for name in fields:
@@ -781,7 +833,7 @@ def _record(
                 where.at(name).add("missing")
         return found
 
-    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
+    def convert(v: Any, strict: bool, where: _Where) -> Any:
         v = _decoded(v, dict, strict)
         if type(v) is list and order and len(v) <= len(order):
             v = dict(zip(order, v))
@@ -792,15 +844,15 @@ def _record(
             found = explain(v, strict, where)
             if len(where.found) > before:
                 return None
-        elif rest is not None:
-            if not needed <= v.keys():
-                raise _Mismatch
-            other = rest.convert
-            found = {k: table.get(k, other)(x, strict, None) for k, x in v.items() if x is not None or k not in may_skip}
         else:
-            if not needed <= v.keys() or not v.keys() <= known:  # before any child: an alternative fails early
-                raise _Mismatch
-            found = {k: table[k](x, strict, None) for k, x in v.items() if x is not None or k not in may_skip}
+            if not needed <= v.keys() or rest is None and not v.keys() <= known:
+                raise _Mismatch  # before any child is looked at: an alternative fails early
+            if skip and None in v.values():
+                v = {k: x for k, x in v.items() if x is not None or k not in skip}
+            if rest is None:
+                found = {k: table[k](x, strict, None) for k, x in v.items()}
+            else:
+                found = {k: table.get(k, rest.convert)(x, strict, None) for k, x in v.items()}
         if make is None:
             return found
         try:
@@ -813,25 +865,27 @@ def _record(
     return _Type(schema, convert)
 
 
-def _union(alternatives: List[_Type], defs: Dict[str, Any]) -> _Type:
+def _union(alternatives: List[_Type], schemas: Dict[str, Any]) -> _Type:
     """Every alternative is tried exactly before any is tried leniently."""
+    kinds: Dict[Any, Any] = {t.schema["type"]: t.exact for t in _SIMPLE.values()}
+    kinds.update({"null": type(None), "array": list, "object": dict})
 
-    def misfit(schema: Dict[str, Any], v: Any) -> int:
+    def misfit(t: _Type, v: Any) -> int:
         """How far off a value is, seen at its first level only: 0 fits, 99 is of another kind."""
-        schema = defs.get(schema.get("$ref", "")[len("#/$defs/") :], schema)
+        schema = schemas.get(t.schema.get("$ref", "")[len("#/$defs/") :], t.schema)
         if "enum" in schema:
-            return 0 if v in schema["enum"] else 1 if isinstance(v, str) == (schema.get("type") == "string") else 99
-        kinds = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "null": type(None)}
-        kind = kinds.get(schema.get("type", ""), dict if schema.get("type") == "object" else list)
-        if not isinstance(v, kind) or type(v) is bool and kind is not bool:
+            text = isinstance(v, str) and schema.get("type", "string") == "string"
+            return 0 if v in schema["enum"] else 1 if text else 99
+        kind = kinds.get(schema.get("type"), dict)
+        if type(v) is not kind and not (kind is float and type(v) is int):
             return 99
         names = schema.get("properties")
-        if names is None or schema.get("additionalProperties") is not False:
+        if names is None or schema["additionalProperties"] is not False:
             return 0
         wrong = [n for n in v if n not in names] + [n for n in schema["required"] if n not in v]
-        return len(wrong) + sum("enum" in names[n] and v[n] not in names[n]["enum"] for n in v if n in names)
+        return len(wrong) + sum(v[n] not in names[n].get("enum", [v[n]]) for n in v if n in names)
 
-    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
+    def convert(v: Any, strict: bool, where: _Where) -> Any:
         if where is None:
             for mode in (True,) if strict else (True, False):
                 for t in alternatives:
@@ -841,318 +895,310 @@ def _union(alternatives: List[_Type], defs: Dict[str, Any]) -> _Type:
                         pass
             raise _Mismatch
         v = _decoded(_decoded(v, list, strict), dict, strict)
-        off = [misfit(t.schema, v) for t in alternatives]
-        best = min(off)
-        if best < 99 and off.count(best) == 1:
-            return alternatives[off.index(best)].convert(v, strict, where)
-        words = ["object" if "$ref" in t.schema else t.schema.get("type", "value") for t in alternatives]
-        return _fail(where, " or ".join(dict.fromkeys(map(str, words))), v)
+        off = [misfit(t, v) for t in alternatives]
+        if min(off) < 99 and off.count(min(off)) == 1:
+            return alternatives[off.index(min(off))].convert(v, strict, where)
+        words = [str(t.schema.get("type", "object")) for t in alternatives]
+        return _fail(where, " or ".join(dict.fromkeys(words)), v)
 
     return _Type({"anyOf": [t.schema for t in alternatives]}, convert)
 
 
-_LISTS = {c: c.__name__ for c in (list, tuple, set, frozenset, dict)}
-_ABSTRACT = {"Sequence": "list", "MutableSequence": "list", "Iterable": "list", "Collection": "list", "Set": "set",
-             "MutableSet": "set", "Mapping": "dict", "MutableMapping": "dict"}  # fmt: skip
+_LISTS = {list: None, tuple: tuple, set: set, frozenset: frozenset, dict: dict}
+_ABSTRACT = {
+    "Sequence": list, "MutableSequence": list, "Iterable": list, "Collection": list, "Set": set,
+    "MutableSet": set, "Mapping": dict, "MutableMapping": dict,
+}  # fmt: skip
 
 
 class _Walk:
-    """One walk over the annotations of one tool: each gives its JSON Schema and its converter. No second place knows
-    types. What cannot come from JSON is a TypeError that names the place."""
+    """One walk over the annotations of one tool: each gives its JSON Schema and its converter. No
+    second place knows types. What cannot come from JSON is a TypeError that names the place."""
 
     def __init__(self, local_names: Dict[str, Any]) -> None:
         self.local_names = local_names
-        self.defs: Dict[str, Callable[..., Any]] = {}  # the converters of recursive types, by name
-        self.schemas: Dict[str, Any] = {}  # and their schemas
         self.open: List[Any] = []  # the named types under way, outermost first
-        self.recursive: List[Tuple[Any, _Type]] = []  # those met again inside themselves, with what stands for them
+        self.references: List[Tuple[Any, str, _Type]] = []  # those met again inside themselves
+        self.schemas: Dict[str, Any] = {}  # of these, by name: $defs
+        self.converters: Dict[str, Any] = {}
 
     def hints(self, owner: Any) -> Dict[str, Any]:
-        """The annotations, strings resolved, also against names local to the function that made the tool."""
+        """The annotations, strings resolved, also against what the tool's function closes over."""
         extras: Dict[str, Any] = {"include_extras": True} if sys.version_info >= (3, 9) else {}
         try:
             return typing.get_type_hints(owner, None, self.local_names, **extras)
         except Exception as e:
-            name = getattr(owner, "__name__", owner)
-            raise TypeError("cannot resolve the annotations of %s: %s: %s" % (name, type(e).__name__, e)) from e
+            what = "cannot resolve the annotations of %s: %s: %s"
+            raise TypeError(what % (owner.__name__, type(e).__name__, e)) from e
 
     def of(self, hint: Any, place: str) -> _Type:
         origin, args = typing.get_origin(hint), typing.get_args(hint)
+        kind = origin or hint
         if hint is Any or hint is object or hint is inspect.Parameter.empty:
             return _ANY
-        if isinstance(hint, (type, type(None))) and hint in _SIMPLE:
-            return _SIMPLE[hint]
-        if hasattr(hint, "__metadata__"):
+        if hint is None or isinstance(hint, type) and hint in _SIMPLE:
+            return _SIMPLE[hint or type(None)]
+        if hasattr(hint, "__metadata__"):  # Annotated
             inner = self.of(hint.__origin__, place)
             text = next((m for m in hint.__metadata__ if isinstance(m, str)), "")
-            return _Type(dict(inner.schema, description=text), inner.convert, text) if text else inner
-        if getattr(origin, "_name", "") in ("Required", "NotRequired", "ReadOnly", "Final") or origin is typing.Final:
+            found = inner.also(description=text) if text else inner
+            found.text = text or inner.text
+            return found
+        if kind is typing.Final or getattr(origin, "_name", "") in ("Required", "NotRequired"):
             return self.of(args[0], place)
         if isinstance(hint, dataclasses.InitVar):
             return self.of(hint.type, place)
-        if hasattr(hint, "__supertype__"):
+        if hasattr(hint, "__supertype__"):  # NewType
             return self.of(hint.__supertype__, place)
         if isinstance(hint, typing.TypeVar) and hint.__bound__ is not None:
             return self.of(hint.__bound__, place)
         if origin is Union or type(hint).__name__ == "UnionType":
-            found = [self.of(a, place) for a in args]
-            if any(t.schema is _ANY_VALUE for t in found):
-                return _ANY
-            # Before 3.11 get_type_hints wraps what has None as its default in one more Optional.
-            found = [t for t in found if t is not _NULL or not any(_takes_null(o) for o in found if o is not _NULL)]
-            return found[0] if len(found) == 1 else _union(found, self.schemas)
-        if origin is typing.Literal:
+            return self.union([self.of(a, place) for a in args])
+        if origin is Literal:
             return _choice([(getattr(a, "value", a), a) for a in args])
         if isinstance(hint, enum.EnumMeta):
-            members: List[Any] = list(hint)
-            names = [(m.name, m) for m in members]
-            plain = all(type(m.value) in _SCALARS for m in members)
-            return _choice([(m.value, m) for m in members], names) if plain else _choice(names)
-        container = _LISTS.get(origin or hint) if isinstance(origin or hint, type) else None
-        if container is None and getattr(origin or hint, "__module__", "") in ("typing", "collections.abc"):
-            container = _ABSTRACT.get(getattr(origin or hint, "__name__", "") or getattr(hint, "_name", ""))
-        if container:
-            return self.container(container, args, place)
-        if _full_name(hint) in _WRITTEN:
+            names = [(m.name, m) for m in hint]  # type: ignore[var-annotated]
+            plain = all(type(m.value) in _SCALARS for _, m in names)
+            return _choice([(m.value if plain else m.name, m) for _, m in names], names)
+        if getattr(kind, "__module__", "") in ("typing", "collections.abc"):
+            kind = _ABSTRACT.get(getattr(kind, "__name__", ""), kind)
+        if isinstance(kind, type) and kind in _LISTS:
+            return self.container(kind, args, place)
+        if isinstance(hint, type) and _full_name(hint) in _WRITTEN:
             return _written(hint)
-        if _full_name(hint) == "decimal.Decimal":
+        if isinstance(hint, type) and _full_name(hint) == "decimal.Decimal":
             return _decimal(hint)
-        if hasattr(hint, "__value__") and not args:
+        if hasattr(hint, "__value__") and not args:  # type X = ...
             return self.named(hint, lambda: self.of(hint.__value__, place))
-        if isinstance(hint, type) and (dataclasses.is_dataclass(hint) or issubclass(hint, (dict, tuple))):
-            if dataclasses.is_dataclass(hint) or hasattr(hint, "__total__") or hasattr(hint, "_fields"):
-                return self.named(hint, lambda: self.record(hint, place))
-        raise TypeError(
-            "%s: %s has no JSON form; annotate it with a type that has one (str, int, a dataclass, ...)"
-            % (place, getattr(hint, "__name__", None) if isinstance(hint, type) else hint)
-        )
+        if any(hasattr(hint, mark) for mark in ("__dataclass_fields__", "__total__", "_fields")):
+            return self.named(hint, lambda: self.record(hint, place))
+        name = getattr(hint, "__name__", hint)
+        what = "%s: %s has no JSON form; annotate it with one that has (str, int, a dataclass ...)"
+        raise TypeError(what % (place, name))
 
-    def container(self, kind: str, args: Tuple[Any, ...], place: str) -> _Type:
-        if kind == "dict":
+    def union(self, found: List[_Type]) -> _Type:
+        if any(t.schema is _ANY.schema for t in found):
+            return _ANY
+        # Before 3.11 get_type_hints wraps what has None as its default in one more Optional.
+        if any(t.takes_null() for t in found if t is not _NULL):
+            found = [t for t in found if t is not _NULL]
+        return found[0] if len(found) == 1 else _union(found, self.schemas)
+
+    def container(self, kind: Any, args: Tuple[Any, ...], place: str) -> _Type:
+        if kind is dict:
             key, value = [self.of(a, place) for a in args] or (_SIMPLE[str], _ANY)
-            if key is _ANY or key.schema.get("type") not in ("string", "integer"):
-                key = _SIMPLE[str] if key is _ANY else key
-                if key is not _SIMPLE[str]:
-                    raise TypeError("%s: the keys of a JSON object are text; use str or int as the key type" % place)
-            return _mapping(key, value)
-        if kind == "tuple" and args and args[-1] is not Ellipsis:
-            fixed = [] if args == ((),) else [self.of(a, place) for a in args]
-            items = list({json.dumps(t.schema): t for t in fixed}.values())
-            one = items[0] if len(items) == 1 else _union(items, self.schemas) if items else _ANY
-            return _listing(tuple, one, fixed)
-        make = {"list": None, "tuple": tuple, "set": set, "frozenset": frozenset}[kind]
-        return _listing(make, self.of(args[0], place) if args else _ANY)
+            if key.schema.get("type") not in ("string", "integer") and key is not _ANY:
+                raise TypeError("%s: the keys of a JSON object are text: use str or int" % place)
+            return _mapping(_SIMPLE[str] if key is _ANY else key, value)
+        if kind is not tuple or not args or args[-1] is Ellipsis:
+            return _listing(_LISTS[kind], self.of(args[0], place) if args else _ANY)
+        fixed = [self.of(a, place) for a in args if a != ()]
+        items = list({json.dumps(t.schema): t for t in fixed}.values())
+        return _listing(tuple, self.union(items) if items else _ANY, fixed)
 
     def named(self, hint: Any, build: Callable[[], _Type]) -> _Type:
-        """A type that may hold itself. Only where it does, it becomes a definition and a reference to it."""
-        for known, reference in self.recursive:
+        """A type that may hold itself. Only where it does, it becomes a reference to $defs."""
+        for known, _, reference in self.references:
             if known is hint:
                 return reference
         if any(known is hint for known in self.open):
-            name = hint.__name__ + ("%d" % len(self.defs) if hint.__name__ in self.defs else "")
-            reference = _Type({"$ref": "#/$defs/" + name}, lambda v, strict, where: self.defs[name](v, strict, where))
-            self.defs[name] = _integer  # until it is built: nothing that takes null
-            self.recursive.append((hint, reference))
+            name = hint.__name__
+            while name in self.schemas:
+                name += "_"
+            self.schemas[name], found = {}, self.converters
+            found[name] = _integer  # until it is built
+            reference = _Type({"$ref": "#/$defs/" + name}, lambda *given: found[name](*given))
+            self.references.append((hint, name, reference))
             return reference
         self.open.append(hint)
-        found = build()
+        built = build()
         self.open.pop()
-        for known, reference in self.recursive:
+        for known, name, reference in self.references:
             if known is hint:
-                name = reference.schema["$ref"][len("#/$defs/") :]
-                self.defs[name], self.schemas[name] = found.convert, found.schema
+                self.schemas[name], self.converters[name] = built.schema, built.convert
                 return reference
-        return found
+        return built
 
     def record(self, hint: Any, place: str) -> _Type:
         """A dataclass, TypedDict or NamedTuple."""
-        about = hint.__dict__.get("__doc__") or ""
-        about, notes = ("", {}) if about.startswith(hint.__name__ + "(") else _docstring(about)
+        doc = hint.__dict__.get("__doc__") or ""
+        about, notes = _docstring("" if doc.startswith(hint.__name__ + "(") else doc)
+        hints = self.hints(hint)
         if hasattr(hint, "__total__"):
-            hints = self.hints(hint)
             always = getattr(hint, "__required_keys__", hints if hint.__total__ else ())
             marks = {n: getattr(typing.get_origin(h), "_name", "") for n, h in hints.items()}
-            required = [n for n in hints if marks[n] == "Required" or n in always and marks[n] != "NotRequired"]
             fields = {n: self.of(h, "%s, key %r" % (place, n)) for n, h in hints.items()}
-            found = _record({n: _described(t, notes.get(n)) for n, t in fields.items()}, required)
+            fields = {n: _noted(t, notes.get(n)) for n, t in fields.items()}
+            needed = [n for n, m in marks.items() if n in always and m != "NotRequired"]
+            found = _record(fields, needed + [n for n, m in marks.items() if m == "Required"])
         else:
             parameters = list(inspect.signature(hint).parameters.values())
-            hints = self.hints(hint)
-            fields, required = self.fields(parameters, hints, notes, "%s, field" % place)
-            order = [] if dataclasses.is_dataclass(hint) else list(fields)
-            found = _record(fields, required, hint, order=order)
-        return _Type(dict(found.schema, description=about), found.convert) if about else found
+            found = _record(*self.fields(parameters, hints, notes, place + ", field"), hint)
+        return found.also(description=about) if about else found
 
     def fields(
-        self, parameters: List[inspect.Parameter], hints: Dict[str, Any], notes: Dict[str, str], place: str
+        self, parameters: Sequence[Any], hints: Dict[str, Any], notes: Dict[str, str], place: str
     ) -> Tuple[Dict[str, _Type], List[str]]:
-        """The type of each parameter, with its description and default in the schema, and the names of the required."""
+        """The type of each parameter, and the names of the required ones."""
         found, required = {}, []
         for p in parameters:
             kind = self.of(hints.get(p.name, p.annotation), "%s %r" % (place, p.name))
-            if p.default is None and not _takes_null(kind):
-                kind = _union([kind, _NULL], self.schemas)
-            kind = _described(kind, notes.get(p.name))
+            if p.default is None and not kind.takes_null():
+                kind = self.union([kind, _NULL])
+            kind = _noted(kind, notes.get(p.name))
             if p.default is p.empty:
                 required.append(p.name)
             else:
                 try:
                     sent = _as_sent(p.default)
                     kind.convert(sent, False, None)
-                    kind = _Type(dict(kind.schema, default=sent), kind.convert, kind.text, kind.exact)
+                    kind = kind.also(default=sent)
                 except _Mismatch:
-                    pass  # a default without a JSON form is left out; the parameter stays optional
+                    pass  # a default without a JSON form is left out of the schema
             found[p.name] = kind
         return found, required
 
 
-def _takes_null(kind: _Type) -> bool:
-    try:
-        return kind.convert(None, True, None) is None
-    except _Mismatch:
-        return False
-
-
-def _described(kind: _Type, note: Optional[str]) -> _Type:
-    """With the description from a docstring; one from Annotated wins, one from the type's own class does not."""
-    if not note or kind.text:
-        return kind
-    return _Type(dict(kind.schema, description=note), kind.convert, kind.text, kind.exact)
+def _noted(kind: _Type, note: Optional[str]) -> _Type:
+    """With a description from a docstring; one from Annotated wins, one of the type's own not."""
+    return kind.also(description=note) if note and not kind.text else kind
 
 
 def _as_sent(value: Any) -> Any:
     """A default as the JSON that the model would have sent; _Mismatch where it has none."""
     if isinstance(value, enum.Enum):
         return _as_sent(value.value)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_as_sent(v) for v in (sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value)]
+    if isinstance(value, (list, tuple)):
+        return [_as_sent(v) for v in value]
+    if isinstance(value, (set, frozenset)):
+        return [_as_sent(v) for v in sorted(value, key=repr)]
     if type(value) is dict:
         return {k: _as_sent(v) for k, v in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _as_sent(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init}
-    if _full_name(type(value)) in _WRITTEN or _full_name(type(value)).startswith("pathlib."):
+        return {f.name: _as_sent(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if _full_name(type(value)).startswith(("datetime.date", "uuid.UUID", "pathlib.")):
         return value.isoformat() if hasattr(value, "isoformat") else str(value)
     if not _is_plain(value):
         raise _Mismatch
     return value
 
 
-_HEADING = re.compile(
-    "(Args|Arguments|Parameters|Params|Keyword Arg(?:ument)?s|Other Parameters|Attributes|\u53c2\u6570"
-    "|Returns?|Yields?|Raises|Examples?|Notes?|References|See Also|Warnings?|Warns|Todo|\u8fd4\u56de|\u5f02\u5e38)"
-    "[ \t]*[:\uff1a][ \t]*\\Z"
+_HEADING = (
+    "((?:Keyword |Other )?(?:Arg|Argument|Parameter|Param|Attribute)s|\u53c2\u6570|Returns?|Yields?"
+    "|Raises|Examples?|Notes?|References|See Also|Warnings?|Warns|Todo|\u8fd4\u56de|\u5f02\u5e38)"
+    "[ \t]*[:\uff1a]\\Z"
 )
-_ENTRY = re.compile("\\*{0,2}(\\w+)[ \t]*(?:\\(.*?\\))?[ \t]*[:\uff1a][ \t]*(.*)\\Z")
-_FIELD = re.compile(r":(\w+)(?:[ \t]+([^:]*))?:[ \t]*(.*)\Z")
-_OF_PARAMETERS = ("args", "arguments", "param", "keyword", "other parameters", "attributes", "\u53c2\u6570")
+_OF_PARAMETERS = "(keyword |other )?(arg|param|attribute|\u53c2\u6570)"
+_ENTRY = "\\*{0,2}(\\w+)[ \t]*(?:\\(.*?\\))?[ \t]*[:\uff1a][ \t]*(.*)\\Z"
+_FIELD = r":(param\w*|arg\w*|key\w*|type|returns?|rtype|raises?|yields)\b([^:]*):(.*)\Z"
 
 
 def _docstring(doc: Optional[str]) -> Tuple[str, Dict[str, str]]:
-    """(the text before the first section, {parameter: its description}) of a Google, NumPy or reST docstring."""
-    lines = inspect.cleandoc(doc or "").splitlines()
+    """(text before the first section, {parameter: description}); Google, NumPy or reST style."""
     about: List[str] = []
     notes: Dict[str, List[str]] = {}
-    section: Optional[str] = None  # None: the description; else the heading in small letters
+    section: Optional[str] = None  # None: still the description
     note: Optional[List[str]] = None
-    depth = 0  # how far the entries of a Google section are indented
-    underlined = False
-    for at, line in enumerate(lines):
+    depth = 0  # how far the entries of a section are indented: NumPy's are not
+    lines = inspect.cleandoc(doc or "").splitlines()
+    for line, below in zip(lines, [*lines[1:], ""]):
         text, indent = line.strip(), len(line) - len(line.lstrip())
-        rule = lines[at + 1].strip() if at + 1 < len(lines) else ""
-        heading, rest = (_HEADING.match(text), _FIELD.match(text)) if indent == 0 else (None, None)
-        if underlined and set(text) == {"-"}:
-            underlined = False
-        elif indent == 0 and text and len(rule) > 2 and set(rule) == {"-"} and re.match(r"[A-Z][\w ]*\Z", text):
-            section, note, underlined, depth = text.lower(), None, True, -1
-        elif heading:
-            section, note, depth = heading.group(1).lower(), None, 0
-        elif rest and (rest.group(1) in ("param", "parameter", "arg", "argument", "key", "keyword")):
-            words = (rest.group(2) or "").split()
-            section, note, depth = "", notes.setdefault(words[-1].lstrip("*"), [rest.group(3)]) if words else None, 0
-        elif rest and rest.group(1) in ("type", "return", "returns", "rtype", "raises", "raise", "yields"):
-            section, note = "", None
+        top = text if indent == 0 else ""
+        underlined = re.match(r"---+\Z", below.strip()) and re.match(r"[A-Z][\w ]*\Z", top)
+        heading, rest = re.match(_HEADING, top), re.match(_FIELD, top)
+        if heading or underlined:
+            section, note = (heading.group(1) if heading else top).lower(), None
+            depth = -1 if heading else 0
+        elif rest:
+            words, section, note = rest.group(2).split(), "", None
+            if words and rest.group(1)[0] in "pak":  # param, arg, key
+                note = notes.setdefault(words[-1].lstrip("*"), [rest.group(3).strip()])
         elif section is None:
             about.append(line)
-        elif not section:  # reST: what is indented goes on
-            note = note if indent or not text else None
-            if note is not None and text:
+        elif section == "":  # reST: what is indented goes on
+            note = note if indent else None
+            if note is not None:
                 note.append(text)
-        elif not section.startswith(_OF_PARAMETERS) or not text:
-            continue
-        elif depth < 0 and indent == 0:  # NumPy
-            names = [n.strip().lstrip("*") for n in text.split(":")[0].split(",")]
-            note = []
-            notes.update((n, note) for n in names)
-        elif depth < 0:
-            note = note if note is not None else []
-            note.append(text)
-        else:  # Google
-            depth = depth or indent
-            entry = _ENTRY.match(text) if indent == depth else None
+        elif re.match(_OF_PARAMETERS, section) and text.strip("-"):
+            depth = indent if depth < 0 else depth
+            entry = re.match(_ENTRY, text) if indent == depth > 0 else None
             if entry:
                 note = notes.setdefault(entry.group(1), [entry.group(2)])
+            elif indent == depth == 0:
+                note = []
+                notes.update({name.strip(" *"): note for name in text.split(":")[0].split(",")})
             elif indent > depth and note is not None:
                 note.append(text)
             elif indent == 0:
-                section, note = "other", None
+                section = "other"
     found = {name: " ".join(parts).strip() for name, parts in notes.items()}
     return "\n".join(about).strip(), {name: text for name, text in found.items() if text}
 
 
 def _injected(hint: Any) -> str:
-    """"AgentAction" or "AgentRun" for a parameter that the loop fills in, else ""."""
-    for t in typing.get_args(hint) or (hint,):
-        if getattr(t, "type", None) in ("AgentAction", "AgentRun"):
-            return str(t.type)
-    return ""
+    """What the loop fills in for a parameter, by the name of its class; else ""."""
+    found = [getattr(t, "type", None) for t in typing.get_args(hint) or (hint,)]
+    return next((str(t) for t in found if t in ("AgentAction", "AgentRun")), "")
 
 
-def _from_function(function: Callable[..., Any], flags: Dict[str, bool]) -> Tool:
+def _closure(function: Any) -> Dict[str, Any]:
+    """The variables that a function closes over: its annotations may name them."""
+    function = inspect.unwrap(getattr(function, "__func__", function))
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    found = {}
+    for name, cell in zip(names, getattr(function, "__closure__", None) or ()):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            pass  # not filled yet
+    return found
+
+
+def _from_function(function: Any, **flags: bool) -> Tool:
     """A function as a Tool, its signature walked once."""
-    inner, bound, names = function, 0, set()  # type: Any, int, Set[str]
-    while isinstance(inner, functools.partial):  # what it has bound is hidden from the model: it is often a secret
-        bound, names, inner = bound + len(inner.args), names | set(inner.keywords), inner.func
+    inner, bound, hidden = function, 0, set()  # type: Any, int, Set[str]
+    while isinstance(inner, functools.partial):  # what it has bound is often a secret: not shown
+        bound, hidden, inner = bound + len(inner.args), {*hidden, *inner.keywords}, inner.func
     name = getattr(inner, "__name__", "")
     if not inspect.isroutine(inner) or not name:
         raise TypeError("%s is no tool: pass a function, or a Tool made by hand" % _quoted(inner))
     if name == "<lambda>":
         raise ValueError("a lambda has no name and no types: write it as a def to make it a tool")
     try:
-        parameters = list(inspect.signature(inner).parameters.values())
+        parameters = list(inspect.signature(inner).parameters.values())[bound:]
     except ValueError:
-        raise TypeError("%s has no signature to read: wrap it in a def with annotations" % name) from None
-    owner = getattr(inner, "__qualname__", "").rpartition(".")[0]
-    first = parameters[0] if parameters else None
-    if owner and not owner.endswith("<locals>") and first and first.name == "self" and first.annotation is first.empty:
-        raise TypeError("%s.%s is a method without its object: pass the method of an instance" % (owner, name))
-    cell_names, cells = inspect.unwrap(inner), {}  # type: Any, Dict[str, Any]
-    cell_names = getattr(cell_names, "__func__", cell_names)
-    for variable, cell in zip(getattr(getattr(cell_names, "__code__", None), "co_freevars", ()), getattr(cell_names, "__closure__", None) or ()):
-        try:
-            cells[variable] = cell.cell_contents
-        except ValueError:
-            pass  # not filled yet
-    walk = _Walk(cells)
-    hints = walk.hints(inner)
-    about, notes = _docstring(inner.__doc__)
-    parameters = [p for p in parameters[bound:] if p.name not in names]
-    injected = {p.name: _injected(hints.get(p.name)) for p in parameters if _injected(hints.get(p.name))}
+        raise TypeError("%s has no signature to read: wrap it in a def" % name) from None
+    owner = inner.__qualname__.rpartition(".")[0]
+    if owner and owner[-1] != ">" and parameters and parameters[0].name == "self":
+        if parameters[0].annotation is inspect.Parameter.empty:
+            what = "%s.%s is a method without its object: pass that of an instance"
+            raise TypeError(what % (owner, name))
+    walk = _Walk(_closure(inner))
+    hints, (about, notes) = walk.hints(inner), _docstring(inner.__doc__)
+    injected, shown, by_place = {}, [], []
     rest = more = None
-    shown: List[inspect.Parameter] = []
     for p in parameters:
-        place = "%s: parameter %r" % (name, p.name)
+        hint, place = hints.get(p.name, p.annotation), "%s: parameter %r" % (name, p.name)
+        if p.name in hidden:
+            continue
         if p.kind is p.VAR_KEYWORD:
-            rest = walk.of(hints.get(p.name, p.annotation), place)
+            rest = walk.of(hint, place)
         elif p.kind is p.VAR_POSITIONAL:
-            more = p.name, _listing(tuple, walk.of(hints.get(p.name, p.annotation), place))
-        elif p.name not in injected:
+            more = p.name
+            extra = _noted(_listing(tuple, walk.of(hint, place)), notes.get(p.name))
+        elif _injected(hint):
+            injected[p.name] = _injected(hint)
+        else:
             shown.append(p)
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            by_place.append(p)
     fields, required = walk.fields(shown, hints, notes, "%s: parameter" % name)
-    if more:
-        fields[more[0]] = _described(more[1], notes.get(more[0]))
+    if more is not None:
+        fields[more] = extra
+    else:
+        by_place = [p for p in by_place if p.kind is p.POSITIONAL_ONLY]
     record = _record(fields, required, rest=rest)
-    schema = dict(record.schema, **({"$defs": walk.schemas} if walk.schemas else {}))
-    by_place = [p for p in parameters if p.kind is p.POSITIONAL_ONLY or more and p.kind is p.POSITIONAL_OR_KEYWORD]
+    record = record.also(**{"$defs": walk.schemas}) if walk.schemas else record
 
     def convert(arguments: Dict[str, Any], action: AgentAction, run: AgentRun) -> Any:
         try:
@@ -1161,88 +1207,63 @@ def _from_function(function: Callable[..., Any], flags: Dict[str, bool]) -> Tool
             where = _Faults("args", [])
             try:
                 record.convert(arguments, False, where)
-            except (_Mismatch, RecursionError):
-                where.add("nested too deeply" if not where.found else "")
+            except RecursionError:
+                where.add("nested too deeply")
             return "; ".join(where.found[:50])
         for key, kind in injected.items():
             kwargs[key] = action if kind == "AgentAction" else run
-        if not by_place and not more:
+        if not by_place and more is None:
             return (), kwargs
-        args = [kwargs.pop(p.name) if p.name in kwargs else p.default for p in by_place]
-        return (*args, *kwargs.pop(more[0], ())) if more else args, kwargs
+        args = [kwargs.pop(p.name, p.default) for p in by_place]
+        return [*args, *kwargs.pop(more, ())], kwargs
 
-    return Tool(name, about, schema, function, convert=convert, **flags)
+    return Tool(name, about, record.schema, function, convert=convert, **flags)
 
 
-def tool(function: Any = None, *, return_direct: bool = False, read_only: bool = False, idempotent: bool = False) -> Any:
-    """`@tool` or `@tool(read_only=True)`: a function as a Tool that is still callable as the function.
+def tool(
+    function: Any = None, *, return_direct: bool = False, read_only: bool = False,
+    idempotent: bool = False,
+) -> Any:  # fmt: skip
+    """`@tool` or `@tool(read_only=True)`: a function as a Tool, still callable as the function.
 
-    Raises TypeError or ValueError, with the mend, for what cannot be a tool: a lambda, a method without its object, a
-    parameter whose type has no JSON form.
+    Raises TypeError or ValueError, with the mend, for what cannot be a tool: a lambda, a method
+    without its object, a parameter whose type has no JSON form.
     """
     flags = {"return_direct": return_direct, "read_only": read_only, "idempotent": idempotent}
-    return functools.partial(_from_function, flags=flags) if function is None else _from_function(function, flags)
+    make = functools.partial(_from_function, **flags)
+    return make if function is None else make(function)
 
 
 def registry(tools: Any) -> Dict[str, Tool]:
-    """The plain dict {name: Tool} that the loop dispatches from. `tools`: functions and Tools, or such a dict.
+    """The plain dict {name: Tool} that the loop dispatches from.
 
-    Raises ValueError for two tools of one name, and what `tool` raises.
+    `tools`: functions and Tools, or such a dict. Raises ValueError for two tools of one name, and
+    what `tool` raises.
     """
     if isinstance(tools, str) or not isinstance(tools, Iterable):
-        raise TypeError("tools is a list of functions or a dict {name: Tool}; got %s" % _quoted(tools))
+        what = "tools is a list of functions, or a dict {name: Tool}; got %s"
+        raise TypeError(what % _quoted(tools))
     found: Dict[str, Tool] = {}
     for t in tools.values() if isinstance(tools, dict) else tools:
-        made: Tool = t if getattr(t, "type", None) == "Tool" else _from_function(t, {})
+        made: Tool = t if getattr(t, "type", None) == "Tool" else _from_function(t)
         if made.name in found:
             raise ValueError("two tools are called %r: rename one" % made.name)
         found[made.name] = made
-    if isinstance(tools, dict) and list(tools) != list(found):
-        raise ValueError("a registry's keys are the names of its tools: %s, not %s" % (list(found), list(tools)))
+    if isinstance(tools, dict) and [*tools] != [*found]:
+        raise ValueError("the keys of a registry are the names of its tools: %s" % ", ".join(found))
     return found
 
 
-# == loop ==============================================================================================================
+# == loop ==========================================================================================
 
 Model = Callable[[AgentRun, Dict[str, Tool]], Any]
-_FAILED = ("unknown_tool", "invalid_arguments", "tool_error")
-
-
 _Call = Tuple[Tool, Sequence[Any], Dict[str, Any]]  # a call that can run: tool, args, kwargs
-
-
-def _arguments(given: Any, tool: Tool) -> Any:
-    """The arguments that a model gave, as a dict that is the tool's own; or a str that says why they are none.
-
-    A text has to be one JSON object, read leniently where only one reading is possible: in a code fence (only a fence at
-    the start of a line ends it), encoded once more, or as a Python literal. It is never completed.
-    """
-    found, why = given, ""
-    if type(given) is str:
-        try:
-            found = _loads(given)
-        except (ValueError, RecursionError) as e:
-            why = " (%s)" % e
-            fence = re.match(r"\s*```[\w-]*[ \t]*\n(.*?)(?:\n[ \t]*```\s*)?\Z", given, re.S)
-            found = _literal(fence.group(1) if fence else given)
-        if type(found) is dict:
-            return found
-        if type(found) is str and found is not given:
-            found = _literal(found)
-        if not given.strip():
-            found = None
-    elif type(given) is dict:
-        return {k: v if type(v) in _SCALARS else copy.deepcopy(v) for k, v in given.items()}
-    if found is None:
-        return {}
-    if type(found) is dict and found is not given:
-        return found
-    keys = ", ".join('"%s"' % name for name in tool.parameters.get("properties") or ())
-    return "args: expected one JSON object%s, got %s%s" % (" with " + keys if keys else "", _quoted(given, 200), why)
+_FAILED = ("unknown_tool", "invalid_arguments", "tool_error")
+_DONE = frozenset((list, dict, tuple) + _SCALARS)  # what a tool returns that needs no settling
 
 
 def _literal(text: str) -> Any:
-    """One JSON value, or a Python literal that says the same; the text itself where it is neither."""
+    """One JSON value, or a Python literal that says the same; the text itself where neither."""
     import ast
 
     for read in (_loads, ast.literal_eval):
@@ -1255,53 +1276,90 @@ def _literal(text: str) -> Any:
     return text
 
 
+_FENCE = r"(?s)\s*```[\w-]*[ \t]*\n(.*?)(?:\n[ \t]*```\s*)?\Z"
+
+
+def _arguments(given: Any, tool: Optional[Tool] = None) -> Any:
+    """The arguments that a model gave, as a dict of the tool's own; or a str: why they are none.
+
+    A text has to be one JSON object, read leniently where only one reading is possible: in a code
+    fence (only a fence at the start of a line ends it), encoded once more, or as a Python literal.
+    It is never completed.
+    """
+    found, why = given, ""
+    if type(given) is str:
+        try:
+            found = _loads(given)
+        except (ValueError, RecursionError) as e:
+            why = " (%s)" % _shown(e)
+            fence = re.match(_FENCE, given)
+            found = _literal(fence.group(1) if fence else given)
+        if type(found) is str and found is not given:
+            found = _literal(found)
+        if type(found) is dict:
+            return found
+    elif type(given) is dict:
+        try:
+            return {k: v if type(v) in _SCALARS else copy.deepcopy(v) for k, v in given.items()}
+        except Exception as e:
+            why = " (%s)" % type(e).__name__
+    if found is None or type(given) is str and not given.strip():
+        return {}
+    keys = ", ".join('"%s"' % name for name in (tool and tool.parameters.get("properties")) or ())
+    what = "args: expected one JSON object%s, got %s%s"
+    return what % (" with " + keys if keys else "", _quoted(given, 200), why)
+
+
 def _settled(value: Any) -> Any:
-    """What a tool returned, run to its end: a coroutine awaited, a generator's items collected, up to a bound."""
-    if inspect.isgenerator(value):
-        items = []
-        for item in value:
-            if len(items) == _MOST_ITEMS:
-                items.append("[... only the first %d items: the generator had more ...]" % _MOST_ITEMS)
-                value.close()
-                break
-            items.append(item)
-        return items
-    if not inspect.isawaitable(value) and not inspect.isasyncgen(value):
+    """What a tool returned, run to its end: awaited, or its items collected up to a bound."""
+    if inspect.isawaitable(value) or inspect.isasyncgen(value):
+        items = _awaited(value)
+    elif inspect.isgenerator(value):
+        items = list(itertools.islice(value, _MOST_ITEMS + 1))
+        value.close()
+    else:
         return value
+    if not inspect.isawaitable(value) and len(items) > _MOST_ITEMS:
+        items[_MOST_ITEMS:] = ["[... only the first %d items; there are more ...]" % _MOST_ITEMS]
+    return items
+
+
+def _awaited(value: Any) -> Any:
+    """The result of a coroutine, or the items of an asynchronous generator."""
     import asyncio
-    import contextvars
-    import threading
 
     async def outcome() -> Any:
-        if not inspect.isasyncgen(value):
+        if inspect.isawaitable(value):
             return await value
-        items = []
+        items: List[Any] = []
         async for item in value:
-            if len(items) == _MOST_ITEMS:
-                items.append("[... only the first %d items: the generator had more ...]" % _MOST_ITEMS)
-                break
             items.append(item)
+            if len(items) > _MOST_ITEMS:
+                break
         return items
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(outcome())
-    # The caller is inside an event loop, which cannot be entered twice: a thread of its own, with this context.
+    import contextvars
+    import threading
+
+    # The caller is inside an event loop, which cannot be entered twice: a thread of its own.
     ended: List[Any] = []
 
     def work() -> None:
         try:
-            ended.append((asyncio.run(outcome()), None))
+            ended[:] = [asyncio.run(outcome()), None]
         except BaseException as e:
-            ended.append((None, e))
+            ended[:] = [None, e]
 
     thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
     thread.start()
     thread.join()
-    if ended[0][1] is not None:
-        raise ended[0][1]
-    return ended[0][0]
+    if ended[1] is not None:
+        raise ended[1]
+    return ended[0]
 
 
 def _execute(call: _Call) -> Tuple[Any, str]:
@@ -1309,14 +1367,14 @@ def _execute(call: _Call) -> Tuple[Any, str]:
     tool, args, kwargs = call
     try:
         value = tool.function(*args, **kwargs)
-        return (value if type(value) in _FINAL else _settled(value)), "ok"
+        return value if type(value) in _DONE else _settled(value), "ok"
     except Exception as e:
         text = _shown(e)
-        return "%s: %s" % (type(e).__name__, text) if text else type(e).__name__, "tool_error"
+        return ("%s: %s" % (type(e).__name__, text) if text else type(e).__name__), "tool_error"
 
 
 class _Together:
-    """Calls that run at the same time, at most 16 at once, in threads with a copy of the context each."""
+    """Calls that run at the same time, at most 16 at once, each in a copy of the context."""
 
     def __init__(self, calls: List[_Call]) -> None:
         import contextvars
@@ -1324,33 +1382,33 @@ class _Together:
 
         self.outcomes: List[Any] = [None] * len(calls)
         self.ended = [threading.Event() for _ in calls]
-        todo = list(zip(range(len(calls)), calls, [contextvars.copy_context() for _ in calls]))[::-1]
+        todo = [(n, call, contextvars.copy_context()) for n, call in enumerate(calls)][::-1]
 
         def work() -> None:
-            while True:
+            while todo:
                 try:
-                    at, call, context = todo.pop()
+                    n, call, context = todo.pop()
                 except IndexError:
-                    return
+                    return  # another thread was faster
                 try:
-                    self.outcomes[at] = context.run(_execute, call)
+                    self.outcomes[n] = context.run(_execute, call)
                 except BaseException as e:
-                    self.outcomes[at] = e
-                self.ended[at].set()
+                    self.outcomes[n] = e
+                self.ended[n].set()
 
-        try:  # daemons, so that Ctrl-C does not wait for them
-            for _ in range(min(16, len(calls))):
+        try:
+            for _ in range(min(16, len(calls))):  # daemons: Ctrl-C does not wait for them
                 threading.Thread(target=work, daemon=True).start()
-        except RuntimeError:  # no more threads, or a Python without any
-            work()
+        except RuntimeError:
+            work()  # no more threads, or a Python without any
 
-    def wait(self, at: int) -> Tuple[Any, str]:
-        while not self.ended[at].wait(1):  # subtle: without a bound Ctrl-C would not get through on Windows
-            pass
-        if isinstance(self.outcomes[at], BaseException):
-            raise self.outcomes[at]
-        found: Tuple[Any, str] = self.outcomes[at]
-        return found
+    def wait(self, n: int) -> Tuple[Any, str]:
+        while not self.ended[n].wait(1):
+            pass  # subtle: without a bound Ctrl-C would not get through on Windows
+        if isinstance(self.outcomes[n], BaseException):
+            raise self.outcomes[n]
+        outcome: Tuple[Any, str] = self.outcomes[n]
+        return outcome
 
 
 class _Book:
@@ -1358,14 +1416,17 @@ class _Book:
 
     def __init__(self, run: AgentRun, log: Optional["_Journal"]) -> None:
         self.run, self.log = run, log
-        self.ids = {s.action.call_id for turn in [*run.history, run] for s in turn.steps} - {""}
-        self.calls = sum(1 for turn in [*run.history, run] for s in turn.steps if s.action.call_id) + len(run.pending)
+        ids = [s.action.call_id for turn in [*run.history, run] for s in turn.steps]
+        self.ids = set(ids) - {""}
+        self.calls = sum(map(bool, ids)) + len(run.pending)
         self.seen = len(run.steps)  # so many are written and yielded
-        self.failures: Optional[Dict[Tuple[str, str, str, str], int]] = None
+        self.failures: Optional[Dict[Any, int]] = None
 
     def propose(self, actions: List[Any]) -> None:
         """Make a copy of each action pending, with its id and request."""
-        run, taken = self.run, self.ids.union(a.call_id for a in actions) if len(actions) > 1 else self.ids
+        run, taken = self.run, self.ids
+        if len(actions) > 1:
+            taken = taken.union(_text(a.call_id) for a in actions)
         for a in actions:
             self.calls = n = self.calls + 1
             call_id, log = a.call_id, a.log
@@ -1374,17 +1435,19 @@ class _Book:
             while not call_id or n > self.calls and call_id in taken:
                 call_id, n = "c%08d" % n, n + 1
             name = a.tool if type(a.tool) is str else ""
-            run.pending.append(AgentAction(name, a.tool_input, call_id, log, a.message, run.requests))
+            action = AgentAction(name, a.tool_input, call_id, log, a.message, run.requests)
+            run.pending.append(action)
         if self.log:
-            self.log.proposed(self.run.pending)
+            self.log.proposed(run.pending)
 
     def prepare(self, action: AgentAction, tools: Dict[str, Tool]) -> Union[_Call, AgentStep]:
-        """Found and checked: a call that can run. Or what prevents it, which is a value too: its step."""
+        """Found and checked: a call that can run. Or what prevents it, a value too: its step."""
         if action.call_id in self.ids:
-            return AgentStep(action, "This call id was used before: not executed a second time.", "duplicate_call")
+            what = "This call id was used before: it is not executed a second time."
+            return AgentStep(action, what, "duplicate_call")
         self.ids.add(action.call_id)
         found = tools.get(action.tool)
-        if found is None:  # exact first; then without what models add; a guess between two is never made
+        if found is None:  # without what models add to a name; a guess between two is never made
             name = action.tool.strip()
             found = tools.get(name) or tools.get(name[10:] if name[:10] == "functions." else "")
         if self.run.started and action.call_id in self.run.started:
@@ -1392,7 +1455,8 @@ class _Book:
                 return AgentStep(action, _UNKNOWN, "unknown_outcome")
         if found is None:
             known = _closest(action.tool, tools) if tools else "; there are no tools"
-            return AgentStep(action, "There is no tool %s%s" % (_quoted(action.tool), known), "unknown_tool")
+            what = "There is no tool %s%s" % (_quoted(action.tool), known)
+            return AgentStep(action, what, "unknown_tool")
         bound = _arguments(action.tool_input, found)
         if type(bound) is dict:
             bound = found.bind(bound, action, self.run)
@@ -1401,113 +1465,124 @@ class _Book:
         return found, bound[0], bound[1]
 
     def start(self, actions: List[AgentAction]) -> None:
-        new = [a.call_id for a in actions if a.call_id not in self.run.started]
+        """Their execution begins: written before, since what cannot be recorded must not run."""
+        new = []
+        for a in actions:
+            if a.call_id not in self.run.started:
+                new.append(a.call_id)
         if self.log and new:
             self.log.started(new)
         self.run.started += new
 
     def add(self, step: AgentStep) -> None:
         if step.status in _FAILED:
-            step.observation = self.again(step.action, step.observation, step.status)
+            step.observation = self.counted(step)
         self.run._add(step)
 
+    def counted(self, step: AgentStep) -> str:
+        """What failed; from the second time on, that repeating it does not help (a model repeated
+        one useless call 220 times). Only the same call that fails in the same way counts."""
+        mark = "\n(The same call has now failed in the same way "
+        earlier = self.run.steps if self.failures is None else []
+        self.failures = self.failures or {}
+        for s in [*earlier, step]:
+            if s.status in _FAILED:
+                text = _text(s.observation).split(mark)[0]
+                key = s.action.tool, _text(s.action.tool_input), s.status, text
+                self.failures[key] = n = self.failures.get(key, 0) + 1
+        return text if n == 1 else text + mark + "%d times; repeating it will not help.)" % n
+
     def notice(self, observation: str, status: str, source: Any) -> None:
-        """A step about a reply that held no call to answer: unreadable, or a finish that was not accepted."""
+        """A step about a reply without a call to answer: unreadable, or a rejected finish."""
         action = AgentAction("", {}, "", source.log, source.message, self.run.requests)
         self.run.steps.append(AgentStep(action, observation, status))
 
-    def again(self, action: AgentAction, text: str, status: str) -> str:
-        """The observation of a failed call; from the second time on that repeating it does not help (a model repeated
-        one useless call 220 times). Only the same call that fails in the same way counts."""
-        mark = "\n(The same call has now failed in the same way "
-        if self.failures is None:
-            self.failures = {}
-            for s in self.run.steps:
-                if s.status in _FAILED:
-                    key = s.action.tool, _text(s.action.tool_input), s.status, _text(s.observation).split(mark)[0]
-                    self.failures[key] = self.failures.get(key, 0) + 1
-        key = action.tool, _text(action.tool_input), status, text
-        n = self.failures[key] = self.failures.get(key, 0) + 1
-        return text if n == 1 else "%s%s%d times; repeating it will not help.)" % (text, mark, n)
-
     def news(self) -> List[AgentStep]:
-        """The steps that are new, written: the loop's own, and those that the caller closed meanwhile."""
+        """The new steps, written: the loop's own, and those that the caller closed meanwhile."""
         fresh = self.run.steps[self.seen :]
         for step in fresh:
             self.seen += 1
-            self.ids.add(step.action.call_id)
+            if step.action.call_id:
+                self.ids.add(step.action.call_id)
             if self.log:
                 self.log.done(step)
         return fresh
 
     def settle(self, tools: Dict[str, Tool]) -> Iterator[AgentStep]:
-        """Execute what is pending, in order, and yield the steps."""
+        """Prepare, execute and record what is pending, in order; yield the steps."""
         run, together, at = self.run, None, 0
-        plans = [self.prepare(a, tools) for a in run.pending]
-        calls = [(a, p) for a, p in zip(run.pending, plans) if type(p) is tuple] if len(plans) > 1 else []
+        plans, calls = [], []
+        for action in run.pending:
+            plan = self.prepare(action, tools)
+            plans.append((action, plan))
+            if type(plan) is tuple:
+                calls.append((action, plan))
+        alone = len(plans) == 1 and not (run.steps and _same_reply(run.steps[-1].action, action))
         if len(calls) > 1 and all(p[0].read_only for _, p in calls):
             self.start([a for a, _ in calls])
             together = _Together([p for _, p in calls])
-        alone = len(plans) == 1 and not (run.steps and run.steps[-1].action.request == run.pending[0].request != 0)
         try:
-            for action, plan in zip(run.pending[:], plans):
+            for action, plan in plans:
                 if together and type(plan) is tuple:
-                    at, outcome = at + 1, together.wait(at)
-                if not run.pending or run.pending[0] is not action and not any(a is action for a in run.pending):
+                    outcome = together.wait(at)
+                    at += 1
+                if not _among(action, run.pending):
                     continue  # closed by the caller meanwhile
-                if type(plan) is tuple:
+                if isinstance(plan, AgentStep):
+                    self.add(plan)
+                else:
                     if not together:
                         self.start([action])
                         outcome = _execute(plan)
-                    step = AgentStep(action, *outcome)
-                    if alone and plan[0].return_direct and step.status == "ok":
-                        run.finish = AgentFinish(step.observation, action.log, action.message, "return_direct")
-                else:
-                    step = plan
-                self.add(step)
-                yield from self.news()
+                    self.add(AgentStep(action, *outcome))
+                    if alone and plan[0].return_direct and outcome[1] == "ok":
+                        finish = outcome[0], action.log, action.message, "return_direct"
+                        run.finish = AgentFinish(*finish)
+                for step in self.news():
+                    yield step
         except BaseException:  # of parallel calls, those that ended are recorded first
-            for n, (action, _) in enumerate(calls[at:], at):
-                if together and together.ended[n].is_set() and type(together.outcomes[n]) is tuple:
-                    if any(a is action for a in run.pending):
-                        self.add(AgentStep(action, *together.outcomes[n]))
+            for n, (action, _) in enumerate(calls[at:] if together else (), at):
+                if together and type(together.outcomes[n]) is tuple and _among(action, run.pending):
+                    self.add(AgentStep(action, *together.outcomes[n]))
             self.news()
             raise
 
 
+def _among(action: AgentAction, actions: List[AgentAction]) -> bool:
+    return bool(actions) and (actions[0] is action or any(a is action for a in actions))
+
+
 def _carrying(error: BaseException, run: AgentRun) -> BaseException:
     """The exception with the run so far in `agent_run`."""
-    try:
+    with contextlib.suppress(Exception):  # one that takes no attributes
         error.agent_run = run  # type: ignore[attr-defined]
-    except Exception:
-        pass  # an exception that takes no attributes
     return error
 
 
 def _drive(
     model: Model, run: AgentRun, tools: Dict[str, Tool], max_requests: int, accept: Any, journal: Any
-) -> Generator[Any, None, AgentRun]:
-    """The loop. One call, one step, always; everything that goes wrong on the way is an observation."""
+) -> Generator[Any, None, AgentRun]:  # fmt: skip
+    """The loop. One call, one step, always; what goes wrong on the way is an observation."""
     if run.__dict__.setdefault("_held", token := object()) is not token:
         raise RuntimeError("another stream holds this run: exhaust or close it first")
     log = None
     try:
-        log = _Journal(journal, run) if journal is not None else None
+        log = None if journal is None else _Journal(journal, run)
         if run.state in ("model_ended", "succeeded") or log and log.continued:
             return run
         book = _Book(run, log)
         while True:
-            # 1. Every pending call is shown before any of them runs; the caller may close it meanwhile.
+            # 1. Every pending call is shown before any of them runs; the caller may close it.
             before = len(run.pending)
-            for action in list(run.pending):
-                if len(run.pending) == before or any(a is action for a in run.pending):
+            for action in run.pending[:]:
+                if len(run.pending) == before or _among(action, run.pending):
                     yield action
-                    if book.seen < len(run.steps):
+                    if len(run.steps) > book.seen:
                         yield from book.news()
             # 2. Each is prepared, executed and recorded.
             if run.pending:
                 yield from book.settle(tools)
-            # 3. A finish is a claim. It is recorded before `accept` is asked, so that it can be asked again.
+            # 3. A finish is a claim. Recorded before `accept` is asked, it can be asked again.
             if run.finish is not None:
                 final = accept is None or run.finish.reason == "refusal"
                 run.state = "model_ended" if final else "running"
@@ -1521,7 +1596,8 @@ def _drive(
                     yield run.finish
                     return run
                 if not isinstance(reason, str) or not reason:
-                    raise TypeError("accept returns None or the reason, a non-empty str; got %r" % (reason,))
+                    what = "accept returns None or the reason, a non-empty str; got %s"
+                    raise TypeError(what % _quoted(reason))
                 rejected, run.finish = run.finish, None
                 book.notice(reason, "not_accepted", rejected)
                 yield from book.news()
@@ -1535,7 +1611,7 @@ def _drive(
             if log:
                 log.requested()
             run.state, run.requests = "running", run.requests + 1
-            # 5. The model is asked. What it answers is recorded before anything follows from it.
+            # 5. The model is asked; its answer is recorded before anything follows from it.
             try:
                 reply = model(run, tools)
                 if isinstance(reply, list) and not reply:
@@ -1550,13 +1626,14 @@ def _drive(
                 run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
                 continue
             actions = reply if isinstance(reply, list) else [reply]
-            for a in actions:
-                if getattr(a, "type", None) != "AgentAction":
-                    what = "a list with %s in it" % _quoted(a) if actions is reply else _quoted(reply)
-                    raise TypeError("a model returns an AgentFinish, an AgentAction or a list of them; got " + what)
+            wrong = [a for a in actions if getattr(a, "type", None) != "AgentAction"]
+            if wrong:
+                what = "a model returns an AgentFinish, an AgentAction or a list of them; got %s%s"
+                raise TypeError(what % ("a list with " * (actions is reply), _quoted(wrong[0])))
             book.propose(actions)
-    except StopIteration as e:  # inside a generator it would look like a normal end (PEP 479)
-        raise _carrying(RuntimeError("StopIteration from the model or from accept: %s" % e), run) from e
+    except StopIteration as e:  # from a generator it would look like a normal end (PEP 479)
+        what = "StopIteration from the model or from accept: %s" % e
+        raise _carrying(RuntimeError(what), run) from e
     except BaseException as e:
         raise _carrying(e, run)
     finally:
@@ -1566,20 +1643,24 @@ def _drive(
 
 
 def stream(
-    model: Model, task: Any, tools: Any = (), *, max_requests: int = 10, accept: Optional[Callable[[AgentRun], Any]] = None,
+    model: Model, task: Any, tools: Any = (), *, max_requests: int = 10,
+    accept: Optional[Callable[[AgentRun], Any]] = None,
     journal: Union[None, str, "os.PathLike[str]"] = None,
 ) -> Generator[Any, None, AgentRun]:  # fmt: skip
-    """Run the loop; yield each AgentAction, AgentStep and AgentFinish as it happens. The return value is the run.
+    """Run the loop; yield each AgentAction, AgentStep and AgentFinish as it happens. The
+    generator's return value is the run.
 
-    `model(run, tools)` returns an AgentFinish, an AgentAction or a list of actions, or raises InvalidResponse. `task`: a
-    str, a list of str and Image, or an AgentRun to go on with. `tools`: functions, Tools or a registry. `max_requests`:
-    an int from 0 up; bounds `run.requests` over every resume. `accept(run)` sees the run with its finish and returns
-    None, or the reason why not. `journal`: a path; the run survives its process, run the same line again after a crash.
+    `model(run, tools)` returns an AgentFinish, an AgentAction or a list of actions, or raises
+    InvalidResponse. `task`: a str, a list of str and Image, or an AgentRun to go on with. `tools`:
+    functions, Tools or a registry. `max_requests`: an int from 0 up; bounds `run.requests` over
+    every resume. `accept(run)` sees the run with its finish and returns None, or the reason why
+    not. `journal`: a path; the run survives its process: run the same line again after a crash.
 
-    What is yielded is already in the run (and the journal). Breaking off leaves the run to be taken up again. At the
-    limit the stream just ends, with `run.state == "budget_exhausted"`. Raises TypeError and ValueError at once for wrong
-    use, RuntimeError where another stream holds the run; what leaves a model, `accept`, the journal, or a tool as no
-    Exception, propagates with the run so far in its `agent_run`.
+    What is yielded is already in the run (and the journal). Breaking off leaves the run to be taken
+    up again. At the limit the stream just ends, with `run.state == "budget_exhausted"`. Raises
+    TypeError and ValueError at once for wrong use, RuntimeError where another stream holds the
+    run. What leaves a model, `accept` or the journal, and what leaves a tool and is no Exception,
+    propagates with the run so far in its `agent_run`.
     """
     if isinstance(max_requests, bool) or not isinstance(max_requests, int):
         raise TypeError("max_requests is an int from 0 up; got %r" % (max_requests,))
@@ -1594,15 +1675,17 @@ def stream(
 
 
 def run(
-    model: Model, task: Any, tools: Any = (), *, max_requests: int = 10, accept: Optional[Callable[[AgentRun], Any]] = None,
+    model: Model, task: Any, tools: Any = (), *, max_requests: int = 10,
+    accept: Optional[Callable[[AgentRun], Any]] = None,
     journal: Union[None, str, "os.PathLike[str]"] = None,
 ) -> AgentRun:  # fmt: skip
     """`stream`, drained: one result for every ending, with all steps.
 
-    `run.state` says which: model_ended, succeeded (its answer passed `accept`) or budget_exhausted. `run.output` is the
-    answer, None at the limit.
+    `run.state` says which: model_ended, succeeded (its answer passed `accept`) or budget_exhausted.
+    `run.output` is the answer, None at the limit.
     """
-    events = stream(model, task, tools, max_requests=max_requests, accept=accept, journal=journal)
+    settings: Any = {"max_requests": max_requests, "accept": accept, "journal": journal}
+    events = stream(model, task, tools, **settings)
     while True:
         try:
             next(events)
@@ -1612,115 +1695,112 @@ def run(
 
 
 class Scripted:
-    """A model that follows a script, for tests and lessons: the n-th request of a conversation gets the n-th decision.
+    """A model that follows a script: the n-th request of a conversation gets the n-th decision.
 
-    A decision is an AgentFinish, an AgentAction, a list of actions, or an exception, which is raised. Past the end:
-    IndexError. Holds no state, so that one object serves many runs and resumed ones.
+    A decision is an AgentFinish, an AgentAction, a list of actions, or an exception, which is
+    raised. Past the end: IndexError. Holds no state, so that one object serves many runs.
     """
 
     def __init__(self, decisions: Iterable[Any]) -> None:
         self.decisions = list(decisions)
 
     def __call__(self, run: AgentRun, tools: Dict[str, Tool]) -> Any:
-        n = sum(turn.requests for turn in run.history) + run.requests
+        n = sum(turn.requests for turn in [*run.history, run])
         if n > len(self.decisions):
-            raise IndexError("request %d of the conversation, and the script has %d decisions" % (n, len(self.decisions)))
+            what = "request %d of the conversation, and the script has %d decisions"
+            raise IndexError(what % (n, len(self.decisions)))
         decision = self.decisions[max(n, 1) - 1]
-        if isinstance(decision, BaseException) or isinstance(decision, type) and issubclass(decision, BaseException):
+        if isinstance(decision, type) and issubclass(decision, BaseException):
+            decision = decision()
+        if isinstance(decision, BaseException):
             raise decision
         return decision
 
 
-# == journal ===========================================================================================================
+# == journal =======================================================================================
 #
-# JSON Lines, one event a line, each written and synced before what follows from it. All have `event` and `time` (for
-# people only); `requests`, `usage` and `state` stand in an event where they changed. docs: README, "The journal".
+# JSON Lines, one event a line, each written and synced before what follows from it. All have a
+# `time`, for people only; `requests`, `usage` and `state` stand in an event where they changed.
 #
-#     {"event": "turn", "version": 1, "task": ...}             a turn of the conversation begins
-#     {"event": "requested", "requests": n}                    the model is about to be asked
-#     {"event": "proposed", "message", "request", "actions"}   its calls, all together or not at all
+#     {"event": "turn", "version": 1, "task"}                  a turn of the conversation begins
+#     {"event": "requested", "requests"}                       a request is about to be made
+#     {"event": "proposed", "message", "request", "actions"}   its calls, all or none of them
 #     {"event": "started", "call_ids"}                         their execution begins
 #     {"event": "done", "call_id" or "action", "observation", "status"[, "finish"]}
-#     {"event": "finished", "finish"}                          it claims to be done; `accept` may follow
-#     {"event": "updated"}                                     only requests, usage or state changed
+#     {"event": "finished", "finish"}                          a finish; `accept` may follow
+#     {"event": "updated"}                                     requests, usage or state changed
 
 _VERSION = 1
-_DAMAGED = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
 
 
 class _Turn(AgentRun):
-    """A turn as the file tells it, with the number of the line that began it and of each step's."""
+    """A turn as the file tells it; with the number of the line that began it, and of each step's."""
 
     lines: List[int]
 
 
 def _replay(path: str, data: bytes) -> List[_Turn]:
-    """The turns that a journal's complete lines tell; ValueError with path and line where one cannot be read."""
+    """The turns that complete lines tell; ValueError with path and line where one is damaged."""
     turns: List[_Turn] = []
-    number = 0
-    try:
-        for number, line in enumerate(data.split(b"\n")[:-1], 1):
+    for number, line in enumerate(data.split(b"\n")[:-1], 1):
+        try:
             event = json.loads(line.decode("ascii"))
-            kind = event["event"]
-            if kind == "turn":
+            if event["event"] == "turn":
                 if event["version"] > _VERSION:
-                    what = "%s, line %d: written by a newer agentloop (format %s; this one reads %d)"
-                    raise _Newer(what % (path, number, _quoted(event["version"]), _VERSION))
+                    raise ValueError("its format is newer: version %d" % event["version"])
                 turns.append(_Turn(_unpack(event, "task")))
                 turns[-1].lines = [number]
-            turn = turns[-1]
-            if kind == "proposed":
-                for a in event["actions"]:
-                    given = _unpack(a, "tool_input")
-                    found = AgentAction(a["tool"], given, a["call_id"], a.get("log", ""), event["message"], event["request"])
-                    turn.pending.append(found)
-            elif kind == "started":
-                turn.started.extend(event["call_ids"])
-            elif kind == "done":
-                if "action" in event:
-                    action = from_json(event["action"])
-                else:
-                    action = next(a for a in turn.pending if a.call_id == event["call_id"])
-                turn._add(AgentStep(action, _unpack(event, "observation"), event["status"]))
-                turn.finish = None
-                turn.lines.append(number)
-            elif kind not in ("turn", "requested", "finished", "updated"):
-                raise ValueError("unknown event %s" % _quoted(kind))
-            if "finish" in event:
-                turn.finish = from_json(event["finish"])
-            turn.requests = event.get("requests", turn.requests)
-            turn.usage = event.get("usage", turn.usage)
-            turn.state = event.get("state", turn.state)
-    except _Newer:
-        raise
-    except _DAMAGED + (StopIteration,) as e:
-        text = "%s, line %d: damaged, cannot be read (%s: %s); restore the file, or move it away to begin anew"
-        raise ValueError(text % (path, number, type(e).__name__, _line(str(e)))) from None
+            _apply(event, turns[-1], number)
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as e:
+            text = "%s, line %d: cannot be read (%s: %s); move the file away to begin anew"
+            told = path, number, type(e).__name__, _line(_shown(e))
+            raise ValueError(text % told) from None
     return turns
 
 
-class _Newer(ValueError):
-    pass
-
-
-def _plainly(turn: AgentRun, history: List[AgentRun]) -> AgentRun:
-    values = {f.name: getattr(turn, f.name) for f in dataclasses.fields(AgentRun)}
-    return AgentRun(**dict(values, history=history))
+def _apply(event: Dict[str, Any], turn: _Turn, number: int) -> None:
+    kind = event["event"]
+    if kind == "proposed":
+        for a in event["actions"]:
+            given, log = _unpack(a, "tool_input"), a.get("log", "")
+            call = a["tool"], given, a["call_id"], log, event["message"], event["request"]
+            turn.pending.append(AgentAction(*call))
+    elif kind == "started":
+        turn.started += event["call_ids"]
+    elif kind == "done":
+        if "action" in event:
+            action = from_json(event["action"])
+        else:
+            action = [a for a in turn.pending if a.call_id == event["call_id"]][0]
+        turn._add(AgentStep(action, _unpack(event, "observation"), event["status"]))
+        turn.finish = None
+        turn.lines.append(number)
+    elif kind not in ("turn", "requested", "finished", "updated"):
+        raise ValueError("an unknown event, %s" % _quoted(kind))
+    if "finish" in event:
+        turn.finish = from_json(event["finish"])
+    turn.requests = event.get("requests", turn.requests)
+    turn.usage = event.get("usage", turn.usage)
+    turn.state = event.get("state", turn.state)
 
 
 def _load(path: Any) -> AgentRun:
     with open(path, "rb") as file:
-        turns = [_plainly(t, []) for t in _replay(os.fspath(path), file.read())]
+        turns = _replay(os.fspath(path), file.read())
     if not turns:
-        raise ValueError("%s, line 1: the run in it was not begun" % os.fspath(path))
-    return _plainly(turns[-1], list(turns[:-1]))
+        raise ValueError("%s, line 1: a run not begun" % os.fspath(path))
+    fields = [f.name for f in dataclasses.fields(AgentRun)]
+    plain = [AgentRun(**{name: getattr(turn, name) for name in fields}) for turn in turns]
+    plain[-1].history = plain[:-1]
+    return plain[-1]
 
 
 class _Journal:
-    """A journal open for writing, brought together with a run: what either has more, the other takes over.
+    """A journal open for writing, brought together with a run: what either has more, the other
+    takes over.
 
-    Raises BlockingIOError where another process (or stream) holds the file, ValueError with path and line where it is
-    damaged or another run's, OSError.
+    Raises BlockingIOError where another process (or stream) holds the file, ValueError with path
+    and line where it is damaged or another run's, OSError.
     """
 
     def __init__(self, path: Any, run: AgentRun) -> None:
@@ -1730,20 +1810,20 @@ class _Journal:
             self.file = os.open(self.path, flags)
         except FileNotFoundError:
             self.file = os.open(self.path, flags | os.O_CREAT, 0o600)
-            self._sync_folder()
+            with contextlib.suppress(OSError):  # a new file is safe only once its name is
+                folder = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
+                os.fsync(folder)
+                os.close(folder)
         try:
             self._lock()
-            found = os.fstat(self.file)
-            self.identity = found.st_dev, found.st_ino
+            self.identity = os.fstat(self.file)
             with open(self.file, "rb", closefd=False) as file:
                 data = file.read()
             self.end = data.rfind(b"\n") + 1
             turns = _replay(self.path, data[: self.end])
-            if len(data) > self.end:  # a torn last line, or NUL bytes that a power cut left
+            if self.end < len(data):  # a torn last line, or NUL bytes that a power cut left
                 os.ftruncate(self.file, self.end)
             os.lseek(self.file, self.end, os.SEEK_SET)
-            self.told: Any = (0, {}, "running")  # requests, usage, state: as last written
-            self.finish: Optional[AgentFinish] = None
             self._join(turns)
         except BaseException:
             self.close()
@@ -1752,29 +1832,31 @@ class _Journal:
     def close(self) -> None:
         os.close(self.file)
 
-    # -- the events, in the order of a request ------------------------------------------------------------------------
+    # the events, in the order of a request
 
     def requested(self) -> None:
-        self._write({"event": "requested"}, self.run.requests + 1, state="running")
+        self._write({"event": "requested"}, self.run.requests + 1, "running")
 
     def proposed(self, actions: List[AgentAction]) -> None:
-        entries = []
+        first, entries = actions[0], []
         for a in actions:
-            entry = {"tool": a.tool, **_pack("tool_input", a.tool_input), "call_id": a.call_id}
-            entries.append(dict(entry, log=a.log) if a.log else entry)
-        first = actions[0]
-        event = {"event": "proposed", **_pack("message", first.message), "request": first.request}
-        self._write(dict(event, actions=entries))
+            log = {"log": a.log} if a.log else {}
+            given = _pack("tool_input", a.tool_input)
+            entries.append({"tool": a.tool, **given, "call_id": a.call_id, **log})
+        message = _pack("message", first.message)
+        event = {"event": "proposed", **message, "request": first.request, "actions": entries}
+        self._write(event)
 
     def started(self, call_ids: List[str]) -> None:
         self._write({"event": "started", "call_ids": call_ids})
 
     def done(self, step: AgentStep) -> None:
-        by_id = bool(step.action.call_id)
-        which = {"call_id": step.action.call_id} if by_id else {"action": to_json(step.action)}
-        event = {"event": "done", **which, **_pack("observation", step.observation), "status": step.status}
-        if self.run.finish is not None and self.run.steps[-1] is step:  # a return_direct step and its finish are one
-            event["finish"] = to_json(self.run.finish)
+        event: Dict[str, Any] = {"event": "done", "call_id": step.action.call_id}
+        if not step.action.call_id:
+            event = {"event": "done", "action": to_json(step.action)}
+        event.update(_pack("observation", step.observation), status=step.status)
+        if self.run.finish is not None and self.run.steps[-1] is step:
+            event["finish"] = to_json(self.run.finish)  # of a return_direct step: one event
         self._write(event)
         self.finish = self.run.finish
 
@@ -1787,139 +1869,127 @@ class _Journal:
         if self.told != (self.run.requests, self.run.usage, self.run.state):
             self._write({"event": "updated"})
 
-    # -- the file -----------------------------------------------------------------------------------------------------
+    # the file
 
     def _write(self, event: Dict[str, Any], requests: int = -1, state: str = "") -> None:
-        now = self.run.requests if requests < 0 else requests, dict(self.run.usage), state or self.run.state
-        for name, value, before in zip(("requests", "usage", "state"), now, self.told):
+        now = self.run.requests if requests < 0 else requests, dict(self.run.usage)
+        told = (*now, state or self.run.state)
+        for name, value, before in zip(("requests", "usage", "state"), told, self.told):
             if value != before:
                 event[name] = value
         event["time"] = round(time.time(), 3)
         line = json.dumps(event).encode("ascii") + b"\n"
-        found = os.stat(self.path)  # FileNotFoundError where the file vanished: what cannot be found again is not recorded
-        if (found.st_dev, found.st_ino) != self.identity:
-            raise FileNotFoundError(2, "the journal was replaced by another file while the run went on", self.path)
+        # What cannot be found again is not recorded: FileNotFoundError where the file vanished.
+        if not os.path.samestat(os.stat(self.path), self.identity):
+            raise FileNotFoundError(2, "another file took the journal's place", self.path)
         try:
             rest = line
             while rest:
                 rest = rest[os.write(self.file, rest) :]
             os.fsync(self.file)
-        except BaseException:  # the disk is full: no half line may stay for the next one to be joined to
-            try:
+        except BaseException:  # a full disk: no half line may stay for the next to be joined to
+            with contextlib.suppress(OSError):
                 os.ftruncate(self.file, self.end)
                 os.lseek(self.file, self.end, os.SEEK_SET)
-            except OSError:
-                pass
             raise
         self.end += len(line)
-        self.told = now
+        self.told = told
 
     def _lock(self) -> None:
+        held = BlockingIOError(11, "another process or stream holds the journal", self.path)
         try:
             import fcntl
 
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise BlockingIOError(11, "another process holds the journal; one may write at a time", self.path) from None
+            raise held from None
         except ImportError:
             try:
                 import msvcrt
             except ImportError:
                 return  # a system without locks
-            try:  # one byte far behind the end, so that the file can still be read
-                os.lseek(self.file, 1 << 40, os.SEEK_SET)
-                msvcrt.locking(self.file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+            try:
+                os.lseek(self.file, 1 << 40, os.SEEK_SET)  # far behind the end: it can be read
+                msvcrt.locking(self.file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
                 os.lseek(self.file, 0, os.SEEK_SET)
             except OSError:
-                raise BlockingIOError(11, "another process holds the journal; one may write at a time", self.path) from None
+                raise held from None
 
-    def _sync_folder(self) -> None:
-        """A new file is safe only once its name is."""
-        try:
-            folder = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
-        except OSError:
-            return  # Windows
-        try:
-            os.fsync(folder)
-        except OSError:
-            pass
-        finally:
-            os.close(folder)
-
-    # -- run and file brought together --------------------------------------------------------------------------------
+    # run and file brought together
 
     def _join(self, turns: List[_Turn]) -> None:
-        """Compare the run, turn by turn, with what the file tells: one must be the beginning of the other."""
-        run, history = self.run, self.run.history
-        for at, turn in enumerate([*history, run]):
+        """Compare the run, turn by turn, with the file: one must be the beginning of the other."""
+        run = self.run
+        for at, turn in enumerate([*run.history, run]):
+            self.run = turn
             if at == len(turns):
-                self.told, self.finish = (0, {}, "running"), None
-                self.run = turn
+                self.told, self.finish = (0, {}, "running"), None  # type: Any, Any
                 self._write({"event": "turn", "version": _VERSION, **_pack("task", turn.task)})
                 turns.append(_Turn(turn.task))
-                turns[-1].lines = [self.end]
-            self.run = turn
-            self._join_turn(turn, turns[at], at + 1 == len(turns))
-        self.continued = len(turns) > len(history) + 1  # a turn that the file continues with another is only taken over
+                turns[at].lines = [0]
+            self._join_turn(turns[at], at + 1 == len(turns))
+        # A turn that the file continues with another one is only taken over.
+        self.continued = len(turns) > len(run.history) + 1
 
-    def _join_turn(self, run: AgentRun, disk: _Turn, last: bool) -> None:
-        def differs(at: int, what: str) -> NoReturn:
-            text = "%s, line %d: the journal of another run (%s); give this run a journal of its own"
-            raise ValueError(text % (self.path, disk.lines[min(at, len(disk.lines) - 1)], what))
+    def _join_turn(self, disk: _Turn, last: bool) -> None:
+        run, n = self.run, min(len(self.run.steps), len(disk.steps))
+
+        def need(true: bool, at: int, what: str) -> None:
+            if not true:
+                text = "%s, line %d: the journal of another run, %s; give this one its own"
+                raise ValueError(text % (self.path, disk.lines[at], what))
 
         def same(a: Any, b: Any) -> bool:
             return a is b or bool(from_json(to_json(a)) == b)
 
-        if not same(AgentRun(run.task), AgentRun(disk.task)):
-            differs(0, "its task is %s" % _quoted(disk.task))
-        n = min(len(run.steps), len(disk.steps))
+        need(same(AgentRun(run.task), AgentRun(disk.task)), 0, "with another task")
         for at in range(n):
-            if not same(run.steps[at], disk.steps[at]):
-                differs(at + 1, "another step: %s" % disk.steps[at])
-        ids, told = [a.call_id for a in run.pending], [a.call_id for a in disk.pending]
-        later = {s.action.call_id for s in disk.steps[n:]}.union(told)
+            need(same(run.steps[at], disk.steps[at]), at + 1, "with another step")
         self.told, self.finish = (disk.requests, disk.usage, disk.state), disk.finish
-        if len(disk.steps) > n or not run.steps[n:] and (told and not ids or disk.finish and not run.finish):
-            ahead = "disk"
-        elif run.steps[n:] or ids and not told or run.finish and not disk.finish or set(run.started) - set(disk.started):
-            ahead = "run"
+        ids, known = [a.call_id for a in run.pending], [a.call_id for a in disk.pending]
+        more = bool(set(run.started) - set(disk.started) or run.finish and not disk.finish)
+        if len(run.steps) == len(disk.steps):  # who has come further since the last common step?
+            ahead = bool(ids and not known) or more and not (known and not ids)
         else:
-            ahead = "disk"
-        if ahead == "disk":
-            if not later.issuperset(ids) or run.finish and disk.finish and not same(run.finish, disk.finish):
-                differs(n, "other pending calls or another finish")
-            run.steps.extend(disk.steps[n:])
-            if ids != told:
-                run.pending[:] = disk.pending
-            run.started[:] = disk.started
-            run.finish = disk.finish if run.finish is None or len(disk.steps) > n or disk.finish is None else run.finish
-            self.finish = run.finish
-            if disk.requests >= run.requests:
-                run.requests, run.usage, run.state = disk.requests, dict(disk.usage), disk.state
-            elif last:
-                self.update()
+            ahead = len(run.steps) > n
+        if ahead:
+            need(last, n, "which goes on with another turn")
+            self._catch_up(n, known, set(disk.started))
             return
-        if not last:
-            differs(n, "it goes on with another turn")
-        known = set(told)
+        known += [s.action.call_id for s in disk.steps[n:]]
+        need(set(ids) <= set(known), n, "with other pending calls")
+        if run.finish and disk.finish:
+            need(same(run.finish, disk.finish) or len(disk.steps) > n, n, "with another finish")
+        if run.finish is None or disk.steps[n:] or disk.finish is None:
+            run.finish = disk.finish
+        run.steps += disk.steps[n:]
+        if len(ids) != len(disk.pending) or ids != [a.call_id for a in disk.pending]:
+            run.pending[:] = disk.pending
+        run.started[:], self.finish = disk.started, run.finish
+        if disk.requests >= run.requests:
+            run.requests, run.usage, run.state = disk.requests, dict(disk.usage), disk.state
+        elif last:
+            self.update()
+
+    def _catch_up(self, n: int, known: List[str], started: Set[str]) -> None:
+        """Write what the run has more than the file: steps from the n-th on, pending, finish."""
+        run = self.run
         finish, run.finish = run.finish, None
-        for at in range(n, len(run.steps)):
-            action = run.steps[at].action
-            if action.call_id and action.call_id not in known:  # a reply that is not in the file yet, as a whole
-                rest = [s.action for s in run.steps[at:]] + run.pending
+        actions = [s.action for s in run.steps[n:]] + run.pending
+        for at, action in enumerate(actions):
+            if action.call_id and action.call_id not in known:  # a reply not in the file: whole
                 reply = [action]
-                for a in rest[1:]:
-                    if not a.call_id or a.request != action.request or a.message is not action.message:
+                for a in actions[at + 1 :]:
+                    if not a.call_id or not _same_reply(a, action):
                         break
                     reply.append(a)
                 self.proposed(reply)
-                known.update(a.call_id for a in reply)
-            self.done(run.steps[at])
-            known.discard(action.call_id)
-        new = [a for a in run.pending if a.call_id not in known]
-        if new:
-            self.proposed(new)
-        begun = [i for i in run.started if i not in disk.started]
+                known += [a.call_id for a in reply]
+            if at < len(run.steps) - n:
+                self.done(run.steps[n + at])
+                if action.call_id:
+                    known.remove(action.call_id)
+        begun = [i for i in run.started if i not in started]
         if begun:
             self.started(begun)
         run.finish = finish
@@ -1928,10 +1998,10 @@ class _Journal:
         self.update()
 
 
-# == models ============================================================================================================
+# == models ========================================================================================
 #
-# A model is any callable that looks at a run and says what to do next. Text first, then what the three servers' protocols
-# share (encoding, HTTP, streams, retries), then each protocol.
+# A model is any callable that looks at a run and says what to do next. First text, then what the
+# three protocols share (what was said, HTTP, streams, asking), then each protocol.
 
 REACT_TEMPLATE = """Answer the question. You can use these tools:
 
@@ -1944,31 +2014,33 @@ Action: one of {names}
 Action Input: the arguments, as a JSON object
 Observation: what came of it (this is given to you; never write it yourself)
 
-Thought, Action, Action Input and Observation may repeat. When you know the answer, or know that there is none:
+These four may repeat. When you know the answer, or know that there is none:
 
 Thought: why this is the answer
 Final Answer: the answer
 
-Trust the observations more than what you remember. Do not repeat a call that failed twice. When the task cannot be done
-with these tools, say so in the Final Answer, with the reason.
+Trust the observations more than what you remember. Do not repeat a call that failed twice. When the
+task cannot be done with these tools, say so in the Final Answer, with the reason.
 
 Question: {task}
 {steps}"""
 
-_MARKER = re.compile(
-    r"^[ \t>#*_]*(Thought|Action Input|Action|Observation|Final Answer)[ \t]*\d*[*_ \t]*[:\uff1a][*_]*[ \t]*", re.M | re.I
+_MARKER = (
+    r"(?im)^[ \t>#*_]*(Thought|Action Input|Action|Observation|Final Answer)[ \t]*\d*[*_ \t]*"
+    "[:\uff1a][*_]*[ \t]*"
 )
 _NO_FORM = (
-    "The reply held neither an Action nor a Final Answer. Write 'Action: <tool>' and 'Action Input: <JSON object>' to use a "
-    "tool, or 'Final Answer: <the answer>' to finish."
+    "The reply held neither an Action nor a Final Answer. Write 'Action: <tool>' and "
+    "'Action Input: <JSON object>' to use a tool, or 'Final Answer: <the answer>' to finish."
 )
 
 
 class ReActText:
-    """Any text completion as a model, through Thought / Action / Action Input / Observation / Final Answer.
+    """Any text completion as a model: Thought / Action / Action Input / Observation / Final Answer.
 
-    `complete(prompt) -> str` is any function. `template`: see REACT_TEMPLATE; {tools}, {names}, {task} and {steps} are
-    filled in. An input that is no object is the value of the tool's one required parameter.
+    `complete(prompt) -> str` is any function. `template`: see REACT_TEMPLATE; {tools}, {names},
+    {task} and {steps} are filled in. An input that is no object is the value of the tool's one
+    required parameter. Raises TypeError where `complete` returns no str.
     """
 
     def __init__(self, complete: Callable[[str], str], template: str = REACT_TEMPLATE) -> None:
@@ -1976,126 +2048,144 @@ class ReActText:
 
     def prompt(self, run: AgentRun, tools: Dict[str, Tool]) -> str:
         """The prompt as it would go out now. Only grows from request to request."""
-        first, told = None, []
-        for turn in [*run.history, run]:
-            task = _text(turn.task)
-            if first is None:
-                first = task
-            else:
-                told.append("\nQuestion: %s\n" % task)
+        turns, told = [*run.history, run], []
+        for turn in turns:
+            if turn is not turns[0]:
+                told.append("\nQuestion: %s\n" % _text(turn.task))
             for step in turn.steps:
-                told.append("%s\nObservation: %s\n" % (self._said(step.action), _cut(_text(step.observation), 20_000)))
+                seen = _cut(_text(step.observation), 20_000)
+                told.append("%s\nObservation: %s\n" % (self._said(step.action), seen))
             if turn.finish is not None and turn.finish.reason != "return_direct":
                 told.append("Final Answer: %s\n" % _text(turn.finish.output))
-        shown = ["%s: %s Arguments: %s" % (t.name, t.description, json.dumps(t.parameters, ensure_ascii=False)) for t in tools.values()]
-        parts = {"tools": "\n".join(shown) or "(none)", "names": ", ".join(tools), "task": first, "steps": "".join(told)}
-        return re.sub(r"\{(tools|names|task|steps)\}", lambda m: str(parts[m.group(1)]), self.template)
+        shown = []
+        for t in tools.values():
+            arguments = json.dumps(t.parameters, ensure_ascii=False)
+            shown.append("%s: %s Arguments: %s" % (t.name, t.description, arguments))
+        parts = {"tools": "\n".join(shown) or "(none)", "names": ", ".join(tools)}
+        parts.update(task=_text(turns[0].task), steps="".join(told))
+        return re.sub(r"\{(tools|names|task|steps)\}", lambda m: parts[m.group(1)], self.template)
 
     def _said(self, action: AgentAction) -> str:
         """What the model wrote, up to its Action Input; made up for an action of another model."""
-        if isinstance(action.message, str):
-            return action.log or "Thought: (nothing to read)"
-        thought = "Thought: %s\n" % action.log if action.log else ""
-        return "%sAction: %s\nAction Input: %s" % (thought, action.tool, _text(action.tool_input)) if action.tool else thought
+        if isinstance(action.message, str) and action.log:
+            return action.log
+        thought = "Thought: %s" % (action.log or "(nothing to read)")
+        if not action.tool:
+            return thought
+        given = action.tool, _text(action.tool_input)
+        return (thought + "\n" if action.log else "") + "Action: %s\nAction Input: %s" % given
 
     def __call__(self, run: AgentRun, tools: Dict[str, Tool]) -> Any:
         reply = self.complete(self.prompt(run, tools))
         if not isinstance(reply, str):
             raise TypeError("complete(prompt) returns a str; got %s" % _quoted(reply))
-        # A draft in think tags is not the reply (an R1 template leaves the opening tag out; an open one never ended).
-        text = re.sub(r"(?s)<think>.*?(</think>|\Z)", "", re.sub(r"(?s)\A(?:(?!<think>).)*?</think>", "", reply)).strip()
-        marks = list(_MARKER.finditer(text))
-        fences = [m.span() for m in re.finditer(r"(?ms)^```.*?(?:^```|\Z)", text)]
-        marks = [m for m in marks if not any(a < m.start() < b for a, b in fences)]
-        action = next((m for m in marks if m.group(1).lower() == "action"), None)
-        final = next((m for m in marks if m.group(1).lower() == "final answer"), None)
-        name = action and text[action.end() :].split("\n")[0].strip(" \t*_`'\"[]()")
-        if action and name and name.lower() in ("none", "n/a", "null") and name not in tools:
+        # A draft in think tags is no part of it (R1 templates omit the opening tag; an open one
+        # never ended). Nor are markers in code blocks.
+        text = re.sub(r"(?s)\A(?:(?!<think>).)*?</think>", "", reply)
+        text = re.sub(r"(?s)<think>.*?(</think>|\Z)", "", text).strip()
+        code = [m.span() for m in re.finditer(r"(?ms)^```.*?(?:^```|\Z)", text)]
+        marks = list(re.finditer(_MARKER, text))
+        marks = [m for m in marks if not any(a < m.start() < b for a, b in code)]
+        action, final = (
+            next((m for m in marks if m.group(1).lower() == word), None)
+            for word in ("action", "final answer")
+        )
+        line = text[action.end() :].split("\n")[0] if action else ""
+        name = line.strip(" \t*_`'\"[]()")
+        if not name or name.lower() in ("none", "n/a", "null") and name not in tools:
             action = None
         if final and (action is None or final.start() < action.start()):
             return AgentFinish(text[final.end() :].strip().strip("*").strip(), text, reply)
-        if action is None or not name:
+        if action is None:
             return self._wrapped(text, reply, tools)
-        rest = [m for m in marks if m.start() > action.start()]
-        end, given = len(text[: action.end()] + text[action.end() :].split("\n")[0]), ""
-        if rest and rest[0].group(1).lower() == "action input":
-            end = rest[1].start() if len(rest) > 1 else len(text)
-            given, length = self._input(text[rest[0].end() : end])
-            end = rest[0].end() + length
-        return AgentAction(name, self._object(given, tools.get(name)), "", text[:end].rstrip(), reply)
-
-    def _input(self, text: str) -> Tuple[str, int]:
-        """The Action Input in a text, and how far it reaches: one JSON object, a fenced block, or all of it."""
-        lead = len(text) - len(text.lstrip())
-        fence = re.match(r"\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```", text, re.S)
-        if fence:
-            return fence.group(1), fence.end()
-        if text[lead : lead + 1] in ("{", "["):
-            try:
-                end = json.JSONDecoder().raw_decode(text, lead)[1]
-                return text[lead:end], end  # what follows the object is ignored
-            except (ValueError, RecursionError):
-                pass
-        return text.strip(), len(text)
+        after = [m for m in marks if m.start() > action.start()]
+        given, end = "", action.end() + len(line)
+        if after and after[0].group(1).lower() == "action input":
+            start = after[0].end()
+            given, length = _input(text[start : after[1].start() if after[1:] else len(text)])
+            end = start + length
+        given = self._object(given, tools.get(name))
+        return AgentAction(name, given, "", text[:end].rstrip(), reply)
 
     def _object(self, given: str, tool: Optional[Tool]) -> Any:
+        """The arguments in an Action Input; a text where it cannot be told what they are."""
         value = _literal(given)
-        if given.strip().lower() in ("", "none", "null", "n/a", "{}"):
-            return {}
-        names = (tool.parameters.get("required") or list(tool.parameters.get("properties") or ())) if tool else ()
-        if type(value) is dict or len(names) != 1 or type(value) is str and value.lstrip()[:1] == "{":
-            return value if type(value) is dict else given
-        return {names[0]: value}
+        if type(value) is dict or given.strip().lower() in ("", "none", "null", "n/a"):
+            return value if type(value) is dict else {}
+        names = list(tool.parameters.get("properties") or ()) if tool else []
+        names = (tool and tool.parameters.get("required")) or names
+        broken = type(value) is str and value.lstrip()[:1] == "{"
+        return given if len(names) != 1 or broken else {names[0]: value}
 
     def _wrapped(self, text: str, reply: str, tools: Dict[str, Tool]) -> Any:
         """{"action": ..., "action_input": ...}, bare, fenced, or under one key more."""
-        found = _literal(self._input(text)[0])
+        found = _literal(_input(text)[0])
         if type(found) is dict and len(found) == 1 and type(next(iter(found.values()))) is dict:
             found = next(iter(found.values()))
-        name, given = (found.get("action"), found.get("action_input")) if type(found) is dict else (None, None)
+        found = found if type(found) is dict else {}
+        name, given = found.get("action"), found.get("action_input")
         if isinstance(name, str) and name.lower() == "final answer":
             return AgentFinish(given, text, reply)
-        if isinstance(name, str) and name in tools:
-            return AgentAction(name, given if type(given) is dict else self._object(_text(given), tools[name]), "", text, reply)
-        raise InvalidResponse(_NO_FORM, reply, text)
+        if not isinstance(name, str) or name not in tools:
+            raise InvalidResponse(_NO_FORM, reply, text)
+        given = given if type(given) is dict else self._object(_text(given), tools[name])
+        return AgentAction(name, given, "", text, reply)
 
 
-# -- what was said, encoded once ---------------------------------------------------------------------------------------
+def _input(text: str) -> Tuple[str, int]:
+    """An Action Input, and how far it reaches: a fenced block, one JSON value, or all of it."""
+    fence = re.match(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```", text)
+    if fence:
+        return fence.group(1), fence.end()
+    lead = len(text) - len(text.lstrip())
+    if text[lead : lead + 1] in ("{", "["):
+        with contextlib.suppress(ValueError, RecursionError):
+            end = json.JSONDecoder().raw_decode(text, lead)[1]
+            return text[lead:end], end  # what follows the object is ignored
+    return text.strip(), len(text)
+
+
+# -- what was said ---------------------------------------------------------------------------------
 
 
 class _Conversation:
-    """A conversation as one adapter sends it. It only grows: what was sent once is not encoded again."""
+    """A conversation as one adapter sends it. It only grows: nothing is encoded a second time."""
 
     def __init__(self, left_out: Set[str]) -> None:
-        self.sent = bytearray()  # the messages up to the last of the assistant's, encoded
-        self.open: List[Any] = []  # what the user says since then: parts of one message to be
-        self.tail: Optional[bytes] = None  # that message encoded, while nothing is added
+        self.sent = bytearray()  # the messages up to the assistant's last, encoded
+        self.open: List[Any] = []  # what the user says since: parts of one message to be
+        self.tail = b""  # that message encoded, while nothing is added to it
         self.ids: Set[str] = set()
-        self.turns: List[List[Any]] = []  # task, steps, how many of them, the last, finish: as far as it is in here
-        self.keys: Set[str] = set()  # the properties of the assistant's messages, beside those of the protocol
+        self.turns: List[List[Any]] = []  # [task, steps, how many, the last, finish] in here
+        self.keys: Set[str] = set()  # properties of the assistant's messages, beside the protocol's
         self.left_out = set(left_out)
         self.input_tokens = 0
 
     def __copy__(self) -> "_Conversation":
         twin = _Conversation(self.left_out)
-        twin.__dict__.update({k: copy.copy(v) for k, v in self.__dict__.items() if k != "turns"})
-        twin.turns = [list(t) for t in self.turns]
+        twin.__dict__.update({k: v.copy() for k, v in self.__dict__.items() if hasattr(v, "copy")})
+        twin.turns, twin.tail = [t.copy() for t in self.turns], self.tail
         return twin
 
     def is_of(self, turns: List[AgentRun]) -> bool:
-        """Whether these turns begin with what is in here; the caller may have changed them."""
-        return len(self.turns) <= len(turns) and all(
-            t.task is task and t.steps is steps and len(steps) >= n and (not n or steps[n - 1] is last)
-            and (finish is None or t.finish is not None and t.finish.message is finish.message)
-            and (t is turns[-1] or at == len(self.turns) - 1 or len(steps) == n)
-            for at, (t, (task, steps, n, last, finish)) in enumerate(zip(turns, self.turns))
-        )  # fmt: skip
+        """Whether these turns begin with what is in here: the caller may have changed them."""
+        for at, (task, steps, n, last, finish) in enumerate(self.turns):
+            turn = turns[at] if at < len(turns) else None
+            if turn is None or turn.task is not task or turn.steps is not steps:
+                return False
+            if finish is not None and finish is not turn.finish:
+                return False
+            if n and (len(steps) < n or steps[n - 1] is not last):
+                return False
+            if len(steps) > n and turn is not turns[-1] and at < len(self.turns) - 1:
+                return False
+        return True
 
-    def put(self, encoded: bytes) -> None:
-        self.sent += b", " + encoded if self.sent else encoded
+    def put(self, message: bytes) -> None:
+        self.sent += b", " + message if self.sent else message
 
     def unique(self, call_id: str, legal: str) -> str:
-        """The id, or one that every provider takes where it cannot be sent; depends on nothing but the run."""
+        """The id; or, where it cannot be sent, one that every provider takes, from no chance."""
         n = len(self.ids) + 1
         while not re.match(legal, call_id) or call_id in self.ids:
             call_id, n = "c%08d" % n, n + 1
@@ -2109,44 +2199,70 @@ def _encoded(value: Any) -> bytes:
 
 
 def _strict_arguments(given: Any) -> str:
-    """The arguments as a strict parser takes them: as they came, else what was understood, else {}."""
-    if type(given) is str:
-        try:
-            found = _loads(given)
-            if type(found) is dict and _is_plain(found) and ("\\u" not in given or _encoded(found).decode() == json.dumps(found, ensure_ascii=False)):
-                given.encode("utf-8")
-                return given
-        except (ValueError, RecursionError):  # UnicodeEncodeError, from a lone surrogate, is a ValueError
-            pass
-    found = _arguments(given, _NO_TOOL)
+    """Arguments as a strict parser takes them: as they came, else what was understood, else {}."""
+    found: Any = None
+    with contextlib.suppress(ValueError, RecursionError):  # a lone surrogate is a ValueError
+        found = _loads(given) if type(given) is str else None
+        if type(found) is dict and _is_plain(found):
+            given.encode("utf-8")
+            if "\\u" in given:
+                json.dumps(found, ensure_ascii=False).encode("utf-8")
+            return str(given)
+    found = _arguments(given)
     return _encoded(found).decode() if type(found) is dict and _is_plain(found) else "{}"
 
 
-_NO_TOOL = Tool("none", "", {}, dict)
+def _dicts(value: Any) -> List[Dict[str, Any]]:
+    """The objects in what should be a list of them."""
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
 
 
-# -- HTTP --------------------------------------------------------------------------------------------------------------
+def _dict(value: Any) -> Dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text_of(content: Any, kind: str = "text") -> str:
+    """The text of a message's content: a str, or its parts of one type, joined as they are."""
+    if isinstance(content, str):
+        return content
+    parts = [p.get("text") for p in _dicts(content) if p.get("type") == kind]
+    return "".join(p for p in parts if isinstance(p, str))
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int and value > 0 else 0
+
+
+def _name_of(value: Any) -> str:
+    """A name as it came; a stand-in where there is none, since the call needs its result."""
+    return value if isinstance(value, str) and value else "unknown"
+
+
+# -- HTTP ------------------------------------------------------------------------------------------
 
 
 class _Fault(Exception):
-    """A request on the wire that came to nothing; `again`: whether waiting may mend it, `after`: how long it asks."""
+    """An exchange that came to nothing. `again`: waiting may mend it; `after`: how long it asks."""
 
-    def __init__(self, words: str, kind: str, status: Optional[int] = None, again: bool = False, after: str = "", code: str = "") -> None:
+    def __init__(
+        self, words: str, kind: str, status: Optional[int] = None, again: bool = False,
+        after: str = "", error: Optional[Dict[str, Any]] = None,
+    ) -> None:  # fmt: skip
         super().__init__(words)
-        self.words, self.kind, self.status, self.again, self.after, self.code = words, kind, status, again, after, code
-        self.failed_generation = ""
+        self.words, self.kind, self.status, self.again = words, kind, status, again
+        self.after, self.error = after, error or {}
 
 
 class _Passing(BaseException):
-    """Carries what on_text raised past the handlers of network errors."""
+    """Carries what on_text raised past those who look for network errors."""
 
 
 class _Connections:
-    """`http_transport`: HTTP over the standard library, one kept-alive connection per thread and server.
+    """HTTP over the standard library, one kept-alive connection per thread and server.
 
-    transport(method, url, headers, body, timeout) gives (status, headers with small names, chunks of the body). Loopback
-    is reached directly, else the environment's proxies count. Redirects are not followed. Raises OSError and
-    http.client.HTTPException.
+    transport(method, url, headers, body, timeout) gives (status, headers with small names, chunks
+    of the body). Loopback is reached directly, else the environment's proxies count. Redirects are
+    not followed. Raises OSError and http.client.HTTPException.
     """
 
     def __init__(self, ssl_context: Any = None) -> None:
@@ -2158,89 +2274,81 @@ class _Connections:
     def __call__(
         self, method: str, url: str, headers: Dict[str, str], body: bytes, timeout: float
     ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
-        import http.client
         import threading
         from urllib.parse import urlsplit
 
         parts = urlsplit(url)
         proxy = self._proxy(parts)
-        target = (url if proxy and parts.scheme == "http" else (parts.path or "/") + ("?" + parts.query if parts.query else ""))
+        target = (parts.path or "/") + ("?" + parts.query if parts.query else "")
+        if proxy and parts.scheme == "http":
+            target, headers = url, {**headers, **_proxy_login(proxy)}
+        own = self.__dict__.setdefault("_own", threading.local()).__dict__
         key = parts.scheme, parts.netloc, proxy
-        kept: Dict[Any, Any] = self.__dict__.setdefault("_kept", threading.local()).__dict__
-        held = kept.get(key)
-        if proxy and "@" in proxy and parts.scheme == "http":
-            headers = dict(headers, **self._proxy_login(proxy))
-        for reused in (True, False) if held is not None and held.connection.sock is not None else (False,):
+        held = own.get(key)
+        reused = held is not None and held.connection.sock is not None
+        while True:
             if not reused:
-                held = kept[key] = _Held(self._connect(parts, proxy, timeout))
-            connection = held.connection
+                held = own[key] = _Held(self._connect(parts, proxy, timeout))
             try:
-                if connection.sock is not None:
-                    connection.sock.settimeout(timeout)
-                connection.request(method, target, body, headers)
-                response = connection.getresponse()
+                if reused:
+                    held.connection.sock.settimeout(timeout)
+                held.connection.request(method, target, body, headers)
+                response = held.connection.getresponse()
                 break
-            except (http.client.RemoteDisconnected, ConnectionError):
-                connection.close()
-                if not reused:  # a kept connection that died since the last request is no failure: take a new one
+            except BaseException as e:
+                held.connection.close()
+                if not (reused and isinstance(e, ConnectionError)):
                     raise
-            except BaseException:
-                connection.close()
-                raise
-        return response.status, {k.lower(): v for k, v in response.getheaders()}, self._chunks(connection, response)
+                reused = False  # a kept connection that died meanwhile is no failure
+        found = {name.lower(): value for name, value in response.getheaders()}
+        return response.status, found, self._chunks(held.connection, response)
 
     @staticmethod
     def _chunks(connection: Any, response: Any) -> Iterator[bytes]:
         try:
-            while True:
-                chunk = response.read1(65536)
-                if not chunk:
-                    break
+            chunk = response.read1(65536)
+            while chunk:
                 yield chunk
-            if response.length:  # read1 does not tell that the server hung up early
+                chunk = response.read1(65536)
+            if response.length:  # read1 does not tell
                 raise ConnectionError("the reply ended %d bytes early" % response.length)
-            response.close()  # read to its end: the connection is free for the next request
+            response.close()  # read to its end: the connection is free again
         finally:
             if not response.isclosed():
                 connection.close()
 
-    def _proxy(self, parts: Any) -> str:
+    @staticmethod
+    def _proxy(parts: Any) -> str:
         host = parts.hostname or ""
-        if host == "localhost" or host == "::1" or re.match(r"127(\.\d+){3}\Z", host):
+        if host in ("localhost", "::1") or re.match(r"127(\.\d+){3}\Z", host):
             return ""
         from urllib.request import getproxies, proxy_bypass
 
         found = getproxies()
-        return "" if proxy_bypass(host) else str(found.get(parts.scheme) or found.get("all") or "")
-
-    @staticmethod
-    def _proxy_login(proxy: str) -> Dict[str, str]:
-        from urllib.parse import unquote, urlsplit
-
-        login = urlsplit(proxy if "//" in proxy else "//" + proxy)
-        pair = unquote("%s:%s" % (login.username or "", login.password or ""))
-        return {"Proxy-Authorization": "Basic " + base64.b64encode(pair.encode()).decode()} if login.username else {}
+        proxy = "" if proxy_bypass(host) else str(found.get(parts.scheme) or found.get("all") or "")
+        return proxy if "//" in proxy or not proxy else "http://" + proxy
 
     def _connect(self, parts: Any, proxy: str, timeout: float) -> Any:
         import http.client
         from urllib.parse import urlsplit
 
-        place = urlsplit(proxy if "//" in proxy else "//" + proxy) if proxy else parts
-        if proxy and place.scheme not in ("", "http"):
+        place = urlsplit(proxy) if proxy else parts
+        if proxy and place.scheme != "http":
             raise ConnectionError("a proxy of the kind %s:// is not supported" % place.scheme)
         if parts.scheme == "http":
-            return http.client.HTTPConnection(place.hostname, place.port or 80, timeout=timeout)
-        if self.ssl_context is None:
+            return http.client.HTTPConnection(place.hostname, place.port, timeout=timeout)
+        context = self.ssl_context
+        if context is None:
             import ssl
 
-            context: Any = ssl.create_default_context()  # SSL_CERT_FILE and SSL_CERT_DIR count
-        else:
-            context = self.ssl_context
+            context = ssl.create_default_context()  # SSL_CERT_FILE and SSL_CERT_DIR count
         port = place.port or (80 if proxy else 443)
-        connection = http.client.HTTPSConnection(place.hostname, port, timeout=timeout, context=context)
+        made: Any = http.client.HTTPSConnection(
+            place.hostname, port, timeout=timeout, context=context
+        )
         if proxy:
-            connection.set_tunnel(parts.hostname, parts.port or 443, self._proxy_login(proxy))
-        return connection
+            made.set_tunnel(parts.hostname, parts.port or 443, _proxy_login(proxy))
+        return made
 
 
 class _Held:
@@ -2253,25 +2361,29 @@ class _Held:
         self.connection.close()
 
 
+def _proxy_login(proxy: str) -> Dict[str, str]:
+    from urllib.parse import unquote, urlsplit
+
+    login = urlsplit(proxy)
+    pair = unquote("%s:%s" % (login.username or "", login.password or "")).encode()
+    value = "Basic " + base64.b64encode(pair).decode()
+    return {"Proxy-Authorization": value} if login.username else {}
+
+
 http_transport = _Connections()
 
-_TOO_LONG = re.compile(
-    r"(?i)context[ _-]?(length|size|window|limit)|(prompt|input)( \S+){0,3}? (is )?too (long|large)|exceed_context"
-    r"|exceeds? (the )?max(imum)?( \S+){0,4}? (length|tokens?|context)|token count .{0,40}exceeds|too many (input )?tokens"
-    r"|request_too_large|(prompt|input) .{0,40}(longer than|exceeds)"
-)
-_REFUSING = re.compile(
-    r"(?i)un(supported|known|recogni[sz]ed|expected)|not (supported|permitted|allowed|recogni[sz]ed|expected|valid)|extra|additional|invalid"
-)
-_LOOK_AT = {
-    "rate_limit": "the plan's limits, or wait",
-    "context_length": "trim, max_observation",
-    "timeout": "timeout (seconds of silence)",
-    "connection": "base_url, the proxy, SSL_CERT_FILE; whether the server runs",
-    "bad_response": "base_url (is the path right, with /v1?)",
-    "bad_request": "what the server names; the model's name; base_url",
-    "server": "the server's own log",
-}
+
+def _endpoint(base_url: str, path: str) -> str:
+    """The URL to post to. `path`: /chat/completions, /responses or /messages, below /v1."""
+    head, mark, query = base_url.strip().partition("?")
+    found = re.match(r"(?i)(https?://[^/]+)(.*)\Z", head)
+    if not found:
+        raise ValueError("base_url begins with http:// or https://; got %r" % base_url)
+    host, given = found.group(1), found.group(2).rstrip("/")
+    if not given.endswith(path):
+        bare = not given or path == "/messages" and not given.endswith("/v1")
+        given += ("/v1" if bare else "") + path
+    return host + given + mark + query
 
 
 def _log(text: str) -> None:
@@ -2283,58 +2395,7 @@ def _log(text: str) -> None:
     logger.warning(text)
 
 
-def _endpoint(base_url: str, path: str) -> str:
-    """The URL to post to. `path`: /chat/completions, /responses or /messages, below /v1."""
-    head, mark, query = base_url.strip().partition("?")
-    found = re.match(r"(https?://[^/]+)(.*)\Z", head, re.I)
-    if not found:
-        raise ValueError("base_url begins with http:// or https://; got %r" % base_url)
-    host, given = found.group(1), found.group(2).rstrip("/")
-    if not given.endswith(path):
-        bare = not given or path == "/messages" and not given.endswith("/v1")
-        given += ("/v1" if bare else "") + path
-    return host + given + mark + query
-
-
-def _events(chunks: Iterable[bytes], timeout: float) -> Iterator[Any]:
-    """The data of a stream of server-sent events, parsed; None for [DONE]. Comment lines are silence."""
-    rest, data, heard = b"", [], time.monotonic()  # type: bytes, List[bytes], float
-    for block in chunks:
-        rest += block
-        if b"\r" in rest:  # CRLF, LF or CR; a CR at the end may be half of a CRLF
-            kept = rest[-1:] if rest[-1:] == b"\r" else b""
-            rest = rest[: len(rest) - len(kept)].replace(b"\r\n", b"\n").replace(b"\r", b"\n") + kept
-        lines = rest.split(b"\n")
-        rest = lines.pop()
-        now = time.monotonic()
-        if any(line[:1] not in (b":", b"") for line in lines) or rest[:1] not in (b":", b""):
-            heard = now
-        elif now - heard > timeout:
-            raise TimeoutError("only comments came")
-        for line in lines:
-            if line[:5] == b"data:":
-                data.append(line[6:] if line[5:6] == b" " else line[5:])
-            elif not line and data:
-                text, data = b"\n".join(data).decode("utf-8", "replace"), []
-                if text.strip() == "[DONE]":
-                    yield None
-                elif text.strip():
-                    yield _json_reply(text)
-    if rest[:5] == b"data:" and rest.strip().endswith((b"}", b"[DONE]")):  # the last line without its newline
-        data.append(rest[5:])
-    text = b"\n".join(data).decode("utf-8", "replace").strip()
-    if text == "[DONE]" or text.endswith("}"):
-        yield None if text == "[DONE]" else _json_reply(text)
-
-
-def _json_reply(text: str) -> Any:
-    try:
-        return _reply_loads(text)
-    except (ValueError, RecursionError):
-        raise _Fault("not readable as JSON: %s" % _quoted(text, 200), "bad_response", again=True) from None
-
-
-_reply_loads = json.JSONDecoder(parse_constant=lambda constant: None).decode
+# -- streams ---------------------------------------------------------------------------------------
 
 
 def _unzipped(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
@@ -2350,8 +2411,45 @@ def _unzipped(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
                 chunk = unzip.decompress(chunk)
             except zlib.error as e:
                 raise _Fault("a broken gzip body: %s" % e, "bad_response", again=True) from None
-        if chunk:
-            yield chunk
+        yield chunk
+
+
+def _json_reply(text: str) -> Any:
+    try:
+        return _lenient_loads(text)
+    except (ValueError, RecursionError):
+        what = "what came is not JSON: %s" % _quoted(text, 200)
+        raise _Fault(what, "bad_response", again=True) from None
+
+
+_lenient_loads = json.JSONDecoder(parse_constant=lambda constant: None).decode  # NaN: null
+
+
+def _events(chunks: Iterable[bytes], timeout: float) -> Iterator[Any]:
+    """The data of server-sent events, parsed; None for [DONE]. Comment lines are silence."""
+    rest, end, heard = b"", b"\n\n", time.monotonic()
+    data: List[bytes] = []
+    for block in itertools.chain(chunks, [end]):  # the last line may lack its own
+        rest += block
+        if b"\r" in rest:  # CRLF, LF or CR; a CR at the end may be half of a CRLF
+            whole = len(rest) - (rest[-1:] == b"\r")
+            rest = rest[:whole].replace(b"\r\n", b"\n").replace(b"\r", b"\n") + rest[whole:]
+        lines = rest.split(b"\n")
+        rest = lines.pop()
+        now = time.monotonic()
+        if any(line[:1] not in (b":", b"") for line in (rest, *lines)):
+            heard = now
+        elif now - heard > timeout:
+            raise TimeoutError("only comments came")
+        for line in lines:
+            if line[:5] == b"data:":
+                data.append(line[6:] if line[5:6] == b" " else line[5:])
+            elif not line and data:
+                text, data = b"\n".join(data).decode("utf-8", "replace").strip(), []
+                if block is end and text[-1:] not in ("}", "]"):
+                    return  # cut in the middle of a line
+                if text:
+                    yield None if text == "[DONE]" else _json_reply(text)
 
 
 class _Pieces(List[str]):
@@ -2359,155 +2457,165 @@ class _Pieces(List[str]):
 
 
 def _gather(into: Dict[str, Any], key: str, value: Any) -> None:
-    """Add what a delta says of one key: texts are joined, lists extended, objects merged, others replaced. Null and
-    empty values say nothing new."""
+    """Add what a delta says of a key: texts are joined, lists extended, objects merged, others
+    replaced. Null and empty values say nothing new."""
     old = into.get(key)
     if value is None or value == "" or value == []:
         into.setdefault(key, value)
     elif key in ("role", "type", "id", "index"):
         into[key] = old or value
+    elif key == "name" and isinstance(value, str):  # split, or repeated in each delta
+        into[key] = value if not old or old == value else old + value
+    elif isinstance(value, str) and not isinstance(old, list):
+        into[key] = _Pieces([old, value] if old else [value])
     elif isinstance(value, str):
-        if key == "name":
-            into[key] = value if not old or old == value else old + value
-        elif type(old) is _Pieces:
-            old.append(value)
-        elif isinstance(old, list):
-            old.append({"type": "text", "text": value})
-        else:
-            into[key] = _Pieces([old, value] if old else [value])
+        old.append(value if type(old) is _Pieces else {"type": "text", "text": value})
     elif isinstance(value, list):
         if type(old) is _Pieces:
             old = [{"type": "text", "text": "".join(old)}]
         into[key] = (old if isinstance(old, list) else []) + value
     elif isinstance(value, dict):
-        if not isinstance(old, dict):
-            old = into[key] = {}
+        inner = into[key] = _dict(old)
         for k, v in value.items():
-            _gather(old, k, v)
+            _gather(inner, k, v)
     else:
         into[key] = value
 
 
 def _joined(value: Any) -> Any:
     """What `_gather` gathered, as plain JSON."""
-    if type(value) is _Pieces:
-        return "".join(value)
     if isinstance(value, dict):
         return {k: _joined(v) for k, v in value.items()}
-    return value
+    return "".join(value) if type(value) is _Pieces else value
 
 
-def _count(value: Any) -> int:
-    return value if type(value) is int and value > 0 else 0
+def _broken_off() -> _Fault:
+    return _Fault("the stream broke off before the reply was complete", "connection", again=True)
+
+
+# -- asking ----------------------------------------------------------------------------------------
+
+# An overflowing context, in the words of the servers that tell it.
+_TOO_LONG = (
+    r"(?i)context[ _-]?(length|size|window|limit)|(prompt|input)( \S+){0,3}? (is )?too (long|large)"
+    r"|exceeds? (the )?max(imum)?( \S+){0,4}? (length|tokens?|context)|exceed_context"
+    r"|token count .{0,40}exceeds|too many (input )?tokens|request_too_large"
+    r"|(prompt|input) .{0,40}(longer than|exceeds)"
+)
+_REFUSING = (
+    r"(?i)un(supported|known|recogni[sz]ed|expected)|extra|additional|invalid"
+    r"|not (supported|permitted|allowed|recogni[sz]ed|expected|valid)"
+)
+_LOOK_AT = {
+    "rate_limit": "the limits of your plan",
+    "context_length": "trim, max_observation",
+    "timeout": "timeout (seconds of silence)",
+    "connection": "base_url, the proxy, SSL_CERT_FILE; does the server run?",
+    "bad_response": "base_url (with /v1?)",
+    "bad_request": "what the server names; the model's name; base_url",
+    "server": "the server's own log",
+}
+_AS_TEXT = r'<tool_call>|<function=|\[TOOL_CALLS\]|^\s*(```\w*\s*)?\{\s*"(name|function|tool)"'
 
 
 class _Reply:
-    """What an adapter read in a reply, the same for all protocols."""
+    """What was read in a reply, the same for all protocols. `calls`: (id, name, arguments)."""
 
-    def __init__(self, message: Any, text: str, calls: List[Tuple[Any, Any, Any]]) -> None:
-        self.message, self.text, self.calls = message, text, calls  # calls: id, name, arguments
+    def __init__(self, message: Any, text: str, calls: Any, usage: Iterable[Any]) -> None:
+        self.message, self.text, self.calls = message, text, calls or []
+        names = "input_tokens", "output_tokens", "cached_tokens"
+        self.usage = dict(zip(names, map(_count, usage)))
         self.cut = self.paused = False
         self.refusal: Optional[str] = None
 
 
 class _Adapter:
-    """What the adapters of the three protocols share.
+    """
+    model: the name the server knows. base_url: with or without /v1, trailing slash or the full
+    path. api_key: a str, or a callable that gives one for each request on the wire. headers: sent
+    along. system: the system text. on_text: called with the text as it arrives, which makes the
+    request a stream. timeout: the longest silence, in seconds. retries: how often a request is
+    asked again. trim: how many replies to send, the last ones; or a callable from the steps to
+    those to send. max_observation: characters of an observation that are sent. ssl_context: for the
+    default transport. transport: see `http_transport`. body: further fields of the request; a list
+    `tools` stands before the registry's.
 
-    model: the name the server knows. base_url: with or without /v1, trailing slash or the full path. api_key: a str, or
-    a callable that gives one for each request on the wire. headers: sent along. system: the system text. on_text: called
-    with the text as it arrives, which makes the request a stream. timeout: the longest silence, in seconds. retries: how
-    often a request is asked again. trim: the last N replies to send, or a callable from the steps to those to send.
-    max_observation: characters of an observation that are sent. ssl_context: for the default transport. transport: see
-    `http_transport`. body: further fields of the request; a list `tools` stands before the registry's.
-
-    Raises ModelError for a server's fault, InvalidResponse for a reply that cannot be read, ValueError for a tool name
-    that servers refuse.
+    Raises ModelError for a server's fault, InvalidResponse for a reply that cannot be read,
+    ValueError for a tool name that servers refuse.
     """
 
     _path = _host = _variable = _limit = ""
-    _list, _id, _protocol_keys = "messages", r"(?s).+\Z", frozenset(("role", "content"))  # type: str, str, Any
+    _list, _id = "messages", r"(?s).+\Z"
+    _essential = frozenset(("role", "content"))
+
+    # What a protocol says of itself.
+    _frame: Callable[[], Dict[str, Any]]  # the fields around the messages
+    _tool: Callable[[Tool], Dict[str, Any]]
+    _user: Callable[[List[Any]], Dict[str, Any]]  # one message from str, Image and own parts
+    _composed: Callable[[str, List[Tuple[str, Any]]], Any]  # a reply of another model, made up
+    _calls_in: Callable[[Any], Optional[List[Any]]]  # None: not a message of this protocol
+    _assistant: Callable[[Any, List[str], str], List[Dict[str, Any]]]  # as it goes back
+    _results: Callable[..., Tuple[List[Any], List[Any]]]  # messages, and parts of the user's
+    _read: Callable[[Dict[str, Any]], _Reply]
+    _assembled: Callable[[Iterator[Any], Callable[[Any], None]], Dict[str, Any]]
 
     def __init__(
-        self, model: str, *, base_url: Optional[str] = None, api_key: Union[None, str, Callable[[], str]] = None,
-        headers: Optional[Dict[str, str]] = None, system: Optional[str] = None, on_text: Optional[Callable[[str], Any]] = None,
-        timeout: float = 600, retries: int = 4, trim: Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]] = None,
-        max_observation: int = 20_000, ssl_context: Any = None, transport: Any = http_transport, **body: Any,
+        self, model: str, *, base_url: Optional[str] = None,
+        api_key: Union[None, str, Callable[[], str]] = None,
+        headers: Optional[Dict[str, str]] = None, system: Optional[str] = None,
+        on_text: Optional[Callable[[str], Any]] = None, timeout: float = 600, retries: int = 4,
+        trim: Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]] = None,
+        max_observation: int = 20_000, ssl_context: Any = None, transport: Any = http_transport,
+        **body: Any,
     ) -> None:  # fmt: skip
-        self.model, self.api_key, self.headers, self.system, self.on_text = model, api_key, headers or {}, system, on_text
-        self.timeout, self.retries, self.trim, self.max_observation = timeout, retries, trim, max_observation
-        self.url = _endpoint(base_url or os.environ.get(self._variable + "_BASE_URL") or self._host, self._path)
+        self.model, self.api_key, self.headers, self.system = model, api_key, headers or {}, system
+        self.on_text, self.timeout, self.retries, self.trim = on_text, timeout, retries, trim
+        self.max_observation, self.extra = max_observation, body
+        base_url = base_url or os.environ.get(self._variable + "_BASE_URL") or self._host
+        self.url = _endpoint(base_url, self._path)
         self.transport = _Connections(ssl_context) if transport is http_transport else transport
-        self.extra = body
         self._left_out: Set[str] = set()  # properties that this server refused by name
 
     def __repr__(self) -> str:
-        return "%s(%r, base_url=%r)" % (type(self).__name__, self.model, self.url.partition("?")[0])
+        url = self.url.partition("?")[0]
+        return "%s(%r, base_url=%r)" % (type(self).__name__, self.model, url)
 
     def __getstate__(self) -> Dict[str, Any]:
-        transport = None if isinstance(self.transport, _Connections) else self.transport
-        return dict(self.__dict__, api_key=None, headers={}, on_text=None, transport=transport)
-
-    def __setstate__(self, state: Dict[str, Any]) -> None:
-        self.__dict__.update(state, transport=state["transport"] or _Connections())
-
-    # what a protocol says of itself
-
-    def _frame(self, tools: List[Any]) -> Dict[str, Any]:
-        raise NotImplementedError
-
-    def _tool(self, t: Tool) -> Dict[str, Any]:
-        raise NotImplementedError
-
-    def _user(self, parts: List[Any]) -> Dict[str, Any]:
-        raise NotImplementedError
-
-    def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
-        raise NotImplementedError
-
-    def _calls_in(self, message: Any) -> Optional[List[Tuple[Any, Any, Any]]]:
-        raise NotImplementedError
-
-    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[Dict[str, Any]]:
-        raise NotImplementedError
-
-    def _results(self, results: List[Tuple[str, str, List[Image], bool]], message: Any) -> Tuple[List[Any], List[Any]]:
-        raise NotImplementedError
-
-    def _read(self, document: Dict[str, Any]) -> Tuple[_Reply, Dict[str, Any]]:
-        raise NotImplementedError
-
-    def _assembled(self, events: Iterator[Any], tell: Callable[[str], None]) -> Dict[str, Any]:
-        raise NotImplementedError
-
-    # sending
+        return {**self.__dict__, "api_key": None, "headers": {}, "on_text": None}
 
     def body(self, run: AgentRun, tools: Dict[str, Tool]) -> Dict[str, Any]:
         """The JSON object as it would go out now."""
-        found: Dict[str, Any] = json.loads(self._bytes(run, tools).decode("utf-8"))
+        found: Dict[str, Any] = json.loads(self._bytes(run, tools)[0].decode("utf-8"))
         return found
 
     def complete(self, prompt: str) -> str:
-        """A text completion for ReActText: one user message, no tools."""
+        """A text completion, for ReActText: one user message, no tools."""
         return str(self(AgentRun(prompt), {}).output)
 
-    def _bytes(self, run: AgentRun, tools: Dict[str, Tool]) -> bytes:
+    # sending
+
+    def _bytes(self, run: AgentRun, tools: Dict[str, Tool]) -> Tuple[bytes, _Conversation]:
         for name in tools:
             if not re.match(r"[a-zA-Z0-9_-]+\Z", name):
-                raise ValueError("servers refuse the tool name %r: letters a-z, digits, '_' and '-' only" % name)
-        own = self.extra.get("tools") or []
-        shown = list(own) + [self._tool(t) for t in tools.values()]
-        frame = {k: v for k, v in self._frame(shown).items() if k not in self._left_out}
-        frame = {"model": self.model, **frame, **{k: v for k, v in self.extra.items() if k != "tools"}}
+                what = "servers refuse the tool name %r: letters a-z, digits, '_' and '-' only"
+                raise ValueError(what % name)
+        frame = {k: v for k, v in self._frame().items() if k not in self._left_out}
+        frame = {"model": self.model, **frame, **self.extra}
+        shown = [*(self.extra.get("tools") or ()), *map(self._tool, tools.values())]
         if shown:
-            frame["tools"] = shown
+            frame["tools"] = self._marked(shown)
         said = self._conversation(run)
-        if said.open and said.tail is None:
+        if said.open and not said.tail:
             said.tail = _encoded(self._user(said.open))
-        messages = bytes(said.sent) + (b", " if said.sent and said.open else b"") + (self._last(said.tail or b""))
-        return _encoded(frame)[:-1] + b', "%s": [%s]}' % (self._list.encode(), messages)
+        between = b", " if said.sent and said.tail else b""
+        messages = bytes(said.sent) + between + self._marked_last(said.tail)
+        return _encoded(frame)[:-1] + b', "%s": [%s]}' % (self._list.encode(), messages), said
 
-    def _last(self, encoded: bytes) -> bytes:
-        return encoded
+    def _marked(self, tools: List[Any]) -> List[Any]:
+        return tools
+
+    def _marked_last(self, message: bytes) -> bytes:
+        return message
 
     def _conversation(self, run: AgentRun) -> _Conversation:
         """The conversation encoded, with what is new in the run."""
@@ -2515,11 +2623,12 @@ class _Adapter:
             waiting = [AgentStep(a, "This call is pending.", "pending") for a in run.pending]
             run = dataclasses.replace(run, steps=run.steps + waiting, pending=[])
         turns, known = [*run.history, run], run.__dict__.setdefault("_wire", {})
-        said = known.get(self)
-        if said is None or self.trim is not None or said.left_out != self._left_out or not said.is_of(turns):
-            tokens = said.input_tokens if said else 0
-            said = known[self] = _Conversation(self._left_out)
-            said.input_tokens = tokens
+        said: Optional[_Conversation] = known.get(self)
+        trimmed = self.trim is not None
+        if said is None or trimmed or said.left_out != self._left_out or not said.is_of(turns):
+            said, before = _Conversation(self._left_out), said
+            said.input_tokens = before.input_tokens if before else 0
+            known[self] = said
             for message in self._system():
                 said.put(_encoded(message))
         keep = self._kept(turns)
@@ -2528,101 +2637,80 @@ class _Adapter:
                 self._say(said, turn.task if isinstance(turn.task, list) else [turn.task])
                 said.turns.append([turn.task, turn.steps, 0, None, None])
             place = said.turns[at]
-            place[0], place[1] = turn.task, turn.steps
             while place[2] < len(turn.steps):
-                group = self._group(turn.steps, place[2])
-                before = turn.steps[place[2] - 1] if place[2] else None
+                group, before_it = _group(turn.steps, place[2]), place[3]
                 place[2], place[3] = place[2] + len(group), group[-1]
                 if keep is None or any(id(s) in keep for s in group):
-                    self._put(said, group, before)
+                    self._put(said, group, before_it)
             if turn.finish is not None and place[4] is None:
                 place[4] = turn.finish
-                if turn.finish.reason != "return_direct":
-                    stand_in = turn.finish.log or _text(turn.finish.output)
-                    self._reply(said, turn.finish.message, stand_in, [])
+                if turn.finish.reason != "return_direct":  # there the call stands for it
+                    text = turn.finish.log or _text(turn.finish.output)
+                    self._reply(said, turn.finish.message, text, [])
         return said
 
     def _system(self) -> List[Dict[str, Any]]:
         return []
 
-    def _group(self, steps: List[AgentStep], start: int) -> List[AgentStep]:
-        """The steps of one reply."""
-        first, end = steps[start].action, start + 1
-        while first.call_id and end < len(steps) and steps[end].action.call_id:
-            a = steps[end].action
-            if a.request != first.request or not a.request and (a.message is None or a.message is not first.message):
-                break
-            end += 1
-        return steps[start:end]
-
     def _kept(self, turns: List[AgentRun]) -> Optional[Set[int]]:
-        """The ids of the steps that `trim` leaves. A reply stays whole where one of its steps stays."""
+        """The ids of the steps that `trim` leaves. A reply stays where one of its steps stays."""
         if self.trim is None:
             return None
         steps = [s for t in turns for s in t.steps]
         if callable(self.trim):
             return {id(s) for s in self.trim(steps)}
-        groups = []
+        firsts, n = [], 0
         for t in turns:
-            n = 0
-            while n < len(t.steps):
-                groups.append(self._group(t.steps, n))
-                n += len(groups[-1])
-        return {id(s) for group in groups[max(0, len(groups) - self.trim) :] for s in group}
+            for at, s in enumerate(t.steps):
+                if at == 0 or not _one_reply(t.steps[at - 1], s):
+                    firsts.append(n)
+                n += 1
+        start = [0, *firsts][-self.trim] if 0 < self.trim <= len(firsts) else n * (self.trim < 1)
+        return {id(s) for s in steps[start:]}
 
     def _say(self, said: _Conversation, parts: List[Any]) -> None:
-        said.open += parts
-        said.tail = None
+        said.open += [p if not isinstance(p, str) or p.strip() else "(no text)" for p in parts]
+        said.tail = b""
 
-    def _reply(self, said: _Conversation, message: Any, text: str, calls: List[AgentAction]) -> List[str]:
-        """Put a reply as it came, or one made up from what is known of it; return the ids of its calls as sent."""
+    def _reply(
+        self, said: _Conversation, message: Any, text: str, calls: List[AgentAction]
+    ) -> List[str]:
+        """Put a reply as it came, or made up where it is another protocol's; the ids as sent."""
         found = self._calls_in(message)
         if found is None or len(found) != len(calls):
             message = self._composed(text, [(a.tool, a.tool_input) for a in calls])
         if said.open:
             said.put(said.tail or _encoded(self._user(said.open)))
-            said.open, said.tail = [], None
+            said.open, said.tail = [], b""
         ids = [said.unique(a.call_id, self._id) for a in calls]
         for item in self._assistant(message, ids, text if text.strip() else "(no text)"):
-            said.keys.update(k for k in item if k not in self._protocol_keys)
-            said.put(_encoded({k: v for k, v in item.items() if k not in self._left_out or k in self._protocol_keys}))
+            said.keys |= item.keys() - self._essential
+            left = self._left_out - self._essential
+            said.put(_encoded({k: v for k, v in item.items() if k not in left}))
         return ids
 
-    def _put(self, said: _Conversation, group: List[AgentStep], before: Optional[AgentStep]) -> None:
-        first = group[0]
-        if first.action.call_id:
-            found = self._calls_in(first.action.message) or []
-            # Steps come in the order in which they ended, a closed one before its time; the protocols want the order of
-            # the calls. Ids the server gave tell it, the made-up ones grow.
-            left, order = list(group), []
-            for call_id, _, _ in found if len(found) == len(group) else ():
-                same = [s for s in left if s.action.call_id == call_id]
-                pick = same[0] if same else min((s for s in left), key=lambda s: self._rank(s, found))
-                left.remove(pick)
-                order.append(pick)
-            order += left
-            ids = self._reply(said, first.action.message, first.action.log, [s.action for s in order])
-            results = [(i, *self._shown(s.observation), s.status != "ok") for i, s in zip(ids, order)]
+    def _put(self, said: _Conversation, group: List[AgentStep], before: Any) -> None:
+        """Put a reply and the results of its calls; or the notice about one that was unreadable."""
+        first = group[0].action
+        found = self._calls_in(first.message) or []
+        if first.call_id or first.tool:
+            steps = _in_call_order(group, [c[0] for c in found])
+            ids = self._reply(said, first.message, first.log, [s.action for s in steps])
+            shown = [(*self._shown(s.observation), s.status != "ok") for s in steps]
         else:
-            calls = self._calls_in(first.action.message) or []
-            text, ids = str(first.observation), []  # type: str, List[str]
-            direct = before is not None and before.action.call_id and before.action.request == first.action.request
-            if not (direct and first.status == "not_accepted"):  # there the call and its result stand already
-                made = [AgentAction(_text(n), a, i if isinstance(i, str) else "") for i, n, a in calls]
-                ids = self._reply(said, first.action.message, first.action.log, made)
-            if not ids:
-                if text:
-                    self._say(said, [_cut(text, self.max_observation)])
-                return
-            results = [(i, _cut(text, self.max_observation) or "(no output)", [], True) for i in ids]
-        items, parts = self._results(results, first.action.message)
+            # subtle: after a rejected return_direct the reply stands there already
+            notice, ids = self._shown(group[0].observation)[0], []
+            if not (before and before.action.call_id and _same_reply(before.action, first)):
+                made = [AgentAction(_name_of(n), a, _text(i or "")) for i, n, a in found]
+                ids = self._reply(said, first.message, first.log, made)
+            shown = [(notice, [], True) for _ in ids]
+            if not ids and group[0].observation:
+                self._say(said, [notice])
+        items, parts = self._results([(i, *s) for i, s in zip(ids, shown)], first.message)
         for item in items:
             said.put(_encoded(item))
-        self._say(said, parts)
-
-    @staticmethod
-    def _rank(step: AgentStep, found: List[Tuple[Any, Any, Any]]) -> Tuple[bool, str]:
-        return any(step.action.call_id == i for i, _, _ in found), step.action.call_id
+        if parts:
+            self._say(said, parts)
 
     def _shown(self, observation: Any) -> Tuple[str, List[Image]]:
         text = _cut(_text(observation), self.max_observation)
@@ -2631,635 +2719,270 @@ class _Adapter:
     # asking
 
     def __call__(self, run: AgentRun, tools: Dict[str, Tool]) -> Any:
-        data = self._bytes(run, tools)
-        said = self._conversation(run) if not run.pending else _Conversation(set())
+        data, said = self._bytes(run, tools)
         asked = 0
         while True:
             asked += 1
             key = self.api_key() if callable(self.api_key) else self.api_key
-            key = (os.environ.get(self._variable + "_API_KEY") if key is None else key) or ""
+            key = (os.environ.get(self._variable + "_API_KEY", "") if key is None else key).strip()
             try:
-                document = self._exchange(data, self._headers(key.strip()))
-                reply, usage = self._read(document)
+                reply = self._exchange(data, self._headers(key))
                 break
             except _Passing as e:
                 raise e.args[0] from None
             except _Fault as e:
-                if e.code == "tool_use_failed":  # Groq: the model's mistake, not ours
-                    raise InvalidResponse("%s The reply was: %s" % (e.words, _cut(e.failed_generation, 2000))) from None
+                if e.error.get("code") == "tool_use_failed":  # Groq: the model's mistake, not ours
+                    failed = _cut(_text(e.error.get("failed_generation") or ""), 2000)
+                    raise InvalidResponse("%s The reply was: %s" % (e.words, failed)) from None
                 name = self._refused(e, said)
-                if name:
-                    _log("the server refuses %r: left out from now on" % name)
-                    self._left_out.add(name)
-                    data, asked = self._bytes(run, tools), asked - 1
-                    said = self._conversation(run)
-                    continue
-                if not e.again or asked > self.retries:
+                if not name and (not e.again or asked > self.retries):
                     raise self._error(e, asked, key) from e.__cause__
-                fault = e
-            time.sleep(self._pause(fault, asked))
-        for name, n in usage.items():
+                wait = 0.0 if name else _pause(e.after, asked)
+            if name:
+                _log("the server refuses %r: it is left out from now on" % name)
+                self._left_out.add(name)
+                (data, said), asked = self._bytes(run, tools), asked - 1
+            else:
+                time.sleep(wait)
+        for name, n in reply.usage.items():
             run.usage[name] = run.usage.get(name, 0) + n
-        if self.trim is None and 0 < usage["input_tokens"] < said.input_tokens:
-            _log("the server counts fewer input tokens (%d) than before (%d) although the conversation grew: its context is "
-                 "full and it drops the beginning in silence (Ollama: raise num_ctx)" % (usage["input_tokens"], said.input_tokens))  # fmt: skip
-        said.input_tokens = usage["input_tokens"]
-        if self.on_text and reply.text and not document.get("_told"):
-            self.on_text(reply.text)
-        return self._decision(reply, usage, tools, said)
+        tokens, said.input_tokens = said.input_tokens, reply.usage["input_tokens"]
+        if self.trim is None and 0 < said.input_tokens < tokens:
+            _log(
+                "the server counts %d input tokens, %d before, although the conversation grew: its "
+                "context is full and it drops the beginning in silence (Ollama: raise num_ctx)"
+                % (said.input_tokens, tokens)
+            )
+        return self._decision(reply, tools, said)
 
-    def _decision(self, reply: _Reply, usage: Dict[str, int], tools: Dict[str, Tool], said: _Conversation) -> Any:
+    def _decision(self, reply: _Reply, tools: Dict[str, Tool], said: _Conversation) -> Any:
         """A finish, or actions. What is doubtful is an InvalidResponse: nothing of it runs."""
-        sent = {**self._frame([]), **self.extra}
-        limit = _count(sent.get(self._limit)) or _count(sent.get("max_tokens"))
         if reply.refusal is not None:
             return AgentFinish(reply.refusal or reply.text, "", reply.message, "refusal")
         if reply.paused:
             raise InvalidResponse("", reply.message, reply.text)
-        if reply.cut or limit and usage["output_tokens"] >= limit:
-            what = "The reply was cut at the output limit, so nothing of it was executed. Say it in fewer words or in parts."
+        sent = {**self._frame(), **self.extra}
+        limit = _count(sent.get(self._limit)) or _count(sent.get("max_tokens"))
+        if reply.cut or 0 < limit <= reply.usage["output_tokens"]:
+            what = "The reply was cut at the output limit: nothing of it was executed. Be shorter."
             raise InvalidResponse(what, reply.message, reply.text)
-        taken, actions = said.ids.copy(), []
+        actions, taken = [], said.ids.copy()
         for call_id, name, given in reply.calls:
+            # Ids that a server repeats or omits: the loop makes new ones.
             good = isinstance(call_id, str) and re.match(self._id, call_id) and call_id not in taken
             taken.add(call_id if good else "")
-            actions.append(AgentAction(name or "", given, call_id if good else "", reply.text, reply.message))
+            call_id, name = call_id if good else "", name if isinstance(name, str) else ""
+            actions.append(AgentAction(name, given, call_id, reply.text, reply.message))
         if actions:
             return actions
         if not reply.text.strip():
-            raise InvalidResponse("The reply was empty: no text and no call. Call a tool or give the answer.", reply.message)
-        head = reply.text.lstrip()[:400]
-        if tools and re.search(r'<tool_call>|<function=|\[TOOL_CALLS\]|^\s*(```\w*\s*)?\{\s*"(name|function|tool)"', head):
-            if any(name in reply.text for name in tools):
-                _log("the answer looks like a tool call written as text: the server does not read tool calls of this model "
-                     "(llama.cpp: start it with --jinja; vLLM: --enable-auto-tool-choice --tool-call-parser)")  # fmt: skip
+            what = "The reply was empty: no text and no call. Call a tool, or give the answer."
+            raise InvalidResponse(what, reply.message, reply.text)
+        if re.search(_AS_TEXT, reply.text[:400]) and any(name in reply.text for name in tools):
+            _log(
+                "the answer looks like a tool call written as text: the server does not read this "
+                "model's calls (llama.cpp: --jinja; vLLM: --enable-auto-tool-choice and "
+                "--tool-call-parser)"
+            )
         return AgentFinish(reply.text, "", reply.message)
 
     def _headers(self, key: str) -> Dict[str, str]:
-        own = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "agentloop/" + __version__}
-        own.update(self._login(key) if key else {})
+        own = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        own.update({"User-Agent": "agentloop/" + __version__}, **self._login(key))
         given = {name.lower() for name in self.headers}
-        own = {**{name: value for name, value in own.items() if name.lower() not in given}, **self.headers}
-        for name, value in own.items():
-            if not re.match(r"[\t\x20-\x7e\xa0-\xff]*\Z", value):  # http.client would show the value
-                raise ValueError("the header %s (or api_key) holds a character that a header cannot" % name)
-        return own
+        own = {name: value for name, value in own.items() if name.lower() not in given}
+        for name, value in {**own, **self.headers}.items():
+            if not re.match(r"[\t\x20-\x7e\xa0-\xff]*\Z", value):  # http.client would show it
+                raise ValueError("the header %s (or api_key) has a letter that none can" % name)
+        return {**own, **self.headers}
 
     def _login(self, key: str) -> Dict[str, str]:
-        return {"Authorization": "Bearer " + key}
+        return {"Authorization": "Bearer " + key} if key else {}
 
-    def _exchange(self, data: bytes, headers: Dict[str, str]) -> Dict[str, Any]:
-        """One request on the wire: the reply's document. Raises _Fault."""
+    def _exchange(self, data: bytes, headers: Dict[str, str]) -> _Reply:
+        """One request on the wire. Raises _Fault."""
         import http.client
 
         try:
             status, got, chunks = self.transport("POST", self.url, headers, data, self.timeout)
             try:
                 plain = _unzipped(chunks, got.get("content-encoding", ""))
-                if 200 <= status < 300:
-                    return self._document(plain, got.get("content-type", ""))
-                raise self._judged(status, got, b"".join(plain))
+                if not 200 <= status < 300:
+                    raise _judged(status, b"".join(plain).decode("utf-8", "replace"), got)
+                return self._document(plain, got.get("content-type", ""))
             finally:
                 getattr(chunks, "close", bool)()
         except (OSError, http.client.HTTPException) as e:
             name, host = type(e).__name__, self.url.split("/")[2]
             if isinstance(e, TimeoutError) or name == "timeout":
-                raise _Fault("silence for more than %g s" % self.timeout, "timeout", again=True) from e
+                raise _Fault("silence for %g s" % self.timeout, "timeout", again=True) from e
             if name == "SSLCertVerificationError":
-                words = "the certificate of %s is not trusted (%s): name its authority in SSL_CERT_FILE" % (host, e)
-                raise _Fault(words, "connection") from e
-            raise _Fault("no connection to %s, or it broke: %s: %s" % (host, name, e), "connection", again=True) from e
+                what = "the certificate of %s is not trusted: %s" % (host, e)
+                raise _Fault(what, "connection") from e
+            what = "no connection to %s, or it broke: %s: %s" % (host, name, e)
+            raise _Fault(what, "connection", again=True) from e
 
-    def _document(self, chunks: Iterator[bytes], kind: str) -> Dict[str, Any]:
-        """A JSON document, or a stream of events assembled to one. The first bytes decide, not what was asked."""
-        told: List[str] = []
+    def _document(self, chunks: Iterator[bytes], kind: str) -> _Reply:
+        """Read a JSON document, or a stream of events. The first bytes decide which it is."""
+        told = []
 
-        def tell(text: str) -> None:
-            if self.on_text and text:
-                told.append("")
+        def tell(text: Any) -> None:
+            if self.on_text and isinstance(text, str) and text:
+                told.append(True)
                 try:
                     self.on_text(text)
                 except Exception as e:
                     raise _Passing(e) from e
 
         first = next(chunks, b"")
-        if "event-stream" not in kind or first.lstrip()[:1] in (b"{", b"["):
-            whole = first + b"".join(chunks)
-            first, chunks = whole, iter(())
-            if not re.match(rb"(\xef\xbb\xbf)?\s*(data|event|id|retry)?:", whole):
-                return self._checked(self._parsed(whole, kind))
-        found = self._assembled(self._sound(_events(itertools.chain([first], chunks), self.timeout)), tell)
-        found["_told"] = bool(told)
-        return self._checked(found)
-
-    def _parsed(self, whole: bytes, kind: str) -> Any:
-        text = whole.decode("utf-8-sig", "replace").strip()
-        if not text:
-            raise _Fault("an empty body", "bad_response", again=True)
-        if text[:1] not in ("{", "["):
-            raise _Fault("no reply of this protocol but %s: %s" % (kind or "(no content type)", _bare(text)), "bad_response")
-        return _json_reply(text)
-
-    def _sound(self, events: Iterator[Any]) -> Iterator[Any]:
-        """The events of a stream; an error in any of them fails it, whatever follows."""
-        for event in events:
-            if event is not None and not isinstance(event, dict):
-                continue
-            if event and (event.get("error") or event.get("type") == "error"):
-                raise self._judged(200, {}, json.dumps(event).encode())
-            yield event
-
-    def _checked(self, document: Any) -> Dict[str, Any]:
-        if isinstance(document, list) and document and isinstance(document[0], dict):
-            document = document[0]
-        if not isinstance(document, dict):
-            raise _Fault("no reply of this protocol: %s" % _quoted(document, 200), "bad_response")
-        if document.get("error") or document.get("type") == "error":
-            raise self._judged(200, {}, json.dumps(document).encode())
-        return document
-
-    def _judged(self, status: int, headers: Dict[str, str], data: bytes) -> _Fault:
-        """What a refusal means: of which kind it is, and whether waiting may mend it."""
-        text = data.decode("utf-8", "replace")
-        try:
-            found = _reply_loads(text)
-        except (ValueError, RecursionError):
-            found = text
-        found = found[0] if isinstance(found, list) and found else found
-        error = found.get("error", found) if isinstance(found, dict) else found
-        error = error if isinstance(error, dict) else {"message": error if isinstance(error, str) else _text(error)}
-        said = next((error[k] for k in ("message", "detail", "error", "msg") if error.get(k)), "") or text
-        words = _bare(said if isinstance(said, str) else _text(said))
-        code, after = _text(error.get("code") or ""), headers.get("retry-after", "")
-        sort = "%s %s" % (code, _text(error.get("type") or "")) if status == 200 else ""
-        if status == 200 and re.match(r"[45]\d\d\Z", code):
-            status, sort = int(code), ""
-        number = None if status == 200 else status
-        if status != 429 and (status == 413 or _TOO_LONG.search("%s %s %s" % (words, code, error.get("type")))):
-            return _Fault(words, "context_length", number)
-        if 300 <= status < 400:
-            where = headers.get("location", "")
-            return _Fault("a redirect to %s, which is not followed; set base_url to it" % where, "bad_response", status)
-        if status == 200:  # by code first, then by type; what is unknown is asked again
-            for word in sort.lower().split():
-                if re.search("rate_limit|too_many", word):
-                    return _Fault(words, "rate_limit", None, True, after)
-                if re.search("overload|server_error|unavailable|api_error|timeout", word):
-                    break
-                if re.search("auth|permission|api_key", word):
-                    return _Fault(words, "auth", None)
-                if re.search("invalid|not_found|unsupported|bad_request|policy", word):
-                    return _Fault(words, "bad_request", None)
-            return _Fault(words, "server", None, True, after)
-        kinds = {401: "auth", 403: "auth", 429: "rate_limit"}
-        again = status in (408, 409, 425, 429) or status >= 500
-        kind = kinds.get(status) or ("server" if again else "bad_request")
-        fault = _Fault(words or "(no words)", kind, status, again, after, code)
-        fault.failed_generation = _text(error.get("failed_generation") or "")
-        return fault
+        streams = "event-stream" in kind and first.lstrip()[:1] not in (b"{", b"[")
+        if not streams:
+            first, chunks = first + b"".join(chunks), iter(())
+            streams = bool(re.match(rb"(\xef\xbb\xbf)?\s*(data|event|id|retry)?:", first))
+        if streams:
+            events = _events(itertools.chain([first], chunks), self.timeout)
+            document = self._assembled(map(_sound, events), tell)
+        else:
+            text = first.decode("utf-8-sig", "replace").strip()
+            if text[:1] not in ("{", "["):
+                what = "no reply of this protocol (content type %s): %s" % (kind, _bare(text))
+                raise _Fault(what, "bad_response", again=not text)
+            document = _json_reply(text)
+            document = document[0] if isinstance(document, list) and document else document
+        reply = self._read(_dict(_sound(document)))
+        if not told:
+            tell(reply.text)
+        return reply
 
     def _refused(self, fault: _Fault, said: _Conversation) -> str:
-        """The property that a 400 names and that we may leave out: one of the assistant's message, or one of our own.
-        What the caller put into the body never is."""
-        words = fault.words + (" include" if re.search("(?i)encrypted content", fault.words) else "")
-        if fault.status not in (400, 422) or not _REFUSING.search(words):
-            return ""
-        for name in sorted((said.keys | set(self._frame([]))) - self._left_out - set(self.extra) - {"max_tokens", "system", "instructions"}):
-            if re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(name), words):
-                return name
+        """The property that a 400 names and that may be left out: of the assistant's message, or
+        one of our own. What the caller put into the body never is."""
+        words = "%s %s" % (fault.words, _text(fault.error.get("param") or ""))
+        words += " include" * bool(re.search("(?i)encrypted content", words))
+        if fault.status in (400, 422) and re.search(_REFUSING, words):
+            own = self._frame().keys() - {"max_tokens", "system", "instructions"}
+            for name in sorted((said.keys | own) - self._left_out - self.extra.keys()):
+                if re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(name), words):
+                    return name
         return ""
-
-    def _pause(self, fault: _Fault, asked: int) -> float:
-        """Seconds to wait: what Retry-After says, in seconds or as a date, but at most a minute; else a growing backoff."""
-        import random
-
-        if fault.after:
-            try:
-                wait = float(fault.after)
-            except ValueError:
-                import email.utils
-
-                try:
-                    wait = email.utils.parsedate_to_datetime(fault.after).timestamp() - time.time()
-                except (ValueError, TypeError, OverflowError, IndexError):
-                    wait = -1.0
-            if 0 <= wait < 1e9:
-                return min(wait, 60.0)
-        return float(min(8.0, 0.5 * 2 ** (asked - 1)) * random.uniform(0.75, 1.25))
 
     def _error(self, fault: _Fault, asked: int, key: str) -> ModelError:
         look = _LOOK_AT.get(fault.kind, "")
         if fault.kind == "auth":
-            variable = self._variable + "_API_KEY"
-            look = "api_key, %s (%s)" % (variable, "a key was sent" if key else "no key was sent")
+            sent = "a key was sent" if key else "no key was sent"
+            look = "api_key, %s_API_KEY (%s)" % (self._variable, sent)
         status = "HTTP %d from " % fault.status if fault.status else ""
         times = "; asked %d times" % asked if asked > 1 else ""
-        text = "%s%s: %s%s. Look at: %s" % (status, self.url.partition("?")[0], _cut(fault.words, 700), times, look)
-        for secret in [key.strip(), *self.headers.values(), self.url.partition("?")[2]]:
-            if len(secret) > 5:
-                text = text.replace(secret, "[hidden]")
+        url, _, query = self.url.partition("?")
+        text = "%s%s: %s%s. Look at: %s" % (status, url, _cut(fault.words, 700), times, look)
+        for secret in [key, *self.headers.values(), query]:
+            text = text.replace(secret, "[hidden]") if len(secret) > 5 else text
         return ModelError(text, fault.kind, fault.status)
+
+
+def _one_reply(a: AgentStep, b: AgentStep) -> bool:
+    return bool(a.action.call_id and b.action.call_id) and _same_reply(a.action, b.action)
+
+
+def _group(steps: List[AgentStep], start: int) -> List[AgentStep]:
+    """The steps of one reply, from the first on."""
+    end = start + 1
+    while end < len(steps) and _one_reply(steps[start], steps[end]):
+        end += 1
+    return steps[start:end]
+
+
+def _in_call_order(group: List[AgentStep], ids: List[Any]) -> List[AgentStep]:
+    """Steps come in the order in which they ended, a closed one before its time; the protocols want
+    the order of the calls. The server's ids tell it, and the made-up ones grow."""
+    left, order = list(group), []
+    for call_id in ids if len(ids) == len(group) else ():
+        same = [s for s in left if s.action.call_id == call_id]
+        made = sorted(left, key=lambda s: (s.action.call_id in ids, s.action.call_id))
+        order.append((same or made)[0])
+        left.remove(order[-1])
+    return order + left
+
+
+def _pause(after: str, asked: int) -> float:
+    """Seconds to wait: Retry-After in seconds or as a date, at most a minute; else a backoff."""
+    import email.utils
+    import random
+
+    wait = -1.0
+    with contextlib.suppress(ValueError, TypeError, OverflowError, IndexError):
+        if re.match(r"[\d.]+\Z", after.strip()):
+            wait = float(after)
+        elif after:
+            wait = email.utils.parsedate_to_datetime(after).timestamp() - time.time()
+    if wait >= 0:
+        return min(wait, 60.0)
+    return float(min(8.0, 0.5 * 2 ** (asked - 1)) * random.uniform(0.75, 1.25))
 
 
 def _bare(text: str) -> str:
     """The words of an error body, HTML or not, on one line."""
-    return _line(re.sub(r"\s+", " ", re.sub(r"(?s)<(script|style).*?</\1>|<[^>]{1,200}>", " ", text[:20_000])).strip(), 600)
+    text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]{1,200}>", " ", text[:20_000])
+    return _line(re.sub(r"\s+", " ", text).strip(), 600)
 
 
-# -- the three protocols -----------------------------------------------------------------------------------------------
+def _sound(document: Any) -> Any:
+    """A document or event of a stream; an error in it fails the request, whatever follows."""
+    if isinstance(document, dict):
+        if document.get("error") or document.get("type") == "error":
+            raise _judged(200, json.dumps(document))
+    return document
+
+
+def _judged(status: int, text: str, headers: Optional[Dict[str, str]] = None) -> _Fault:
+    """What a refusal means: of which kind it is, and whether waiting may mend it."""
+    try:
+        found = _lenient_loads(text)
+    except (ValueError, RecursionError):
+        found = text
+    found = found[0] if isinstance(found, list) and found else found
+    error = found.get("error") or found if isinstance(found, dict) else found
+    error = error if isinstance(error, dict) else {"message": error}
+    said = next((error[k] for k in ("message", "detail", "error") if error.get(k)), "") or text
+    words, code = _bare(_text(said)) or "(no words)", _text(error.get("code") or "")
+    sort = (code + " " + _text(error.get("type") or "")).lower()
+    after = (headers or {}).get("retry-after", "")
+    if status == 200 and re.match(r"[45]\d\d\Z", code):
+        status, sort = int(code), ""
+    number = None if status == 200 else status
+    if status == 413 or status != 429 and re.search(_TOO_LONG, words + " " + sort):
+        return _Fault(words, "context_length", number)
+    if 300 <= status < 400:
+        where = (headers or {}).get("location", "")
+        what = "a redirect to %s, which is not followed; set base_url to it" % where
+        return _Fault(what, "bad_response", status)
+    if status == 200:  # by code first, then by type; what is unknown is asked again
+        for word in sort.split():
+            if re.search("rate_limit|too_many", word):
+                return _Fault(words, "rate_limit", None, True, after)
+            if re.search("overload|server_error|unavailable|api_error|timeout", word):
+                break
+            if re.search("auth|permission|api_key", word):
+                return _Fault(words, "auth")
+            if re.search("invalid|not_found|unsupported|bad_request|policy", word):
+                return _Fault(words, "bad_request")
+        return _Fault(words, "server", None, True, after)
+    again = status in (408, 409, 425, 429) or status >= 500
+    kinds = {401: "auth", 403: "auth", 429: "rate_limit"}
+    kind = kinds.get(status, "server" if again else "bad_request")
+    return _Fault(words, kind, status, again, after, error)
+
+
+# -- the three protocols ---------------------------------------------------------------------------
 
 
 def _data_url(image: Image) -> str:
     return "data:%s;base64,%s" % (image.media_type, base64.b64encode(image.data).decode("ascii"))
 
 
-def _dicts(value: Any) -> List[Dict[str, Any]]:
-    """The objects in what should be a list of them."""
-    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
-
-
-def _text_of(content: Any, kind: str = "text") -> str:
-    """The text of a message's content: a str, or its parts of one type, joined as they are."""
-    if isinstance(content, str):
-        return content
-    return "".join(p["text"] for p in _dicts(content) if p.get("type") == kind and isinstance(p.get("text"), str))
-
-
-class OpenAIChat(_Adapter):
-    __doc__ = "Chat Completions, for every server that speaks it.\n\n    " + (_Adapter.__doc__ or "").partition("\n\n    ")[2]
-    _path, _host, _variable, _limit = "/chat/completions", "https://api.openai.com/v1", "OPENAI", "max_completion_tokens"
-    _protocol_keys = frozenset(("role", "content", "tool_calls", "function_call"))
-
-    def _frame(self, tools: List[Any]) -> Dict[str, Any]:
-        return {"stream": True, "stream_options": {"include_usage": True}} if self.on_text else {}
-
-    def _system(self) -> List[Dict[str, Any]]:
-        return [{"role": "system", "content": self.system}] if self.system else []
-
-    def _tool(self, t: Tool) -> Dict[str, Any]:
-        about = {"description": t.description} if t.description.strip() else {}
-        return {"type": "function", "function": {"name": t.name, **about, "parameters": t.parameters}}
-
-    def _user(self, parts: List[Any]) -> Dict[str, Any]:
-        if not _images(parts):
-            return {"role": "user", "content": "\n\n".join(parts)}
-        content = [{"type": "image_url", "image_url": {"url": _data_url(p)}} if _images(p) else {"type": "text", "text": p} for p in parts]
-        return {"role": "user", "content": content}
-
-    def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
-        made = [{"function": {"name": _legal(name), "arguments": given}} for name, given in calls]
-        return {"role": "assistant", "content": text or None, **({"tool_calls": made} if made else {})}
-
-    def _calls_in(self, message: Any) -> Optional[List[Tuple[Any, Any, Any]]]:
-        if not isinstance(message, dict) or message.get("role", "assistant") != "assistant" or "content" not in message:
-            return None
-        foreign = ("tool_use", "redacted_thinking", "server_tool_use", "output_text")
-        if any(p.get("type") in foreign or isinstance(p.get("thinking"), str) for p in _dicts(message["content"])):
-            return None
-        calls = [(c.get("id"), c.get("function")) for c in _dicts(message.get("tool_calls"))]
-        if not calls and isinstance(message.get("function_call"), dict):
-            calls = [(None, message["function_call"])]
-        functions = [(i, f if isinstance(f, dict) else {}) for i, f in calls]
-        return [(i, f.get("name"), f.get("arguments")) for i, f in functions]
-
-    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[Dict[str, Any]]:
-        found = {"role": "assistant", **message}
-        calls = _dicts(found.pop("tool_calls", None))
-        if calls:
-            mended = []
-            for call_id, call in zip(ids, calls):
-                f = call.get("function") if isinstance(call.get("function"), dict) else {}
-                arguments = _strict_arguments(f.get("arguments"))
-                function = dict(f, name=f.get("name") if isinstance(f.get("name"), str) and f["name"] else "unknown", arguments=arguments)
-                mended.append({"id": call_id, "type": "function", **call, "function": function})
-                mended[-1].update(id=call_id, type=call.get("type") or "function")
-            found["tool_calls"] = mended
-        elif ids:
-            f = found["function_call"]
-            found["function_call"] = dict(f, name=_text(f.get("name") or "unknown"), arguments=_strict_arguments(f.get("arguments")))
-        elif not _text_of(found.get("content")).strip() and not isinstance(found.get("content"), list):
-            found["content"] = stand_in
-        return [found]
-
-    def _results(self, results: List[Tuple[str, str, List[Image], bool]], message: Any) -> Tuple[List[Any], List[Any]]:
-        legacy = isinstance(message, dict) and not message.get("tool_calls") and message.get("function_call")
-        if legacy and len(results) == 1:
-            items = [{"role": "function", "name": _text(legacy.get("name") or "unknown"), "content": results[0][1]}]
-        else:
-            items = [{"role": "tool", "tool_call_id": i, "content": text} for i, text, _, _ in results]
-        return items, [image for _, _, images, _ in results for image in images]
-
-    def _read(self, document: Dict[str, Any]) -> Tuple[_Reply, Dict[str, Any]]:
-        choices = _dicts(document.get("choices"))
-        if not choices or not isinstance(choices[0].get("message"), dict):
-            raise _Fault("no choices in the reply: %s" % _quoted(document, 300), "bad_response", again=True)
-        message = choices[0]["message"]
-        message = message if "content" in message else dict(message, content=None)
-        reply = _Reply(message, _text_of(message["content"]), self._calls_in(message) or [])
-        reason = choices[0].get("finish_reason")
-        reply.cut = reason == "length"
-        if isinstance(message.get("refusal"), str) and message["refusal"] or reason == "content_filter":
-            reply.refusal = _text(message.get("refusal") or "")
-        groq = document.get("x_groq")
-        found = next((u for u in (document.get("usage"), choices[0].get("usage"), groq and groq.get("usage")) if isinstance(u, dict)), {})
-        details = found.get("prompt_tokens_details")
-        cached = details.get("cached_tokens") if isinstance(details, dict) else None
-        return reply, _usage(found.get("prompt_tokens"), found.get("completion_tokens"), cached)
-
-    def _assembled(self, events: Iterator[Any], tell: Callable[[str], None]) -> Dict[str, Any]:
-        message: Dict[str, Any] = {"role": "assistant"}
-        calls: List[Dict[str, Any]] = []
-        document: Dict[str, Any] = {}
-        reason, done = None, False
-        for event in events:
-            if event is None:
-                done = True
-                continue
-            if event.get("usage"):
-                document["usage"] = event["usage"]
-            for choice in event.get("choices") or ():
-                if choice.get("index") or not isinstance(choice, dict):
-                    continue
-                reason = choice.get("finish_reason") or reason
-                document["usage"] = document.get("usage") or choice.get("usage")
-                delta = choice.get("delta") or choice.get("message")
-                for key, value in delta.items() if isinstance(delta, dict) else ():
-                    if key == "tool_calls":
-                        for part in _dicts(value):
-                            self._merge(calls, part)
-                        continue
-                    if key == "content" and value:
-                        tell(_text_of(value))
-                    _gather(message, key, value)
-        if reason is None and not done:
-            raise _Fault("the stream broke off before the reply was complete", "connection", again=True)
-        made = {**_joined(message), **({"tool_calls": [_joined(c) for c in calls]} if calls else {})}
-        for call in made.get("tool_calls", ()):
-            call.pop("index", None)
-        return dict(document, choices=[{"message": made, "finish_reason": reason}])
-
-    @staticmethod
-    def _merge(calls: List[Dict[str, Any]], part: Dict[str, Any]) -> None:
-        """A delta belongs to the call that its index names; without one to the call with its id, else to the one opened
-        last. It opens a call where there is none, or where it brings a name and an id and that call has others."""
-        index, call_id = part.get("index"), part.get("id")
-        name = part["function"].get("name") if isinstance(part.get("function"), dict) else None
-        if index is not None:
-            own = [c for c in reversed(calls) if c.get("index") == index][:1]
-        else:
-            own = [c for c in calls if call_id and c.get("id") == call_id] or calls[-1:]
-        if own and name and call_id and own[0].get("id") not in (None, "", call_id) and own[0].get("function", {}).get("name"):
-            own = []
-        if not own:
-            own = [{}]
-            calls.extend(own)
-        for key, value in part.items():
-            _gather(own[0], key, value)
-
-
-class OpenAIResponses(_Adapter):
-    __doc__ = "The Responses API, stateless; some models demand it for tools.\n\n    " + (_Adapter.__doc__ or "").partition("\n\n    ")[2]
-    _path, _host, _variable, _limit = "/responses", "https://api.openai.com/v1", "OPENAI", "max_output_tokens"
-    _list = "input"
-    _protocol_keys = frozenset("type role content call_id name arguments output summary encrypted_content".split())
-
-    def _frame(self, tools: List[Any]) -> Dict[str, Any]:
-        frame: Dict[str, Any] = {"instructions": self.system} if self.system else {}
-        frame.update(store=False, include=["reasoning.encrypted_content"])
-        return dict(frame, stream=True) if self.on_text else frame
-
-    def _tool(self, t: Tool) -> Dict[str, Any]:
-        about = {"description": t.description} if t.description.strip() else {}
-        return {"type": "function", "name": t.name, **about, "parameters": t.parameters, "strict": False}
-
-    def _user(self, parts: List[Any]) -> Dict[str, Any]:
-        return {"type": "message", "role": "user", "content": "\n\n".join(parts) if not _images(parts) else self._parts(parts)}
-
-    @staticmethod
-    def _parts(parts: List[Any]) -> List[Dict[str, Any]]:
-        return [{"type": "input_image", "image_url": _data_url(p)} if _images(p) else {"type": "input_text", "text": p} for p in parts]
-
-    def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
-        said = [{"type": "message", "role": "assistant", "content": text}] if text.strip() else []
-        return said + [{"type": "function_call", "name": _legal(n), "arguments": given} for n, given in calls]
-
-    def _calls_in(self, message: Any) -> Optional[List[Tuple[Any, Any, Any]]]:
-        if not isinstance(message, list):
-            return None
-        return [(i.get("call_id"), i.get("name"), i.get("arguments")) for i in _dicts(message) if i.get("type") == "function_call"]
-
-    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[Dict[str, Any]]:
-        left, items = list(ids), []
-        for item in _dicts(message):
-            kind = item.get("type")
-            item = {k: v for k, v in item.items() if k != "id"}  # nothing is stored, so an id points nowhere
-            if kind in ("message", "function_call", "reasoning"):
-                item.pop("status", None)
-            if kind == "function_call":
-                arguments = _strict_arguments(item.get("arguments"))
-                name = item.get("name") if isinstance(item.get("name"), str) and item["name"] else "unknown"
-                item.update(call_id=left.pop(0), name=name, arguments=arguments)
-            if kind == "reasoning":
-                if not item.get("encrypted_content") and not item.get("content"):
-                    continue  # it only points into the store
-                item.setdefault("summary", [])
-            if kind == "message" and not (_said_in(item) or isinstance(item.get("content"), str) and item["content"].strip()):
-                continue
-            items.append(item)
-        while items and items[-1].get("type") == "reasoning":
-            items.pop()  # refused without the item that followed it
-        return items or [{"type": "message", "role": "assistant", "content": stand_in}]
-
-    def _results(self, results: List[Tuple[str, str, List[Image], bool]], message: Any) -> Tuple[List[Any], List[Any]]:
-        return [
-            {"type": "function_call_output", "call_id": i, "output": self._parts([text, *images]) if images else text}
-            for i, text, images, _ in results
-        ], []
-
-    def _read(self, document: Dict[str, Any]) -> Tuple[_Reply, Dict[str, Any]]:
-        status, output = document.get("status"), document.get("output")
-        if status == "failed" or not isinstance(output, list):
-            error = document.get("error") or {"message": "no output in the reply: %s" % _quoted(document, 300)}
-            raise self._judged(200, {}, json.dumps({"error": error}).encode())
-        messages = [i for i in _dicts(output) if i.get("type") == "message"]
-        text = "".join(_text_of(i.get("content"), "output_text") for i in messages)
-        reply = _Reply(output, text, self._calls_in(output) or [])
-        refusals = [p["refusal"] for i in messages for p in _dicts(i.get("content")) if p.get("type") == "refusal" and p.get("refusal")]
-        details = document.get("incomplete_details")
-        filtered = status == "incomplete" and isinstance(details, dict) and details.get("reason") == "content_filter"
-        if refusals or filtered:
-            reply.refusal = "".join(map(_text, refusals))
-        reply.cut = status == "incomplete"
-        found = document.get("usage") if isinstance(document.get("usage"), dict) else {}
-        inner = (found or {}).get("input_tokens_details")
-        cached = inner.get("cached_tokens") if isinstance(inner, dict) else None
-        return reply, _usage((found or {}).get("input_tokens"), (found or {}).get("output_tokens"), cached)
-
-    def _assembled(self, events: Iterator[Any], tell: Callable[[str], None]) -> Dict[str, Any]:
-        items: Dict[int, Any] = {}
-        document: Optional[Dict[str, Any]] = None
-        for event in events:
-            kind = event.get("type") if event else None
-            if kind == "response.output_text.delta":
-                tell(_text_of(event.get("delta")))
-            elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
-                items[_count(event.get("output_index")) if "output_index" in event else len(items)] = event["item"]
-            elif kind == "response.failed":
-                error = (event.get("response") or {}).get("error") or {"message": "the response failed, without a reason"}
-                raise self._judged(200, {}, json.dumps({"error": error}).encode())
-            elif kind in ("response.completed", "response.incomplete"):
-                document = dict(event.get("response") or {})
-                document.setdefault("status", kind[9:])
-        if document is None:
-            raise _Fault("the stream broke off before the reply was complete", "connection", again=True)
-        if items:
-            document["output"] = [items[n] for n in sorted(items)]
-        return document
-
-
-_ANTHROPIC_DELTAS = {
-    "text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature",
-    "input_json_delta": "partial_json", "citations_delta": "citation",
-}  # fmt: skip
-
-
-class AnthropicMessages(_Adapter):
-    """The Messages API. `cache=True` sets cache breakpoints; bytes then differ only in the one that moves on.
-
-    max_tokens: the output limit, which this API demands.
-    """
-
-    __doc__ = (__doc__ or "") + (_Adapter.__doc__ or "").partition("\n")[2]
-    _path, _host, _variable, _limit = "/messages", "https://api.anthropic.com", "ANTHROPIC", "max_tokens"
-    _id = r"[a-zA-Z0-9_-]+\Z"
-
-    def __init__(self, model: str, *, max_tokens: int = 4096, cache: bool = False, **settings: Any) -> None:
-        super().__init__(model, **settings)
-        self.max_tokens, self.cache = max_tokens, cache
-
-    def _login(self, key: str) -> Dict[str, str]:
-        return {"x-api-key": key}
-
-    def _headers(self, key: str) -> Dict[str, str]:
-        return {"anthropic-version": "2023-06-01", **super()._headers(key)}
-
-    def _frame(self, tools: List[Any]) -> Dict[str, Any]:
-        frame: Dict[str, Any] = {"max_tokens": self.max_tokens}
-        if self.cache and tools:
-            tools[-1] = dict(tools[-1], cache_control={"type": "ephemeral"})
-        if self.system:
-            block = {"type": "text", "text": self.system, "cache_control": {"type": "ephemeral"}}
-            frame["system"] = [block] if self.cache else self.system
-        return dict(frame, stream=True) if self.on_text else frame
-
-    def _last(self, encoded: bytes) -> bytes:
-        if not self.cache or not encoded:
-            return encoded
-        return encoded[:-3] + b', "cache_control": {"type": "ephemeral"}}]}'  # into the last block of the message
-
-    def _tool(self, t: Tool) -> Dict[str, Any]:
-        about = {"description": t.description} if t.description.strip() else {}
-        return {"name": t.name, **about, "input_schema": t.parameters}
-
-    def _user(self, parts: List[Any]) -> Dict[str, Any]:
-        return {"role": "user", "content": [p if isinstance(p, dict) else self._block(p) for p in parts]}
-
-    @staticmethod
-    def _block(part: Any) -> Dict[str, Any]:
-        if not _images(part):
-            return {"type": "text", "text": part if part.strip() else "(no text)"}
-        data = base64.b64encode(part.data).decode("ascii")
-        return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": data}}
-
-    def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
-        said = [{"type": "text", "text": text}] if text.strip() else []
-        made = [{"type": "tool_use", "name": _legal(n), "input": given} for n, given in calls]
-        return {"role": "assistant", "content": said + made}
-
-    def _calls_in(self, message: Any) -> Optional[List[Tuple[Any, Any, Any]]]:
-        if not isinstance(message, dict) or set(message) != {"role", "content"} or not isinstance(message["content"], list):
-            return None
-        blocks = _dicts(message["content"])
-        if any(isinstance(b.get("thinking"), list) for b in blocks):
-            return None
-        return [(b.get("id"), b.get("name"), b.get("input")) for b in blocks if b.get("type") == "tool_use"]
-
-    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[Dict[str, Any]]:
-        left, blocks = list(ids), []
-        for block in _dicts(message["content"]):
-            if block.get("type") == "text" and not _text_of([block]).strip():
-                continue  # returned at times, refused always
-            if block.get("type") == "tool_use":
-                given = block.get("input")
-                if not isinstance(given, dict) or not _is_plain(given):
-                    given = json.loads(_strict_arguments(given))
-                name = block.get("name") if isinstance(block.get("name"), str) and block["name"] else "unknown"
-                block = {**block, "id": left.pop(0), "name": name, "input": given}
-            blocks.append(block)
-        return [{"role": "assistant", "content": blocks or [{"type": "text", "text": stand_in}]}]
-
-    def _results(self, results: List[Tuple[str, str, List[Image], bool]], message: Any) -> Tuple[List[Any], List[Any]]:
-        blocks = []
-        for call_id, text, images, failed in results:
-            content = [self._block(p) for p in (text, *images)] if images else text
-            block = {"type": "tool_result", "tool_use_id": call_id, "content": content}
-            blocks.append(dict(block, is_error=True) if failed else block)
-        return [], blocks
-
-    def _read(self, document: Dict[str, Any]) -> Tuple[_Reply, Dict[str, Any]]:
-        content = document.get("content")
-        if not isinstance(content, list):
-            raise _Fault("no content in the reply: %s" % _quoted(document, 300), "bad_response", again=True)
-        message = {"role": "assistant", "content": content}
-        reply = _Reply(message, _text_of(content), self._calls_in(message) or [])
-        reason = document.get("stop_reason")
-        reply.cut = reason in ("max_tokens", "model_context_window_exceeded")
-        reply.paused = reason == "pause_turn" and bool(content)
-        if reason == "refusal":
-            reply.refusal = ""
-        found = document.get("usage") if isinstance(document.get("usage"), dict) else {}
-        read = _count((found or {}).get("cache_read_input_tokens"))
-        fresh = _count((found or {}).get("input_tokens")) + _count((found or {}).get("cache_creation_input_tokens"))
-        return reply, _usage(fresh + read, (found or {}).get("output_tokens"), read)
-
-    def _assembled(self, events: Iterator[Any], tell: Callable[[str], None]) -> Dict[str, Any]:
-        blocks: Dict[int, Dict[str, Any]] = {}
-        usage: Dict[str, Any] = {}
-        reason, done = None, False
-        for event in events:
-            kind = event.get("type") if event else "message_stop"
-            if kind == "message_start" and isinstance(event.get("message"), dict):
-                usage.update(event["message"].get("usage") or {})
-            elif kind == "content_block_start" and isinstance(event.get("content_block"), dict):
-                blocks[_count(event.get("index"))] = dict(event["content_block"])
-                tell(_text_of([event["content_block"]]))
-            elif kind == "content_block_delta" and isinstance(event.get("delta"), dict):
-                block = blocks.setdefault(_count(event.get("index")), {"type": "text", "text": ""})
-                delta = event["delta"]
-                key = _ANTHROPIC_DELTAS.get(_text(delta.get("type")), "")
-                if key == "text":
-                    tell(_text_of(delta.get(key)))
-                if key:  # types not known yet are skipped
-                    _gather(block, "citations" if key == "citation" else key, [delta.get(key)] if key == "citation" else delta.get(key))
-            elif kind == "message_delta":
-                usage.update({k: v for k, v in (event.get("usage") or {}).items() if v is not None})
-                reason = (event.get("delta") or {}).get("stop_reason") or reason
-            elif kind == "message_stop":
-                done = True
-        if reason is None and not done:
-            raise _Fault("the stream broke off before the reply was complete", "connection", again=True)
-        content = [_joined(blocks[n]) for n in sorted(blocks)]
-        for block in content:
-            given = block.pop("partial_json", None)
-            if given:
-                block["input"] = _literal(given)  # a text still, where it is no JSON: nothing of it will run
-            elif block.get("type") in ("tool_use", "server_tool_use"):
-                block["input"] = block.get("input") or {}
-        return {"content": content, "stop_reason": reason, "usage": usage}
-
-
-def _usage(read: Any, written: Any, cached: Any) -> Dict[str, int]:
-    return {"input_tokens": _count(read), "output_tokens": _count(written), "cached_tokens": _count(cached)}
+def _about(t: Tool, schema: str = "parameters") -> Dict[str, Any]:
+    text = {"description": t.description} if t.description.strip() else {}
+    return {"name": t.name, **text, schema: t.parameters}
 
 
 def _legal(name: str) -> str:
@@ -3267,138 +2990,534 @@ def _legal(name: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unknown"
 
 
-def _said_in(item: Dict[str, Any]) -> bool:
-    """Whether a message item holds any text, a refusal too."""
-    return any(_text(p.get("text") or p.get("refusal") or "").strip() for p in _dicts(item.get("content")))
+class OpenAIChat(_Adapter):
+    """Chat Completions, for every server that speaks it."""
+
+    __doc__ = (__doc__ or "") + (_Adapter.__doc__ or "")
+    _path, _host, _variable = "/chat/completions", "https://api.openai.com/v1", "OPENAI"
+    _limit, _essential = "max_completion_tokens", frozenset(("role", "content", "tool_calls"))
+
+    def _frame(self) -> Dict[str, Any]:
+        return {"stream": True, "stream_options": {"include_usage": True}} if self.on_text else {}
+
+    def _system(self) -> List[Dict[str, Any]]:
+        return [{"role": "system", "content": self.system}] if self.system else []
+
+    def _tool(self, t: Tool) -> Dict[str, Any]:
+        return {"type": "function", "function": _about(t)}
+
+    def _user(self, parts: List[Any]) -> Dict[str, Any]:
+        if not _images(parts):
+            return {"role": "user", "content": "\n\n".join(parts)}
+        content: List[Dict[str, Any]] = []
+        for p in parts:
+            if _images(p):
+                content.append({"type": "image_url", "image_url": {"url": _data_url(p)}})
+            else:
+                content.append({"type": "text", "text": p})
+        return {"role": "user", "content": content}
+
+    def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
+        made = [{"function": {"name": _legal(name), "arguments": given}} for name, given in calls]
+        return {"role": "assistant", "content": text or None, "tool_calls": made}
+
+    def _calls_in(self, message: Any) -> Optional[List[Any]]:
+        if not isinstance(message, dict) or "content" not in message:
+            return None
+        foreign = ("tool_use", "redacted_thinking", "server_tool_use", "output_text")
+        for part in _dicts(message["content"]):
+            if part.get("type") in foreign or isinstance(part.get("thinking"), str):
+                return None
+        calls = _dicts(message.get("tool_calls"))
+        if not calls and message.get("function_call"):
+            calls = [{"function": message["function_call"]}]
+        functions = [(c.get("id"), _dict(c.get("function"))) for c in calls]
+        return [(i, f.get("name"), f.get("arguments")) for i, f in functions]
+
+    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[Dict[str, Any]]:
+        found = {"role": "assistant", **message}
+        calls = _dicts(found.pop("tool_calls", None))
+
+        def mended(function: Any) -> Dict[str, Any]:
+            f = _dict(function)
+            arguments = _strict_arguments(f.get("arguments"))
+            return {**f, "name": _name_of(f.get("name")), "arguments": arguments}
+
+        if calls:
+            found["tool_calls"] = []
+            for c, call_id in zip(calls, ids):
+                own = {"type": c.get("type") or "function", "function": mended(c.get("function"))}
+                found["tool_calls"].append({"id": call_id, **c, **own})
+                found["tool_calls"][-1]["id"] = call_id
+        elif ids:
+            found["function_call"] = mended(found["function_call"])
+        elif not isinstance(found["content"], list) and not _text_of(found["content"]).strip():
+            found["content"] = stand_in
+        return [found]
+
+    def _results(self, results: List[Any], message: Any) -> Tuple[List[Any], List[Any]]:
+        legacy, items = _dict(_dict(message).get("function_call")), []  # type: Any, List[Any]
+        for call_id, text, _, _ in results:
+            to = {"role": "tool", "tool_call_id": call_id}
+            if legacy and not message.get("tool_calls"):
+                to = {"role": "function", "name": _name_of(legacy.get("name"))}
+            items.append({**to, "content": text})
+        return items, [image for _, _, images, _ in results for image in images]
+
+    def _read(self, document: Dict[str, Any]) -> _Reply:
+        choice = (_dicts(document.get("choices")) or [{}])[0]
+        message = choice.get("message")
+        if not isinstance(message, dict):
+            what = "no choices in the reply: %s" % _quoted(document, 300)
+            raise _Fault(what, "bad_response", again=True)
+        message = message if "content" in message else {**message, "content": None}
+        groq = _dict(document.get("x_groq")).get("usage")
+        usage = document.get("usage") or choice.get("usage") or groq
+        cached = _dict(_dict(usage).get("prompt_tokens_details")).get("cached_tokens")
+        tokens = _dict(usage).get("prompt_tokens"), _dict(usage).get("completion_tokens"), cached
+        reply = _Reply(message, _text_of(message["content"]), self._calls_in(message), tokens)
+        reply.cut = choice.get("finish_reason") == "length"
+        if message.get("refusal") or choice.get("finish_reason") == "content_filter":
+            reply.refusal = _text(message.get("refusal") or "")
+        return reply
+
+    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> Dict[str, Any]:
+        message: Dict[str, Any] = {"role": "assistant"}
+        calls: List[Dict[str, Any]] = []
+        document: Dict[str, Any] = {}
+        reason, done = None, False
+        for event in events:
+            done = done or event is None
+            event = _dict(event)
+            groq = _dict(event.get("x_groq")).get("usage")
+            document["usage"] = event.get("usage") or groq or document.get("usage")
+            for choice in _dicts(event.get("choices")):
+                if choice.get("index"):
+                    continue
+                reason = choice.get("finish_reason") or reason
+                document["usage"] = choice.get("usage") or document["usage"]
+                for key, value in _dict(choice.get("delta") or choice.get("message")).items():
+                    if key == "content":
+                        tell(_text_of(value))
+                    if key != "tool_calls":
+                        _gather(message, key, value)
+                    for part in _dicts(value) if key == "tool_calls" else ():
+                        self._merge(calls, part)
+        if reason is None and not done:
+            raise _broken_off()
+        made = _joined(message)
+        if calls:
+            made["tool_calls"] = [_joined({**c, "index": 0}) for c in calls]
+            for call in made["tool_calls"]:
+                del call["index"]
+        return {**document, "choices": [{"message": made, "finish_reason": reason}]}
+
+    @staticmethod
+    def _merge(calls: List[Dict[str, Any]], part: Dict[str, Any]) -> None:
+        """A delta belongs to the call that its index names; without one to the call with its id,
+        else to the one opened last. It opens a call where there is none to belong to, or where it
+        brings a name and an id and that call has a name and another id already."""
+        index, call_id = part.get("index"), part.get("id")
+        if index is not None:
+            own = [c for c in reversed(calls) if c.get("index") == index][:1]
+        else:
+            own = [c for c in calls if call_id and c.get("id") == call_id] or calls[-1:]
+        name = _dict(part.get("function")).get("name")
+        if own and name and call_id and own[0].get("id") not in (None, "", call_id):
+            own = own if not _dict(own[0].get("function")).get("name") else []
+        if not own:
+            own = [{}]
+            calls += own
+        for key, value in part.items():
+            _gather(own[0], key, value)
 
 
-# == command line ======================================================================================================
+class OpenAIResponses(_Adapter):
+    """The Responses API, stateless; some models demand it for tools."""
+
+    __doc__ = (__doc__ or "") + (_Adapter.__doc__ or "")
+    _path, _host, _variable = "/responses", "https://api.openai.com/v1", "OPENAI"
+    _limit, _list = "max_output_tokens", "input"
+    _essential = frozenset(
+        "type role content call_id name arguments output summary encrypted_content".split()
+    )
+
+    def _frame(self) -> Dict[str, Any]:
+        frame: Dict[str, Any] = {"instructions": self.system} if self.system else {}
+        frame.update(store=False, include=["reasoning.encrypted_content"])
+        return {**frame, "stream": True} if self.on_text else frame
+
+    def _tool(self, t: Tool) -> Dict[str, Any]:
+        return {"type": "function", **_about(t), "strict": False}  # left out, it means true
+
+    def _user(self, parts: List[Any]) -> Dict[str, Any]:
+        content = self._parts(parts) if _images(parts) else "\n\n".join(parts)
+        return {"type": "message", "role": "user", "content": content}
+
+    @staticmethod
+    def _parts(parts: List[Any]) -> List[Dict[str, Any]]:
+        found = []
+        for p in parts:
+            if _images(p):
+                found.append({"type": "input_image", "image_url": _data_url(p)})
+            else:
+                found.append({"type": "input_text", "text": p})
+        return found
+
+    def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
+        said = [{"type": "message", "role": "assistant", "content": text}]
+        made = [{"type": "function_call", "name": _legal(n), "arguments": a} for n, a in calls]
+        return said + made
+
+    def _calls_in(self, message: Any) -> Optional[List[Any]]:
+        if not isinstance(message, list):
+            return None
+        calls = [i for i in _dicts(message) if i.get("type") == "function_call"]
+        return [(c.get("call_id"), c.get("name"), c.get("arguments")) for c in calls]
+
+    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[Dict[str, Any]]:
+        left, items = list(ids), []
+        for item in _dicts(message):
+            kind = item.get("type")
+            item = {k: v for k, v in item.items() if k != "id"}  # nothing is stored under it
+            if kind in ("message", "function_call", "reasoning"):
+                item.pop("status", None)
+            if kind == "function_call":
+                arguments = _strict_arguments(item.get("arguments"))
+                item.update(name=_name_of(item.get("name")), arguments=arguments)
+                item["call_id"] = left.pop(0)
+            if kind == "reasoning":
+                if not item.get("encrypted_content") and not item.get("content"):
+                    continue  # it only points into the store
+                item.setdefault("summary", [])
+            if kind == "message" and not self._text_in(item.get("content")).strip():
+                continue
+            items.append(item)
+        while items and items[-1].get("type") == "reasoning":
+            items.pop()  # refused without the item that followed it
+        return items or [{"type": "message", "role": "assistant", "content": stand_in}]
+
+    @staticmethod
+    def _text_in(content: Any) -> str:
+        """All the text in a message, a refusal too."""
+        parts = [_text(p.get("text") or p.get("refusal") or "") for p in _dicts(content)]
+        return content if isinstance(content, str) else "".join(parts)
+
+    def _results(self, results: List[Any], message: Any) -> Tuple[List[Any], List[Any]]:
+        items: List[Any] = []
+        for call_id, text, images, _ in results:
+            output = self._parts([text, *images]) if images else text
+            items.append({"type": "function_call_output", "call_id": call_id, "output": output})
+        return items, []
+
+    def _read(self, document: Dict[str, Any]) -> _Reply:
+        status, output = document.get("status"), document.get("output")
+        if status == "failed" or not isinstance(output, list):
+            error = document.get("error") or {"message": "no output: %s" % _quoted(document, 300)}
+            raise _judged(200, json.dumps({"error": error}))
+        content = [i.get("content") for i in _dicts(output) if i.get("type") == "message"]
+        usage = _dict(document.get("usage"))
+        cached = _dict(usage.get("input_tokens_details")).get("cached_tokens")
+        tokens = usage.get("input_tokens"), usage.get("output_tokens"), cached
+        text = "".join(_text_of(c, "output_text") for c in content)
+        reply = _Reply(output, text, self._calls_in(output), tokens)
+        refusals = [p["refusal"] for c in content for p in _dicts(c) if p.get("refusal")]
+        why = _dict(document.get("incomplete_details")).get("reason")
+        reply.cut = status == "incomplete"
+        if refusals or reply.cut and why == "content_filter":
+            reply.refusal = "".join(map(_text, refusals))
+        return reply
+
+    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> Dict[str, Any]:
+        items: Dict[int, Any] = {}
+        for event in map(_dict, events):
+            kind, response = event.get("type"), _dict(event.get("response"))
+            if kind == "response.output_text.delta":
+                tell(event.get("delta"))
+            elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
+                items[_count(event.get("output_index", len(items)))] = event["item"]
+            elif kind == "response.failed":
+                error = response.get("error") or {"message": "it failed, and no reason is given"}
+                raise _judged(200, json.dumps({"error": error}))
+            elif kind in ("response.completed", "response.incomplete"):
+                output = {"output": [items[n] for n in sorted(items)]} if items else {}
+                return {"status": str(kind)[9:], **response, **output}
+        raise _broken_off()
+
+
+class AnthropicMessages(_Adapter):
+    """The Messages API. max_tokens: the output limit, which it demands. cache: set breakpoints, so
+    that system text, tools and history are cached; bytes then differ only in the one that moves on.
+    """
+
+    __doc__ = (__doc__ or "") + (_Adapter.__doc__ or "")
+    _path, _host, _variable = "/messages", "https://api.anthropic.com", "ANTHROPIC"
+    _limit, _id = "max_tokens", r"[a-zA-Z0-9_-]+\Z"
+    _deltas: ClassVar[Dict[Any, str]] = {
+        "text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature",
+        "input_json_delta": "partial_json",
+    }  # fmt: skip
+
+    def __init__(
+        self, model: str, *, max_tokens: int = 4096, cache: bool = False, **settings: Any
+    ) -> None:  # fmt: skip
+        super().__init__(model, **settings)
+        self.max_tokens, self.cache = max_tokens, cache
+
+    def _login(self, key: str) -> Dict[str, str]:
+        return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
+
+    def _frame(self) -> Dict[str, Any]:
+        frame: Dict[str, Any] = {"max_tokens": self.max_tokens}
+        if self.system:
+            blocks = self._marked([self._block(self.system)])
+            frame["system"] = blocks if self.cache else self.system
+        return {**frame, "stream": True} if self.on_text else frame
+
+    def _marked(self, tools: List[Any]) -> List[Any]:
+        mark = {"cache_control": {"type": "ephemeral"}} if self.cache else {}
+        return [*tools[:-1], {**tools[-1], **mark}]
+
+    def _marked_last(self, message: bytes) -> bytes:
+        if not self.cache or not message:
+            return message
+        return message[:-3] + b', "cache_control": {"type": "ephemeral"}}]}'  # in its last block
+
+    def _tool(self, t: Tool) -> Dict[str, Any]:
+        return _about(t, "input_schema")
+
+    def _user(self, parts: List[Any]) -> Dict[str, Any]:
+        content = [p if type(p) is dict else self._block(p) for p in parts]
+        return {"role": "user", "content": content}
+
+    @staticmethod
+    def _block(part: Any) -> Dict[str, Any]:
+        if not _images(part):
+            return {"type": "text", "text": part}
+        data = base64.b64encode(part.data).decode("ascii")
+        source = {"type": "base64", "media_type": part.media_type, "data": data}
+        return {"type": "image", "source": source}
+
+    def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
+        made = [{"type": "tool_use", "name": _legal(n), "input": given} for n, given in calls]
+        return {"role": "assistant", "content": [self._block(text), *made]}
+
+    def _calls_in(self, message: Any) -> Optional[List[Any]]:
+        if not isinstance(message, dict) or message.keys() != {"role", "content"}:
+            return None
+        blocks = _dicts(message["content"])
+        foreign = any(type(b.get("thinking")) is list for b in blocks)
+        if foreign or not isinstance(message["content"], list):
+            return None
+        calls = [b for b in blocks if b.get("type") == "tool_use"]
+        return [(b.get("id"), b.get("name"), b.get("input")) for b in calls]
+
+    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[Dict[str, Any]]:
+        left, blocks = list(ids), []
+        for block in _dicts(message["content"]):
+            if block.get("type") == "text" and not _text_of([block]).strip():
+                continue  # returned at times, refused always
+            if block.get("type") == "tool_use":
+                given, name = block.get("input"), _name_of(block.get("name"))
+                if type(given) is not dict or not _is_plain(given):
+                    given = json.loads(_strict_arguments(given))
+                block = {**block, "id": left.pop(0), "name": name, "input": given}
+            blocks.append(block)
+        return [{"role": "assistant", "content": blocks or [self._block(stand_in)]}]
+
+    def _results(self, results: List[Any], message: Any) -> Tuple[List[Any], List[Any]]:
+        blocks: List[Any] = []
+        for call_id, text, images, failed in results:
+            content = [self._block(p) for p in (text, *images)] if images else text
+            block = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+            blocks.append({**block, "is_error": True} if failed else block)
+        return [], blocks
+
+    def _read(self, document: Dict[str, Any]) -> _Reply:
+        content, reason = document.get("content"), document.get("stop_reason")
+        if not isinstance(content, list):
+            what = "no content in the reply: %s" % _quoted(document, 300)
+            raise _Fault(what, "bad_response", again=True)
+        usage = _dict(document.get("usage"))
+        cached = _count(usage.get("cache_read_input_tokens"))
+        fresh = _count(usage.get("input_tokens")) + _count(usage.get("cache_creation_input_tokens"))
+        message = {"role": "assistant", "content": content}
+        tokens = fresh + cached, usage.get("output_tokens"), cached
+        reply = _Reply(message, _text_of(content), self._calls_in(message), tokens)
+        reply.cut = reason in ("max_tokens", "model_context_window_exceeded")
+        reply.paused = reason == "pause_turn" and bool(content)
+        reply.refusal = "" if reason == "refusal" else None
+        return reply
+
+    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> Dict[str, Any]:
+        blocks: Dict[int, Dict[str, Any]] = {}
+        usage: Dict[str, Any] = {}
+        reason, done = None, False
+        for event in map(_dict, events):
+            kind, delta = event.get("type"), _dict(event.get("delta"))
+            at = _count(event.get("index"))
+            for found in (_dict(event.get("message")).get("usage"), event.get("usage")):
+                usage.update({k: v for k, v in _dict(found).items() if v is not None})
+            if kind == "content_block_start":
+                blocks[at] = dict(_dict(event.get("content_block")))
+                tell(blocks[at].get("text"))
+            elif kind == "content_block_delta":
+                key = self._deltas.get(delta.get("type"))
+                if key == "text":
+                    tell(delta.get("text"))
+                if key:
+                    _gather(blocks.setdefault(at, {"type": "text"}), key, delta.get(key))
+                elif delta.get("type") == "citations_delta":
+                    _gather(blocks[at], "citations", [delta.get("citation")])
+            reason = delta.get("stop_reason") or reason
+            done = done or kind == "message_stop"
+        if reason is None and not done:
+            raise _broken_off()
+        content = [_joined(blocks[n]) for n in sorted(blocks)]
+        for block in content:
+            given = block.pop("partial_json", None)
+            if given:
+                block["input"] = _literal(given)  # a text still, where it is no JSON
+            elif "tool_use" in str(block.get("type")):
+                block["input"] = block.get("input") or {}
+        return {"content": content, "stop_reason": reason, "usage": usage}
+
+
+# == command line ==================================================================================
 
 
 def _demo() -> int:
-    """A scripted model on a real loop: it gets a call wrong, reads the observation, and mends it."""
+    """A scripted model on a real loop: it gets a call wrong, reads the observation, mends it."""
 
-    def lookup_stock(sku: str, warehouse: typing.Literal["north", "south"] = "north") -> Dict[str, Any]:
+    def lookup_stock(sku: str, warehouse: Literal["north", "south"] = "north") -> Dict[str, Any]:
         """Return the quantity that can be sold now; read-only, reserves nothing."""
         return {"sku": sku, "available": {"A1": 3}.get(sku, 0)}
 
-    model = Scripted([
-        AgentAction("lookup_stock", {"sku": "A1", "warehouse": "nord"}),
-        AgentAction("lookup_stock", {"sku": "A1", "warehouse": "north"}),
-        AgentFinish("3 of A1 can be sold now; nothing is reserved."),
-    ])  # fmt: skip
+    wrong, right = {"sku": "A1", "warehouse": "nord"}, {"sku": "A1", "warehouse": "north"}
+    calls = [AgentAction("lookup_stock", given) for given in (wrong, right)]
+    model = Scripted([*calls, AgentFinish("3 of A1 can be sold now; nothing is reserved.")])
+    run = AgentRun("How many A1 can we sell from the north warehouse?")
     print("A demo without network and key: the model is a script, the loop and the tool are real.")
-    events = AgentRun("How many A1 can we sell from the north warehouse?")
-    print("task: %s" % events.task)
-    for event in stream(model, events, [lookup_stock], max_requests=5):
-        print("request %d/5  %s" % (events.requests, event))
-    print('state: %s. Next: python3 agentloop.py "your question" --tools my_tools.py --model NAME' % events.state)
+    print("task: %s" % run.task)
+    for event in stream(model, run, [lookup_stock], max_requests=5):
+        print("request %d/5  %s" % (run.requests, event))
+    then = 'python3 agentloop.py "your question" --tools my_tools.py --model NAME'
+    print("state: %s. Next: %s" % (run.state, then))
     return 0
 
 
 def _tools_in(path: str) -> Dict[str, Tool]:
-    """The public functions and Tools of a Python file; ValueError, on one line, where there are none."""
+    """The public functions and Tools of a Python file; ValueError, on one line, where none."""
     import importlib.util
 
-    if not os.path.isfile(path):
-        raise ValueError("--tools %s: no such file" % path)
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     name = os.path.basename(path).rpartition(".")[0] or "tools"
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ValueError("--tools %s: not a Python file" % path)
+    if not os.path.isfile(path) or spec is None or spec.loader is None:
+        raise ValueError("--tools %s: no such Python file" % path)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(name, module)
     try:
         spec.loader.exec_module(module)
-        found = [
-            v for n, v in vars(module).items() if n in getattr(module, "__all__", [n]) and not n.startswith("_")
-            and (getattr(v, "type", None) == "Tool" or inspect.isfunction(v) and v.__module__ == name and n != "main")
-        ]  # fmt: skip
-        tools = registry(found)
+        public = getattr(
+            module, "__all__", [n for n in vars(module) if n[0] != "_" and n != "main"]
+        )
+        found = [v for n, v in vars(module).items() if n in public]
+        tools = registry([
+            v for v in found
+            if getattr(v, "type", "") == "Tool" or inspect.isfunction(v) and v.__module__ == name
+        ])  # fmt: skip
     except Exception as e:
-        raise ValueError("--tools %s: %s: %s" % (path, type(e).__name__, _line(_shown(e), 400))) from e
+        what = "--tools %s: %s: %s" % (path, type(e).__name__, _line(_shown(e), 400))
+        raise ValueError(what) from e
     if not tools:
         raise ValueError("--tools %s: no public function in it" % path)
     return tools
 
 
-def _model_from(options: Any) -> Tuple[Any, str]:
+def _model_from(options: Any) -> Tuple[Model, str]:
     """The model that the options name, and a line that says which."""
     body: Dict[str, Any] = {}
     for pair in options.set:
-        key, mark, value = pair.partition("=")
+        key, _, value = pair.partition("=")
         try:
             body[key] = json.loads(value)
         except ValueError:
-            raise ValueError("--set %s: KEY=JSON is asked, such as temperature=0.2 or stop='[\"x\"]'" % pair) from None
+            what = "--set %s: KEY=JSON is asked, such as temperature=0.2" % pair
+            raise ValueError(what) from None
     api, why = options.api, ""
-    if api is None:
-        other = os.environ.get("ANTHROPIC_API_KEY") and not os.environ.get("OPENAI_API_KEY") and not options.base_url
-        api, why = ("anthropic", ", since ANTHROPIC_API_KEY is set") if other else ("chat", "")
+    keys = [os.environ.get(name) for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")]
+    if api is None and keys[1] and not keys[0]:
+        api, why = "anthropic", " (ANTHROPIC_API_KEY is set)"
     kinds: Dict[str, Any] = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
-    server = kinds.get(api, OpenAIChat)(options.model, base_url=options.base_url, system=options.system, **body)
+    kind = kinds.get(api, OpenAIChat)
+    server = kind(options.model, base_url=options.base_url, system=options.system, **body)
     model = ReActText(server.complete) if api == "text" else server
-    return model, "api: %s%s, %s" % (api, why, server.url.partition("?")[0])
+    return model, "api: %s%s, %s" % (api or "chat", why, server.url.partition("?")[0])
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """The command line; returns the exit status: 0 answer, 3 budget, 4 refusal, 1 ModelError, 2 wrong use, 130 Ctrl-C."""
+    """The command line. Returns the exit status: 0 answer, 3 budget, 4 refusal, 1 ModelError, 2
+    wrong use, 130 Ctrl-C."""
     import argparse
     import logging
 
     for out in (sys.stdout, sys.stderr):
         if hasattr(out, "reconfigure"):
             out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
-    parser = argparse.ArgumentParser(
-        prog="agentloop", description="Ask a model that may use your Python functions. Without arguments: a demo, offline.",
-        epilog="Exit status: 0 answer, 3 budget exhausted, 4 refusal, 1 server's fault, 2 wrong use, 130 Ctrl-C.",
-    )  # fmt: skip
+    about = "Ask a model that may use your Python functions. Without arguments: a demo, offline."
+    status = (
+        "Exit status: 0 answer, 3 budget, 4 refusal, 1 server's fault, 2 wrong use, 130 Ctrl-C."
+    )
+    parser = argparse.ArgumentParser(prog="agentloop", description=about, epilog=status)
     say = parser.add_argument
-    say("question", nargs="?", help="what to ask; - reads it from standard input; left out: a conversation")
-    say("--tools", metavar="FILE.py", help="a Python file; its public functions are offered to the model")
+    say("question", nargs="?", help="- reads it from standard input; left out: a conversation")
+    say("--tools", metavar="FILE.py", help="its public functions are offered to the model")
     say("--schema", action="store_true", help="print what a model would be told of the tools")
     say("--model", metavar="NAME", help="the model's name on the server")
     say("--base-url", metavar="URL", help="the server, such as http://127.0.0.1:8080/v1")
-    say("--api", choices=["chat", "responses", "anthropic", "text"], help="default: the key that is set, else chat")
+    say("--api", choices=["chat", "responses", "anthropic", "text"], help="default: the key's")
     say("--system", metavar="TEXT", help="the system text")
-    say("--max-requests", type=int, default=10, metavar="N", help="the budget of a question (default 10)")
-    say("--set", action="append", default=[], metavar="KEY=JSON", help="a field of the request's body: temperature=0.2")
-    say("--journal", metavar="FILE", help="keep the run in a file; the same line goes on after a crash")
+    say("--max-requests", type=int, default=10, metavar="N", help="the budget; default 10")
+    say("--set", action="append", default=[], metavar="KEY=JSON", help="a field of the request")
+    say("--journal", metavar="FILE", help="keep the run; the same line goes on after a crash")
     say("--json", action="store_true", help="print the run as JSON instead of the answer")
     say("--version", action="store_true", help="print the version and the file's sha256")
     options = parser.parse_args(arguments)
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("note: %(message)s"))
     logging.getLogger("agentloop").addHandler(handler)
-    if options.version:
-        import hashlib
-
-        with open(__file__, "rb") as file:
-            print("agentloop %s, sha256 %s" % (__version__, hashlib.sha256(file.read()).hexdigest()))
-        return 0
     try:
+        if options.version:
+            import hashlib
+
+            with open(__file__, "rb") as file:
+                digest = hashlib.sha256(file.read()).hexdigest()
+            print("agentloop %s, sha256 %s" % (__version__, digest))
+            return 0
         tools = _tools_in(options.tools) if options.tools else {}
         if options.schema:
-            told = [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in tools.values()]
+            told = [_about(t) for t in tools.values()]
             print(json.dumps(told, indent=2, ensure_ascii=False))
             return 0
-        if options.question is None and not (options.model or options.tools or options.journal):
+        if not (options.question or options.model or options.tools or options.journal):
             return _demo()
         if not options.model:
             raise ValueError("--model NAME is needed: which model shall answer?")
         if options.max_requests < 0:
             raise ValueError("--max-requests is 0 or more")
         model, which = _model_from(options)
-        return _converse(model, which, tools, options)
+        print(which, file=sys.stderr)
+        return _converse(model, tools, options)
+    except KeyboardInterrupt:
+        return 130
     except (ValueError, TypeError, OSError) as e:
         print("agentloop: %s" % _line(_shown(e), 600), file=sys.stderr)
         return 2
 
 
-def _converse(model: Any, which: str, tools: Dict[str, Tool], options: Any) -> int:
-    """Ask the question, or each line of standard input as the next turn of one conversation."""
-    print(which, file=sys.stderr)
+def _converse(model: Model, tools: Dict[str, Tool], options: Any) -> int:
+    """Ask the question; or each line of standard input, as the next turn of one conversation."""
     run: Optional[AgentRun] = None
     if options.journal and os.path.exists(options.journal) and os.path.getsize(options.journal):
         run = AgentRun.load(options.journal)
@@ -3407,12 +3526,9 @@ def _converse(model: Any, which: str, tools: Dict[str, Tool], options: Any) -> i
         if run is None or run.task != question:
             run = run.follow_up(question) if run else AgentRun(question)
         return _ask(model, run, tools, options)
-    status = 0
-    if run is not None and run.state == "running":
-        status = _ask(model, run, tools, options)
-    while status not in (2, 130):
-        if sys.stdin.isatty():
-            print("> ", end="", file=sys.stderr, flush=True)
+    status = _ask(model, run, tools, options) if run and run.state == "running" else 0
+    while status != 130:
+        print("> " * sys.stdin.isatty(), end="", file=sys.stderr, flush=True)
         line = sys.stdin.readline()
         if not line:
             break
@@ -3422,21 +3538,27 @@ def _converse(model: Any, which: str, tools: Dict[str, Tool], options: Any) -> i
     return status
 
 
-def _ask(model: Any, run: AgentRun, tools: Dict[str, Tool], options: Any) -> int:
+def _ask(model: Model, run: AgentRun, tools: Dict[str, Tool], options: Any) -> int:
     """One turn: events to standard error, the answer to standard output."""
+
+    def tell(event: Any) -> None:
+        count = "request %d/%d" % (run.requests, options.max_requests)
+        print("%s  %s" % (count, event), file=sys.stderr)
+
+    limits: Any = {"max_requests": options.max_requests, "journal": options.journal}
     try:
-        for event in stream(model, run, tools, max_requests=options.max_requests, journal=options.journal):
-            if getattr(event, "type", None) != "AgentFinish":
-                print("request %d/%d  %s" % (run.requests, options.max_requests, event), file=sys.stderr)
+        for event in stream(model, run, tools, **limits):
+            if event.type != "AgentFinish":
+                tell(event)
     except ModelError as e:
-        print("%s (%d steps so far)" % (_line(str(e), 1500), len(run.steps)), file=sys.stderr)
+        print(_line(str(e), 1500), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\ninterrupted after %d requests; the steps so far:" % run.requests, file=sys.stderr)
+        print("\ninterrupted; the steps so far:", file=sys.stderr)
         for step in run.steps:
             print("  %s" % step, file=sys.stderr)
         return 130
-    print("request %d/%d  state: %s" % (run.requests, options.max_requests, run.state), file=sys.stderr)
+    tell("state: " + run.state)
     if options.json:
         print(json.dumps(to_json(run), indent=2))
     elif run.finish is not None:
@@ -3444,6 +3566,7 @@ def _ask(model: Any, run: AgentRun, tools: Dict[str, Tool], options: Any) -> int
     return 3 if run.finish is None else 4 if run.finish.reason == "refusal" else 0
 
 
-# Only as a script: pasted into a notebook cell, or run by exec, __name__ may be "__main__" too.
-if __name__ == "__main__" and os.path.basename(main.__code__.co_filename) == os.path.basename(sys.argv[0]):
-    sys.exit(main())
+# Only as a script: in a notebook cell, or run by exec, __name__ may be "__main__" too.
+if __name__ == "__main__":
+    if os.path.basename(main.__code__.co_filename) == os.path.basename(sys.argv[0]):
+        sys.exit(main())
