@@ -22,7 +22,7 @@ Vocabulary, used alike in code, messages and documentation:
 
     request      one call of the model                     the budget counts these
     reply        what the model answered to it             calls, a finish, or unreadable
-    action       a call the model proposed; nothing ran    AgentAction("lookup_stock", {"sku": "A1"})
+    action       a call the model proposed; nothing ran    AgentAction("lookup", {"sku": "A1"})
     observation  what came of an action                    3
     step         an action and its observation             AgentStep(action, 3, "ok")
     finish       the model's claim to be done              AgentFinish("3 left")
@@ -50,11 +50,11 @@ OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING
 CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 """
 
-# subtle: a Python that is too old stops here with a SyntaxError that shows this line; no later
-# check could run.
+from __future__ import annotations
+
+# subtle: a Python that is too old stops at one of these lines, with a SyntaxError that shows it.
 (PYTHON := "agentloop needs Python 3.8 or newer")
 
-import base64
 import contextlib
 import copy
 import dataclasses
@@ -69,8 +69,12 @@ import sys
 import time
 import typing
 from dataclasses import dataclass, field
-from typing import Any, Callable, ClassVar, Dict, Generator, Iterable, Iterator, List
+from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List
 from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
+
+# subtle: `dataclass` looks for the module of annotations that are text, and this file may have been
+# loaded without being put there.
+_absent = sys.modules.setdefault(__name__, typing) is typing
 
 __version__ = "1.0.0"
 __all__ = [
@@ -93,7 +97,7 @@ class InvalidResponse(Exception):
     caught by the loop: callers never see it.
     """
 
-    type: ClassVar[str] = "InvalidResponse"
+    type = "InvalidResponse"
 
     def __init__(self, observation: str, message: Any = None, log: str = "") -> None:
         super().__init__(observation)
@@ -116,6 +120,7 @@ class ModelError(Exception):
 
 # == data ==========================================================================================
 
+_Object = Dict[str, Any]  # a JSON object
 _SCALARS = (str, int, float, bool, type(None))
 # Patterns are compiled at their first use: importing this file costs little.
 _CONTROL = "[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"  # bidi too
@@ -142,6 +147,12 @@ def _shown(value: Any) -> str:
         return str(value)
     except Exception as e:
         return "<%s that cannot be shown: %s>" % (type(value).__name__, type(e).__name__)
+
+
+def _base64(data: bytes) -> str:
+    import base64
+
+    return base64.b64encode(data).decode("ascii")
 
 
 def _images(value: Any) -> List["Image"]:
@@ -202,11 +213,19 @@ def _is_plain(value: Any, depth: int = 100) -> bool:
     return all(type(k) is str and _is_plain(v, depth - 1) for k, v in value.items())
 
 
-@dataclass
-class Image:
+class _Data:
+    """What the data share. subtle: the repr that `dataclass` writes for each costs import time."""
+
+    def __repr__(self) -> str:
+        pairs = [(f.name, getattr(self, f.name)) for f in dataclasses.fields(self)]  # type: ignore
+        return "%s(%s)" % (type(self).__name__, ", ".join("%s=%r" % pair for pair in pairs))
+
+
+@dataclass(repr=False)
+class Image(_Data):
     """A picture, in a task or in what a tool returns. `data`: the file's bytes."""
 
-    type: ClassVar[str] = "Image"
+    type = "Image"
     data: bytes
     media_type: str = "image/png"
 
@@ -214,8 +233,8 @@ class Image:
         return "Image(<%d bytes>, %r)" % (len(self.data), self.media_type)
 
 
-@dataclass
-class AgentAction:
+@dataclass(repr=False)
+class AgentAction(_Data):
     """A call that the model proposed. Nothing has run.
 
     `tool_input`: a dict, or a str with the JSON text as it came. `log`: the text beside the call.
@@ -224,7 +243,7 @@ class AgentAction:
     in, and `call_id` where it is empty.
     """
 
-    type: ClassVar[str] = "AgentAction"
+    type = "AgentAction"
     tool: str
     tool_input: Any
     call_id: str = ""
@@ -239,8 +258,8 @@ class AgentAction:
         return "%s(%s)" % (_line(_text(self.tool), 64), _line(_text(given), 120))
 
 
-@dataclass
-class AgentStep:
+@dataclass(repr=False)
+class AgentStep(_Data):
     """An action and what came of it. `observation`: the tool's own return value; a text where the
     call did not run or failed.
 
@@ -249,7 +268,7 @@ class AgentStep:
     The action of an invalid_response and a not_accepted step has an empty `tool` and `call_id`.
     """
 
-    type: ClassVar[str] = "AgentStep"
+    type = "AgentStep"
     action: AgentAction
     observation: Any
     status: str = "ok"
@@ -259,11 +278,11 @@ class AgentStep:
         return "%s -> %s: %s" % (name, _line(self.status, 40), _line(_text(self.observation), 120))
 
 
-@dataclass
-class AgentFinish:
+@dataclass(repr=False)
+class AgentFinish(_Data):
     """The model's claim to be done. `output`: any value. `reason`: stop, refusal, return_direct."""
 
-    type: ClassVar[str] = "AgentFinish"
+    type = "AgentFinish"
     output: Any
     log: str = ""
     message: Any = None
@@ -285,8 +304,8 @@ _UNKNOWN = (
 )
 
 
-@dataclass
-class AgentRun:
+@dataclass(repr=False)
+class AgentRun(_Data):
     """The whole state of one run; one turn of a conversation.
 
     `task`: str, or a list of str and Image. `pending`: actions proposed and not done, in order;
@@ -297,7 +316,7 @@ class AgentRun:
     own; a plain list, which the caller may shorten or replace.
     """
 
-    type: ClassVar[str] = "AgentRun"
+    type = "AgentRun"
     task: Any
     steps: List[AgentStep] = field(default_factory=list)
     pending: List[AgentAction] = field(default_factory=list)
@@ -367,7 +386,7 @@ class AgentRun:
         self.steps.append(step)
         return step
 
-    def __getstate__(self) -> Dict[str, Any]:
+    def __getstate__(self) -> _Object:
         # A copy is not held by a stream, and is encoded anew.
         return {k: v for k, v in self.__dict__.items() if k[0] != "_"}
 
@@ -380,10 +399,10 @@ def _check_task(task: Any) -> None:
 
 
 _PARTS = ("action", "steps", "pending", "finish", "history")  # fields that hold our own objects
-_CLASSES: Dict[str, Any] = {c.type: c for c in (AgentAction, AgentStep, AgentFinish, AgentRun)}
+_CLASSES: _Object = {c.type: c for c in (AgentAction, AgentStep, AgentFinish, AgentRun)}
 
 
-def _pack(name: str, value: Any) -> Dict[str, Any]:
+def _pack(name: str, value: Any) -> _Object:
     """Entries of a JSON object for a value of any kind: itself, its pictures, or its text."""
     if _is_plain(value):
         return {name: value}
@@ -394,7 +413,7 @@ def _pack(name: str, value: Any) -> Dict[str, Any]:
     return {name + "_images": [to_json(v) if _images(v) else _pack("value", v) for v in value]}
 
 
-def _unpack(found: Dict[str, Any], name: str) -> Any:
+def _unpack(found: _Object, name: str) -> Any:
     """What `_pack` packed."""
     if name + "_images" not in found:
         return found[name]
@@ -404,7 +423,7 @@ def _unpack(found: Dict[str, Any], name: str) -> Any:
     return [from_json(v) if "type" in v else v["value"] for v in value]
 
 
-def to_json(x: Any) -> Dict[str, Any]:
+def to_json(x: Any) -> _Object:
     """An action, step, finish, run or Image as a JSON object with a `type` field.
 
     An observation or output that is not plain JSON is written as the text that a model is shown,
@@ -412,12 +431,11 @@ def to_json(x: Any) -> Dict[str, Any]:
     """
     kind = getattr(x, "type", None)
     if kind == "Image":
-        data = base64.b64encode(x.data).decode("ascii")
-        return {"type": kind, "media_type": x.media_type, "data": data}
+        return {"type": kind, "media_type": x.media_type, "data": _base64(x.data)}
     if kind not in _CLASSES:
         names = ", ".join([*_CLASSES, "Image"])
         raise TypeError("to_json takes %s; got %s" % (names, type(x).__name__))
-    found: Dict[str, Any] = {"type": kind}
+    found: _Object = {"type": kind}
     for f in dataclasses.fields(_CLASSES[kind]):
         value = getattr(x, f.name)
         if f.name not in _PARTS:
@@ -429,10 +447,12 @@ def to_json(x: Any) -> Dict[str, Any]:
     return found
 
 
-def from_json(d: Dict[str, Any]) -> Any:
+def from_json(d: _Object) -> Any:
     """The object that `to_json` wrote; ValueError for anything else."""
     try:
         if d["type"] == "Image":
+            import base64
+
             return Image(base64.b64decode(d["data"]), d["media_type"])
         kind = _CLASSES[d["type"]]
         found = {}
@@ -455,8 +475,8 @@ def from_json(d: Dict[str, Any]) -> Any:
 _MOST_ITEMS = 10_000  # of a generator that a tool returned
 
 
-@dataclass
-class Tool:
+@dataclass(repr=False)
+class Tool(_Data):
     """A function that a model may call. `parameters`: a JSON Schema object. See `registry`.
 
     Made by hand, from a foreign schema say, it is called as `function(**arguments)`: the loop
@@ -468,10 +488,10 @@ class Tool:
     interruption. `idempotent`: doing it twice is doing it once; it too runs again.
     """
 
-    type: ClassVar[str] = "Tool"
+    type = "Tool"
     name: str
     description: str
-    parameters: Dict[str, Any]
+    parameters: _Object
     function: Callable[..., Any]
     return_direct: bool = False
     read_only: bool = False
@@ -489,7 +509,7 @@ class Tool:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
-    def bind(self, arguments: Dict[str, Any], action: AgentAction, run: AgentRun) -> Any:
+    def bind(self, arguments: _Object, action: AgentAction, run: AgentRun) -> Any:
         """The (args, kwargs) to call the function with, or a str that says all that is wrong."""
         if self.convert:
             return self.convert(arguments, action, run)
@@ -501,6 +521,13 @@ class Tool:
             if name not in names:
                 where.at(name).add("unknown name" + _closest(name, names))
         return "; ".join(where.found) or ((), arguments)
+
+
+Registry = Dict[str, Tool]
+
+
+if _absent:
+    del sys.modules[__name__]
 
 
 class _Mismatch(Exception):
@@ -558,11 +585,9 @@ _loads = json.JSONDecoder(parse_constant=_refuse).decode
 def _decoded(value: Any, kind: type, strict: bool) -> Any:
     """A list or dict that came as JSON text; anything else as it is."""
     if type(value) is str and not strict and value.lstrip()[:1] == ("[" if kind is list else "{"):
-        try:
+        with contextlib.suppress(ValueError, RecursionError):
             found = _loads(value)
             return found if type(found) is kind else value
-        except (ValueError, RecursionError):
-            pass
     return value
 
 
@@ -581,10 +606,8 @@ _DECIMAL = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
 
 def _number(v: Any, strict: bool, where: _Where) -> Any:
     if not strict and (type(v) is int or type(v) is str and re.match(_DECIMAL, v)):
-        try:
+        with contextlib.suppress(OverflowError):
             v = float(v)
-        except OverflowError:
-            pass
     return v if type(v) is float and v - v == 0 else _fail(where, "number", v)
 
 
@@ -620,7 +643,7 @@ class _Type:
     """What the walk gives for an annotation. `text`: the description from an Annotated; `exact`: a
     Python type whose values need no conversion."""
 
-    def __init__(self, schema: Dict[str, Any], convert: Any, exact: Any = None) -> None:
+    def __init__(self, schema: _Object, convert: Any, exact: Any = None) -> None:
         self.schema, self.convert, self.exact, self.text = schema, convert, exact, ""
 
     def also(self, **entries: Any) -> "_Type":
@@ -638,7 +661,7 @@ class _Type:
 
 # "Any value" is spelled out: an empty schema means "object only" to some grammar converters, and a
 # description without a type is refused by others (llama.cpp issue 19716).
-_WORDS: List[Dict[str, Any]] = [{"type": t} for t in ("string", "number", "boolean", "object")]
+_WORDS: List[_Object] = [{"type": t} for t in ("string", "number", "boolean", "object")]
 _ARRAY = {"type": "array", "items": {"anyOf": [*_WORDS, {"type": "null"}]}}
 _ANY = _Type({"anyOf": [*_WORDS, _ARRAY, {"type": "null"}]}, _anything)
 _SIMPLE = {
@@ -666,17 +689,13 @@ def _datetime(t: Any, text: str) -> Any:
     return t.fromisoformat(day + "T" + (minute or "00:00") + (second or ":00") + part + zone)
 
 
-def _construct(t: Any, text: str) -> Any:
-    return t(text)
-
-
 # Types whose JSON form is a text, by name, since their modules are not imported here.
 _WRITTEN: Dict[str, Tuple[str, str, Callable[[Any, str], Any]]] = {
     "datetime.date": ("date like 2024-01-31", "date", _date),
     "datetime.datetime": ("date-time like 2024-01-31T09:30:00Z", "date-time", _datetime),
-    "uuid.UUID": ("UUID", "uuid", _construct),
-    "pathlib.Path": ("string (a path)", "", _construct),
-    "pathlib.PurePath": ("string (a path)", "", _construct),
+    "uuid.UUID": ("UUID", "uuid", lambda t, text: t(text)),
+    "pathlib.Path": ("string (a path)", "", lambda t, text: t(text)),
+    "pathlib.PurePath": ("string (a path)", "", lambda t, text: t(text)),
 }
 
 
@@ -775,9 +794,9 @@ def _listing(make: Any, item: _Type, fixed: Optional[List[_Type]] = None) -> _Ty
 
 
 def _mapping(key: _Type, value: _Type) -> _Type:
-    schema: Dict[str, Any] = {"type": "object"}
+    schema: _Object = {"type": "object"}
     if "enum" in key.schema:
-        names = {name: value.schema for name in key.schema["enum"]}
+        names = dict.fromkeys(key.schema["enum"], value.schema)
         schema.update(properties=names, required=[], additionalProperties=False)
     elif value is not _ANY:
         schema["additionalProperties"] = value.schema
@@ -818,13 +837,13 @@ def _record(
         "additionalProperties": False if rest is None else True if rest is _ANY else rest.schema,
     }
 
-    def explain(v: Dict[str, Any], strict: bool, where: _Faults) -> Dict[str, Any]:
+    def explain(v: _Object, strict: bool, where: _Faults) -> _Object:
         """The fields converted, each fault noted: one visit to each child."""
         found = {}
         for name, x in v.items():
             if name in table or rest is not None:
                 if x is not None or name not in skip:
-                    one = table[name] if name in table else rest.convert
+                    one = table.get(name, rest and rest.convert)
                     found[name] = one(x, strict, where.at(name))
             else:
                 where.at(name).add("unknown name" + _closest(name, fields))
@@ -865,7 +884,7 @@ def _record(
     return _Type(schema, convert)
 
 
-def _union(alternatives: List[_Type], schemas: Dict[str, Any]) -> _Type:
+def _union(alternatives: List[_Type], schemas: _Object) -> _Type:
     """Every alternative is tried exactly before any is tried leniently."""
     kinds: Dict[Any, Any] = {t.schema["type"]: t.exact for t in _SIMPLE.values()}
     kinds.update({"null": type(None), "array": list, "object": dict})
@@ -915,16 +934,16 @@ class _Walk:
     """One walk over the annotations of one tool: each gives its JSON Schema and its converter. No
     second place knows types. What cannot come from JSON is a TypeError that names the place."""
 
-    def __init__(self, local_names: Dict[str, Any]) -> None:
+    def __init__(self, local_names: _Object) -> None:
         self.local_names = local_names
         self.open: List[Any] = []  # the named types under way, outermost first
         self.references: List[Tuple[Any, str, _Type]] = []  # those met again inside themselves
-        self.schemas: Dict[str, Any] = {}  # of these, by name: $defs
-        self.converters: Dict[str, Any] = {}
+        self.schemas: _Object = {}  # of these, by name: $defs
+        self.converters: _Object = {}
 
-    def hints(self, owner: Any) -> Dict[str, Any]:
+    def hints(self, owner: Any) -> _Object:
         """The annotations, strings resolved, also against what the tool's function closes over."""
-        extras: Dict[str, Any] = {"include_extras": True} if sys.version_info >= (3, 9) else {}
+        extras: _Object = {"include_extras": True} if sys.version_info >= (3, 9) else {}
         try:
             return typing.get_type_hints(owner, None, self.local_names, **extras)
         except Exception as e:
@@ -1037,7 +1056,7 @@ class _Walk:
         return found.also(description=about) if about else found
 
     def fields(
-        self, parameters: Sequence[Any], hints: Dict[str, Any], notes: Dict[str, str], place: str
+        self, parameters: Sequence[Any], hints: _Object, notes: Dict[str, str], place: str
     ) -> Tuple[Dict[str, _Type], List[str]]:
         """The type of each parameter, and the names of the required ones."""
         found, required = {}, []
@@ -1049,12 +1068,10 @@ class _Walk:
             if p.default is p.empty:
                 required.append(p.name)
             else:
-                try:
+                with contextlib.suppress(_Mismatch):  # a default without a JSON form is left out
                     sent = _as_sent(p.default)
                     kind.convert(sent, False, None)
                     kind = kind.also(default=sent)
-                except _Mismatch:
-                    pass  # a default without a JSON form is left out of the schema
             found[p.name] = kind
         return found, required
 
@@ -1068,10 +1085,10 @@ def _as_sent(value: Any) -> Any:
     """A default as the JSON that the model would have sent; _Mismatch where it has none."""
     if isinstance(value, enum.Enum):
         return _as_sent(value.value)
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=repr)
     if isinstance(value, (list, tuple)):
         return [_as_sent(v) for v in value]
-    if isinstance(value, (set, frozenset)):
-        return [_as_sent(v) for v in sorted(value, key=repr)]
     if type(value) is dict:
         return {k: _as_sent(v) for k, v in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -1141,16 +1158,14 @@ def _injected(hint: Any) -> str:
     return next((str(t) for t in found if t in ("AgentAction", "AgentRun")), "")
 
 
-def _closure(function: Any) -> Dict[str, Any]:
+def _closure(function: Any) -> _Object:
     """The variables that a function closes over: its annotations may name them."""
     function = inspect.unwrap(getattr(function, "__func__", function))
     names = getattr(getattr(function, "__code__", None), "co_freevars", ())
     found = {}
     for name, cell in zip(names, getattr(function, "__closure__", None) or ()):
-        try:
+        with contextlib.suppress(ValueError):  # not filled yet
             found[name] = cell.cell_contents
-        except ValueError:
-            pass  # not filled yet
     return found
 
 
@@ -1200,7 +1215,7 @@ def _from_function(function: Any, **flags: bool) -> Tool:
     record = _record(fields, required, rest=rest)
     record = record.also(**{"$defs": walk.schemas}) if walk.schemas else record
 
-    def convert(arguments: Dict[str, Any], action: AgentAction, run: AgentRun) -> Any:
+    def convert(arguments: _Object, action: AgentAction, run: AgentRun) -> Any:
         try:
             kwargs = record.convert(arguments, False, None)
         except (_Mismatch, RecursionError):
@@ -1230,11 +1245,12 @@ def tool(
     without its object, a parameter whose type has no JSON form.
     """
     flags = {"return_direct": return_direct, "read_only": read_only, "idempotent": idempotent}
-    make = functools.partial(_from_function, **flags)
-    return make if function is None else make(function)
+    if function is None:
+        return lambda function: _from_function(function, **flags)
+    return _from_function(function, **flags)
 
 
-def registry(tools: Any) -> Dict[str, Tool]:
+def registry(tools: Any) -> Registry:
     """The plain dict {name: Tool} that the loop dispatches from.
 
     `tools`: functions and Tools, or such a dict. Raises ValueError for two tools of one name, and
@@ -1243,7 +1259,7 @@ def registry(tools: Any) -> Dict[str, Tool]:
     if isinstance(tools, str) or not isinstance(tools, Iterable):
         what = "tools is a list of functions, or a dict {name: Tool}; got %s"
         raise TypeError(what % _quoted(tools))
-    found: Dict[str, Tool] = {}
+    found: Registry = {}
     for t in tools.values() if isinstance(tools, dict) else tools:
         made: Tool = t if getattr(t, "type", None) == "Tool" else _from_function(t)
         if made.name in found:
@@ -1256,8 +1272,8 @@ def registry(tools: Any) -> Dict[str, Tool]:
 
 # == loop ==========================================================================================
 
-Model = Callable[[AgentRun, Dict[str, Tool]], Any]
-_Call = Tuple[Tool, Sequence[Any], Dict[str, Any]]  # a call that can run: tool, args, kwargs
+Model = Callable[[AgentRun, Registry], Any]
+_Call = Tuple[Tool, Sequence[Any], _Object]  # a call that can run: tool, args, kwargs
 _FAILED = ("unknown_tool", "invalid_arguments", "tool_error")
 _DONE = frozenset((list, dict, tuple) + _SCALARS)  # what a tool returns that needs no settling
 
@@ -1310,6 +1326,42 @@ def _arguments(given: Any, tool: Optional[Tool] = None) -> Any:
     return what % (" with " + keys if keys else "", _quoted(given, 200), why)
 
 
+class _Together:
+    """Work done at the same time, at most 16 pieces at once, each in a copy of the context."""
+
+    def __init__(self, works: List[Callable[[], Any]]) -> None:
+        import contextvars
+        import threading
+
+        self.outcomes: List[Any] = [None] * len(works)  # (value, what it raised), once it ended
+        self.ended = [threading.Event() for _ in works]
+        todo = [(n, work, contextvars.copy_context()) for n, work in enumerate(works)][::-1]
+
+        def labour() -> None:
+            with contextlib.suppress(IndexError):  # nothing left to do
+                while True:
+                    n, work, context = todo.pop()
+                    try:
+                        self.outcomes[n] = context.run(work), None
+                    except BaseException as e:
+                        self.outcomes[n] = None, e
+                    self.ended[n].set()
+
+        try:
+            for _ in range(min(16, len(works))):  # daemons: Ctrl-C does not wait for them
+                threading.Thread(target=labour, daemon=True).start()
+        except RuntimeError:
+            labour()  # no more threads, or a Python without any
+
+    def wait(self, n: int) -> Any:
+        while not self.ended[n].wait(1):
+            pass  # subtle: without a bound Ctrl-C would not get through on Windows
+        value, error = self.outcomes[n]
+        if error is not None:
+            raise error
+        return value
+
+
 def _settled(value: Any) -> Any:
     """What a tool returned, run to its end: awaited, or its items collected up to a bound."""
     if inspect.isawaitable(value) or inspect.isasyncgen(value):
@@ -1342,24 +1394,8 @@ def _awaited(value: Any) -> Any:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(outcome())
-    import contextvars
-    import threading
-
     # The caller is inside an event loop, which cannot be entered twice: a thread of its own.
-    ended: List[Any] = []
-
-    def work() -> None:
-        try:
-            ended[:] = [asyncio.run(outcome()), None]
-        except BaseException as e:
-            ended[:] = [None, e]
-
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
-    thread.start()
-    thread.join()
-    if ended[1] is not None:
-        raise ended[1]
-    return ended[0]
+    return _Together([lambda: asyncio.run(outcome())]).wait(0)
 
 
 def _execute(call: _Call) -> Tuple[Any, str]:
@@ -1371,44 +1407,6 @@ def _execute(call: _Call) -> Tuple[Any, str]:
     except Exception as e:
         text = _shown(e)
         return ("%s: %s" % (type(e).__name__, text) if text else type(e).__name__), "tool_error"
-
-
-class _Together:
-    """Calls that run at the same time, at most 16 at once, each in a copy of the context."""
-
-    def __init__(self, calls: List[_Call]) -> None:
-        import contextvars
-        import threading
-
-        self.outcomes: List[Any] = [None] * len(calls)
-        self.ended = [threading.Event() for _ in calls]
-        todo = [(n, call, contextvars.copy_context()) for n, call in enumerate(calls)][::-1]
-
-        def work() -> None:
-            while todo:
-                try:
-                    n, call, context = todo.pop()
-                except IndexError:
-                    return  # another thread was faster
-                try:
-                    self.outcomes[n] = context.run(_execute, call)
-                except BaseException as e:
-                    self.outcomes[n] = e
-                self.ended[n].set()
-
-        try:
-            for _ in range(min(16, len(calls))):  # daemons: Ctrl-C does not wait for them
-                threading.Thread(target=work, daemon=True).start()
-        except RuntimeError:
-            work()  # no more threads, or a Python without any
-
-    def wait(self, n: int) -> Tuple[Any, str]:
-        while not self.ended[n].wait(1):
-            pass  # subtle: without a bound Ctrl-C would not get through on Windows
-        if isinstance(self.outcomes[n], BaseException):
-            raise self.outcomes[n]
-        outcome: Tuple[Any, str] = self.outcomes[n]
-        return outcome
 
 
 class _Book:
@@ -1440,7 +1438,7 @@ class _Book:
         if self.log:
             self.log.proposed(run.pending)
 
-    def prepare(self, action: AgentAction, tools: Dict[str, Tool]) -> Union[_Call, AgentStep]:
+    def prepare(self, action: AgentAction, tools: Registry) -> Union[_Call, AgentStep]:
         """Found and checked: a call that can run. Or what prevents it, a value too: its step."""
         if action.call_id in self.ids:
             what = "This call id was used before: it is not executed a second time."
@@ -1508,7 +1506,7 @@ class _Book:
                 self.log.done(step)
         return fresh
 
-    def settle(self, tools: Dict[str, Tool]) -> Iterator[AgentStep]:
+    def settle(self, tools: Registry) -> Iterator[AgentStep]:
         """Prepare, execute and record what is pending, in order; yield the steps."""
         run, together, at = self.run, None, 0
         plans, calls = [], []
@@ -1520,7 +1518,7 @@ class _Book:
         alone = len(plans) == 1 and not (run.steps and _same_reply(run.steps[-1].action, action))
         if len(calls) > 1 and all(p[0].read_only for _, p in calls):
             self.start([a for a, _ in calls])
-            together = _Together([p for _, p in calls])
+            together = _Together([functools.partial(_execute, p) for _, p in calls])
         try:
             for action, plan in plans:
                 if together and type(plan) is tuple:
@@ -1538,12 +1536,12 @@ class _Book:
                     if alone and plan[0].return_direct and outcome[1] == "ok":
                         finish = outcome[0], action.log, action.message, "return_direct"
                         run.finish = AgentFinish(*finish)
-                for step in self.news():
-                    yield step
+                yield from self.news()
         except BaseException:  # of parallel calls, those that ended are recorded first
             for n, (action, _) in enumerate(calls[at:] if together else (), at):
-                if together and type(together.outcomes[n]) is tuple and _among(action, run.pending):
-                    self.add(AgentStep(action, *together.outcomes[n]))
+                outcome = together and together.outcomes[n]
+                if outcome and outcome[0] and _among(action, run.pending):
+                    self.add(AgentStep(action, *outcome[0]))
             self.news()
             raise
 
@@ -1560,7 +1558,7 @@ def _carrying(error: BaseException, run: AgentRun) -> BaseException:
 
 
 def _drive(
-    model: Model, run: AgentRun, tools: Dict[str, Tool], max_requests: int, accept: Any, journal: Any
+    model: Model, run: AgentRun, tools: Registry, max_requests: int, accept: Any, journal: Any
 ) -> Generator[Any, None, AgentRun]:  # fmt: skip
     """The loop. One call, one step, always; what goes wrong on the way is an observation."""
     if run.__dict__.setdefault("_held", token := object()) is not token:
@@ -1704,7 +1702,7 @@ class Scripted:
     def __init__(self, decisions: Iterable[Any]) -> None:
         self.decisions = list(decisions)
 
-    def __call__(self, run: AgentRun, tools: Dict[str, Tool]) -> Any:
+    def __call__(self, run: AgentRun, tools: Registry) -> Any:
         n = sum(turn.requests for turn in [*run.history, run])
         if n > len(self.decisions):
             what = "request %d of the conversation, and the script has %d decisions"
@@ -1734,7 +1732,7 @@ _VERSION = 1
 
 
 class _Turn(AgentRun):
-    """A turn as the file tells it; with the number of the line that began it, and of each step's."""
+    """A turn as the file tells it; with the numbers of the lines that began it and each step."""
 
     lines: List[int]
 
@@ -1758,7 +1756,7 @@ def _replay(path: str, data: bytes) -> List[_Turn]:
     return turns
 
 
-def _apply(event: Dict[str, Any], turn: _Turn, number: int) -> None:
+def _apply(event: _Object, turn: _Turn, number: int) -> None:
     kind = event["event"]
     if kind == "proposed":
         for a in event["actions"]:
@@ -1771,7 +1769,9 @@ def _apply(event: Dict[str, Any], turn: _Turn, number: int) -> None:
         if "action" in event:
             action = from_json(event["action"])
         else:
-            action = [a for a in turn.pending if a.call_id == event["call_id"]][0]
+            action = next((a for a in turn.pending if a.call_id == event["call_id"]), None)
+            if action is None:
+                raise ValueError("a call that was not proposed")
         turn._add(AgentStep(action, _unpack(event, "observation"), event["status"]))
         turn.finish = None
         turn.lines.append(number)
@@ -1802,6 +1802,9 @@ class _Journal:
     Raises BlockingIOError where another process (or stream) holds the file, ValueError with path
     and line where it is damaged or another run's, OSError.
     """
+
+    told: Any  # requests, usage and state as last written
+    finish: Optional[AgentFinish]  # likewise
 
     def __init__(self, path: Any, run: AgentRun) -> None:
         self.path, self.run = os.fspath(path), run
@@ -1851,7 +1854,7 @@ class _Journal:
         self._write({"event": "started", "call_ids": call_ids})
 
     def done(self, step: AgentStep) -> None:
-        event: Dict[str, Any] = {"event": "done", "call_id": step.action.call_id}
+        event: _Object = {"event": "done", "call_id": step.action.call_id}
         if not step.action.call_id:
             event = {"event": "done", "action": to_json(step.action)}
         event.update(_pack("observation", step.observation), status=step.status)
@@ -1871,7 +1874,7 @@ class _Journal:
 
     # the file
 
-    def _write(self, event: Dict[str, Any], requests: int = -1, state: str = "") -> None:
+    def _write(self, event: _Object, requests: int = -1, state: str = "") -> None:
         now = self.run.requests if requests < 0 else requests, dict(self.run.usage)
         told = (*now, state or self.run.state)
         for name, value, before in zip(("requests", "usage", "state"), told, self.told):
@@ -1923,7 +1926,7 @@ class _Journal:
         for at, turn in enumerate([*run.history, run]):
             self.run = turn
             if at == len(turns):
-                self.told, self.finish = (0, {}, "running"), None  # type: Any, Any
+                self.told, self.finish = (0, {}, "running"), None
                 self._write({"event": "turn", "version": _VERSION, **_pack("task", turn.task)})
                 turns.append(_Turn(turn.task))
                 turns[at].lines = [0]
@@ -2046,7 +2049,7 @@ class ReActText:
     def __init__(self, complete: Callable[[str], str], template: str = REACT_TEMPLATE) -> None:
         self.complete, self.template = complete, template
 
-    def prompt(self, run: AgentRun, tools: Dict[str, Tool]) -> str:
+    def prompt(self, run: AgentRun, tools: Registry) -> str:
         """The prompt as it would go out now. Only grows from request to request."""
         turns, told = [*run.history, run], []
         for turn in turns:
@@ -2075,7 +2078,7 @@ class ReActText:
         given = action.tool, _text(action.tool_input)
         return (thought + "\n" if action.log else "") + "Action: %s\nAction Input: %s" % given
 
-    def __call__(self, run: AgentRun, tools: Dict[str, Tool]) -> Any:
+    def __call__(self, run: AgentRun, tools: Registry) -> Any:
         reply = self.complete(self.prompt(run, tools))
         if not isinstance(reply, str):
             raise TypeError("complete(prompt) returns a str; got %s" % _quoted(reply))
@@ -2117,7 +2120,7 @@ class ReActText:
         broken = type(value) is str and value.lstrip()[:1] == "{"
         return given if len(names) != 1 or broken else {names[0]: value}
 
-    def _wrapped(self, text: str, reply: str, tools: Dict[str, Tool]) -> Any:
+    def _wrapped(self, text: str, reply: str, tools: Registry) -> Any:
         """{"action": ..., "action_input": ...}, bare, fenced, or under one key more."""
         found = _literal(_input(text)[0])
         if type(found) is dict and len(found) == 1 and type(next(iter(found.values()))) is dict:
@@ -2212,12 +2215,12 @@ def _strict_arguments(given: Any) -> str:
     return _encoded(found).decode() if type(found) is dict and _is_plain(found) else "{}"
 
 
-def _dicts(value: Any) -> List[Dict[str, Any]]:
+def _dicts(value: Any) -> List[_Object]:
     """The objects in what should be a list of them."""
     return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
 
 
-def _dict(value: Any) -> Dict[str, Any]:
+def _dict(value: Any) -> _Object:
     return value if isinstance(value, dict) else {}
 
 
@@ -2246,7 +2249,7 @@ class _Fault(Exception):
 
     def __init__(
         self, words: str, kind: str, status: Optional[int] = None, again: bool = False,
-        after: str = "", error: Optional[Dict[str, Any]] = None,
+        after: str = "", error: Optional[_Object] = None,
     ) -> None:  # fmt: skip
         super().__init__(words)
         self.words, self.kind, self.status, self.again = words, kind, status, again
@@ -2268,7 +2271,7 @@ class _Connections:
     def __init__(self, ssl_context: Any = None) -> None:
         self.ssl_context = ssl_context
 
-    def __getstate__(self) -> Dict[str, Any]:
+    def __getstate__(self) -> _Object:
         return {"ssl_context": None}
 
     def __call__(
@@ -2332,7 +2335,7 @@ class _Connections:
         import http.client
         from urllib.parse import urlsplit
 
-        place = urlsplit(proxy) if proxy else parts
+        place: Any = urlsplit(proxy) if proxy else parts
         if proxy and place.scheme != "http":
             raise ConnectionError("a proxy of the kind %s:// is not supported" % place.scheme)
         if parts.scheme == "http":
@@ -2366,8 +2369,7 @@ def _proxy_login(proxy: str) -> Dict[str, str]:
 
     login = urlsplit(proxy)
     pair = unquote("%s:%s" % (login.username or "", login.password or "")).encode()
-    value = "Basic " + base64.b64encode(pair).decode()
-    return {"Proxy-Authorization": value} if login.username else {}
+    return {"Proxy-Authorization": "Basic " + _base64(pair)} if login.username else {}
 
 
 http_transport = _Connections()
@@ -2456,10 +2458,10 @@ class _Pieces(List[str]):
     """A text that arrives in pieces; joined once, at the end."""
 
 
-def _gather(into: Dict[str, Any], key: str, value: Any) -> None:
+def _gather(into: _Object, key: str, value: Any) -> None:
     """Add what a delta says of a key: texts are joined, lists extended, objects merged, others
     replaced. Null and empty values say nothing new."""
-    old = into.get(key)
+    old: Any = into.get(key)
     if value is None or value == "" or value == []:
         into.setdefault(key, value)
     elif key in ("role", "type", "id", "index"):
@@ -2549,15 +2551,15 @@ class _Adapter:
     _essential = frozenset(("role", "content"))
 
     # What a protocol says of itself.
-    _frame: Callable[[], Dict[str, Any]]  # the fields around the messages
-    _tool: Callable[[Tool], Dict[str, Any]]
-    _user: Callable[[List[Any]], Dict[str, Any]]  # one message from str, Image and own parts
+    _frame: Callable[[], _Object]  # the fields around the messages
+    _tool: Callable[[Tool], _Object]
+    _user: Callable[[List[Any]], _Object]  # one message from str, Image and own parts
     _composed: Callable[[str, List[Tuple[str, Any]]], Any]  # a reply of another model, made up
     _calls_in: Callable[[Any], Optional[List[Any]]]  # None: not a message of this protocol
-    _assistant: Callable[[Any, List[str], str], List[Dict[str, Any]]]  # as it goes back
+    _assistant: Callable[[Any, List[str], str], List[_Object]]  # as it goes back
     _results: Callable[..., Tuple[List[Any], List[Any]]]  # messages, and parts of the user's
-    _read: Callable[[Dict[str, Any]], _Reply]
-    _assembled: Callable[[Iterator[Any], Callable[[Any], None]], Dict[str, Any]]
+    _read: Callable[[_Object], _Reply]
+    _assembled: Callable[[Iterator[Any], Callable[[Any], None]], _Object]
 
     def __init__(
         self, model: str, *, base_url: Optional[str] = None,
@@ -2580,12 +2582,12 @@ class _Adapter:
         url = self.url.partition("?")[0]
         return "%s(%r, base_url=%r)" % (type(self).__name__, self.model, url)
 
-    def __getstate__(self) -> Dict[str, Any]:
+    def __getstate__(self) -> _Object:
         return {**self.__dict__, "api_key": None, "headers": {}, "on_text": None}
 
-    def body(self, run: AgentRun, tools: Dict[str, Tool]) -> Dict[str, Any]:
+    def body(self, run: AgentRun, tools: Registry) -> _Object:
         """The JSON object as it would go out now."""
-        found: Dict[str, Any] = json.loads(self._bytes(run, tools)[0].decode("utf-8"))
+        found: _Object = json.loads(self._bytes(run, tools)[0].decode("utf-8"))
         return found
 
     def complete(self, prompt: str) -> str:
@@ -2594,7 +2596,7 @@ class _Adapter:
 
     # sending
 
-    def _bytes(self, run: AgentRun, tools: Dict[str, Tool]) -> Tuple[bytes, _Conversation]:
+    def _bytes(self, run: AgentRun, tools: Registry) -> Tuple[bytes, _Conversation]:
         for name in tools:
             if not re.match(r"[a-zA-Z0-9_-]+\Z", name):
                 what = "servers refuse the tool name %r: letters a-z, digits, '_' and '-' only"
@@ -2649,7 +2651,7 @@ class _Adapter:
                     self._reply(said, turn.finish.message, text, [])
         return said
 
-    def _system(self) -> List[Dict[str, Any]]:
+    def _system(self) -> List[_Object]:
         return []
 
     def _kept(self, turns: List[AgentRun]) -> Optional[Set[int]]:
@@ -2718,7 +2720,7 @@ class _Adapter:
 
     # asking
 
-    def __call__(self, run: AgentRun, tools: Dict[str, Tool]) -> Any:
+    def __call__(self, run: AgentRun, tools: Registry) -> Any:
         data, said = self._bytes(run, tools)
         asked = 0
         while True:
@@ -2755,7 +2757,7 @@ class _Adapter:
             )
         return self._decision(reply, tools, said)
 
-    def _decision(self, reply: _Reply, tools: Dict[str, Tool], said: _Conversation) -> Any:
+    def _decision(self, reply: _Reply, tools: Registry, said: _Conversation) -> Any:
         """A finish, or actions. What is doubtful is an InvalidResponse: nothing of it runs."""
         if reply.refusal is not None:
             return AgentFinish(reply.refusal or reply.text, "", reply.message, "refusal")
@@ -2977,10 +2979,10 @@ def _judged(status: int, text: str, headers: Optional[Dict[str, str]] = None) ->
 
 
 def _data_url(image: Image) -> str:
-    return "data:%s;base64,%s" % (image.media_type, base64.b64encode(image.data).decode("ascii"))
+    return "data:%s;base64,%s" % (image.media_type, _base64(image.data))
 
 
-def _about(t: Tool, schema: str = "parameters") -> Dict[str, Any]:
+def _about(t: Tool, schema: str = "parameters") -> _Object:
     text = {"description": t.description} if t.description.strip() else {}
     return {"name": t.name, **text, schema: t.parameters}
 
@@ -2997,19 +2999,19 @@ class OpenAIChat(_Adapter):
     _path, _host, _variable = "/chat/completions", "https://api.openai.com/v1", "OPENAI"
     _limit, _essential = "max_completion_tokens", frozenset(("role", "content", "tool_calls"))
 
-    def _frame(self) -> Dict[str, Any]:
+    def _frame(self) -> _Object:
         return {"stream": True, "stream_options": {"include_usage": True}} if self.on_text else {}
 
-    def _system(self) -> List[Dict[str, Any]]:
+    def _system(self) -> List[_Object]:
         return [{"role": "system", "content": self.system}] if self.system else []
 
-    def _tool(self, t: Tool) -> Dict[str, Any]:
+    def _tool(self, t: Tool) -> _Object:
         return {"type": "function", "function": _about(t)}
 
-    def _user(self, parts: List[Any]) -> Dict[str, Any]:
+    def _user(self, parts: List[Any]) -> _Object:
         if not _images(parts):
             return {"role": "user", "content": "\n\n".join(parts)}
-        content: List[Dict[str, Any]] = []
+        content: List[_Object] = []
         for p in parts:
             if _images(p):
                 content.append({"type": "image_url", "image_url": {"url": _data_url(p)}})
@@ -3034,11 +3036,11 @@ class OpenAIChat(_Adapter):
         functions = [(c.get("id"), _dict(c.get("function"))) for c in calls]
         return [(i, f.get("name"), f.get("arguments")) for i, f in functions]
 
-    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[Dict[str, Any]]:
+    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[_Object]:
         found = {"role": "assistant", **message}
         calls = _dicts(found.pop("tool_calls", None))
 
-        def mended(function: Any) -> Dict[str, Any]:
+        def mended(function: Any) -> _Object:
             f = _dict(function)
             arguments = _strict_arguments(f.get("arguments"))
             return {**f, "name": _name_of(f.get("name")), "arguments": arguments}
@@ -3064,7 +3066,7 @@ class OpenAIChat(_Adapter):
             items.append({**to, "content": text})
         return items, [image for _, _, images, _ in results for image in images]
 
-    def _read(self, document: Dict[str, Any]) -> _Reply:
+    def _read(self, document: _Object) -> _Reply:
         choice = (_dicts(document.get("choices")) or [{}])[0]
         message = choice.get("message")
         if not isinstance(message, dict):
@@ -3081,10 +3083,10 @@ class OpenAIChat(_Adapter):
             reply.refusal = _text(message.get("refusal") or "")
         return reply
 
-    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> Dict[str, Any]:
-        message: Dict[str, Any] = {"role": "assistant"}
-        calls: List[Dict[str, Any]] = []
-        document: Dict[str, Any] = {}
+    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> _Object:
+        message: _Object = {"role": "assistant"}
+        calls: List[_Object] = []
+        document: _Object = {}
         reason, done = None, False
         for event in events:
             done = done or event is None
@@ -3113,7 +3115,7 @@ class OpenAIChat(_Adapter):
         return {**document, "choices": [{"message": made, "finish_reason": reason}]}
 
     @staticmethod
-    def _merge(calls: List[Dict[str, Any]], part: Dict[str, Any]) -> None:
+    def _merge(calls: List[_Object], part: _Object) -> None:
         """A delta belongs to the call that its index names; without one to the call with its id,
         else to the one opened last. It opens a call where there is none to belong to, or where it
         brings a name and an id and that call has a name and another id already."""
@@ -3138,24 +3140,24 @@ class OpenAIResponses(_Adapter):
     __doc__ = (__doc__ or "") + (_Adapter.__doc__ or "")
     _path, _host, _variable = "/responses", "https://api.openai.com/v1", "OPENAI"
     _limit, _list = "max_output_tokens", "input"
-    _essential = frozenset(
-        "type role content call_id name arguments output summary encrypted_content".split()
-    )
+    _essential = frozenset((
+        "type", "role", "content", "call_id", "name", "arguments", "summary", "encrypted_content",
+    ))  # fmt: skip
 
-    def _frame(self) -> Dict[str, Any]:
-        frame: Dict[str, Any] = {"instructions": self.system} if self.system else {}
+    def _frame(self) -> _Object:
+        frame: _Object = {"instructions": self.system} if self.system else {}
         frame.update(store=False, include=["reasoning.encrypted_content"])
         return {**frame, "stream": True} if self.on_text else frame
 
-    def _tool(self, t: Tool) -> Dict[str, Any]:
+    def _tool(self, t: Tool) -> _Object:
         return {"type": "function", **_about(t), "strict": False}  # left out, it means true
 
-    def _user(self, parts: List[Any]) -> Dict[str, Any]:
+    def _user(self, parts: List[Any]) -> _Object:
         content = self._parts(parts) if _images(parts) else "\n\n".join(parts)
         return {"type": "message", "role": "user", "content": content}
 
     @staticmethod
-    def _parts(parts: List[Any]) -> List[Dict[str, Any]]:
+    def _parts(parts: List[Any]) -> List[_Object]:
         found = []
         for p in parts:
             if _images(p):
@@ -3175,7 +3177,7 @@ class OpenAIResponses(_Adapter):
         calls = [i for i in _dicts(message) if i.get("type") == "function_call"]
         return [(c.get("call_id"), c.get("name"), c.get("arguments")) for c in calls]
 
-    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[Dict[str, Any]]:
+    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[_Object]:
         left, items = list(ids), []
         for item in _dicts(message):
             kind = item.get("type")
@@ -3210,7 +3212,7 @@ class OpenAIResponses(_Adapter):
             items.append({"type": "function_call_output", "call_id": call_id, "output": output})
         return items, []
 
-    def _read(self, document: Dict[str, Any]) -> _Reply:
+    def _read(self, document: _Object) -> _Reply:
         status, output = document.get("status"), document.get("output")
         if status == "failed" or not isinstance(output, list):
             error = document.get("error") or {"message": "no output: %s" % _quoted(document, 300)}
@@ -3228,7 +3230,7 @@ class OpenAIResponses(_Adapter):
             reply.refusal = "".join(map(_text, refusals))
         return reply
 
-    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> Dict[str, Any]:
+    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> _Object:
         items: Dict[int, Any] = {}
         for event in map(_dict, events):
             kind, response = event.get("type"), _dict(event.get("response"))
@@ -3253,7 +3255,7 @@ class AnthropicMessages(_Adapter):
     __doc__ = (__doc__ or "") + (_Adapter.__doc__ or "")
     _path, _host, _variable = "/messages", "https://api.anthropic.com", "ANTHROPIC"
     _limit, _id = "max_tokens", r"[a-zA-Z0-9_-]+\Z"
-    _deltas: ClassVar[Dict[Any, str]] = {
+    _deltas: Any = {
         "text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature",
         "input_json_delta": "partial_json",
     }  # fmt: skip
@@ -3267,8 +3269,8 @@ class AnthropicMessages(_Adapter):
     def _login(self, key: str) -> Dict[str, str]:
         return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
 
-    def _frame(self) -> Dict[str, Any]:
-        frame: Dict[str, Any] = {"max_tokens": self.max_tokens}
+    def _frame(self) -> _Object:
+        frame: _Object = {"max_tokens": self.max_tokens}
         if self.system:
             blocks = self._marked([self._block(self.system)])
             frame["system"] = blocks if self.cache else self.system
@@ -3283,19 +3285,18 @@ class AnthropicMessages(_Adapter):
             return message
         return message[:-3] + b', "cache_control": {"type": "ephemeral"}}]}'  # in its last block
 
-    def _tool(self, t: Tool) -> Dict[str, Any]:
+    def _tool(self, t: Tool) -> _Object:
         return _about(t, "input_schema")
 
-    def _user(self, parts: List[Any]) -> Dict[str, Any]:
+    def _user(self, parts: List[Any]) -> _Object:
         content = [p if type(p) is dict else self._block(p) for p in parts]
         return {"role": "user", "content": content}
 
     @staticmethod
-    def _block(part: Any) -> Dict[str, Any]:
+    def _block(part: Any) -> _Object:
         if not _images(part):
             return {"type": "text", "text": part}
-        data = base64.b64encode(part.data).decode("ascii")
-        source = {"type": "base64", "media_type": part.media_type, "data": data}
+        source = {"type": "base64", "media_type": part.media_type, "data": _base64(part.data)}
         return {"type": "image", "source": source}
 
     def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
@@ -3312,7 +3313,7 @@ class AnthropicMessages(_Adapter):
         calls = [b for b in blocks if b.get("type") == "tool_use"]
         return [(b.get("id"), b.get("name"), b.get("input")) for b in calls]
 
-    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[Dict[str, Any]]:
+    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[_Object]:
         left, blocks = list(ids), []
         for block in _dicts(message["content"]):
             if block.get("type") == "text" and not _text_of([block]).strip():
@@ -3333,7 +3334,7 @@ class AnthropicMessages(_Adapter):
             blocks.append({**block, "is_error": True} if failed else block)
         return [], blocks
 
-    def _read(self, document: Dict[str, Any]) -> _Reply:
+    def _read(self, document: _Object) -> _Reply:
         content, reason = document.get("content"), document.get("stop_reason")
         if not isinstance(content, list):
             what = "no content in the reply: %s" % _quoted(document, 300)
@@ -3349,9 +3350,9 @@ class AnthropicMessages(_Adapter):
         reply.refusal = "" if reason == "refusal" else None
         return reply
 
-    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> Dict[str, Any]:
-        blocks: Dict[int, Dict[str, Any]] = {}
-        usage: Dict[str, Any] = {}
+    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> _Object:
+        blocks: Dict[int, _Object] = {}
+        usage: _Object = {}
         reason, done = None, False
         for event in map(_dict, events):
             kind, delta = event.get("type"), _dict(event.get("delta"))
@@ -3389,7 +3390,7 @@ class AnthropicMessages(_Adapter):
 def _demo() -> int:
     """A scripted model on a real loop: it gets a call wrong, reads the observation, mends it."""
 
-    def lookup_stock(sku: str, warehouse: Literal["north", "south"] = "north") -> Dict[str, Any]:
+    def lookup_stock(sku: str, warehouse: Literal["north", "south"] = "north") -> _Object:
         """Return the quantity that can be sold now; read-only, reserves nothing."""
         return {"sku": sku, "available": {"A1": 3}.get(sku, 0)}
 
@@ -3406,7 +3407,7 @@ def _demo() -> int:
     return 0
 
 
-def _tools_in(path: str) -> Dict[str, Tool]:
+def _tools_in(path: str) -> Registry:
     """The public functions and Tools of a Python file; ValueError, on one line, where none."""
     import importlib.util
 
@@ -3437,7 +3438,7 @@ def _tools_in(path: str) -> Dict[str, Tool]:
 
 def _model_from(options: Any) -> Tuple[Model, str]:
     """The model that the options name, and a line that says which."""
-    body: Dict[str, Any] = {}
+    body: _Object = {}
     for pair in options.set:
         key, _, value = pair.partition("=")
         try:
@@ -3449,7 +3450,7 @@ def _model_from(options: Any) -> Tuple[Model, str]:
     keys = [os.environ.get(name) for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")]
     if api is None and keys[1] and not keys[0]:
         api, why = "anthropic", " (ANTHROPIC_API_KEY is set)"
-    kinds: Dict[str, Any] = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
+    kinds: _Object = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
     kind = kinds.get(api, OpenAIChat)
     server = kind(options.model, base_url=options.base_url, system=options.system, **body)
     model = ReActText(server.complete) if api == "text" else server
@@ -3516,7 +3517,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return 2
 
 
-def _converse(model: Model, tools: Dict[str, Tool], options: Any) -> int:
+def _converse(model: Model, tools: Registry, options: Any) -> int:
     """Ask the question; or each line of standard input, as the next turn of one conversation."""
     run: Optional[AgentRun] = None
     if options.journal and os.path.exists(options.journal) and os.path.getsize(options.journal):
@@ -3538,7 +3539,7 @@ def _converse(model: Model, tools: Dict[str, Tool], options: Any) -> int:
     return status
 
 
-def _ask(model: Model, run: AgentRun, tools: Dict[str, Tool], options: Any) -> int:
+def _ask(model: Model, run: AgentRun, tools: Registry, options: Any) -> int:
     """One turn: events to standard error, the answer to standard output."""
 
     def tell(event: Any) -> None:
