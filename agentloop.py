@@ -574,7 +574,16 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError("%s is not JSON" % constant)
 
 
-_loads = json.JSONDecoder(parse_constant=_refuse).decode
+_decoder = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _loads(text: str) -> Any:
+    """Strict JSON: no NaN. ValueError or RecursionError for anything else."""
+    try:
+        found, end = _decoder.scan_once(text, 0)  # the parser itself: costs half of `decode`
+    except StopIteration:
+        end = -1
+    return found if end == len(text) else _decoder.decode(text)
 
 
 # A converter, convert(value, strict, where), gives the value as the annotated Python type. `strict`
@@ -1457,7 +1466,7 @@ class _Book:
             return AgentStep(action, what, "unknown_tool")
         bound = _arguments(action.tool_input, found)
         if type(bound) is dict:
-            bound = found.bind(bound, action, self.run)
+            bound = (found.convert or found.bind)(bound, action, self.run)
         if type(bound) is str:
             return AgentStep(action, bound, "invalid_arguments")
         return found, bound[0], bound[1]
@@ -1515,7 +1524,6 @@ class _Book:
             plans.append((action, plan))
             if type(plan) is tuple:
                 calls.append((action, plan))
-        alone = len(plans) == 1 and not (run.steps and _same_reply(run.steps[-1].action, action))
         if len(calls) > 1 and all(p[0].read_only for _, p in calls):
             self.start([a for a, _ in calls])
             together = _Together([functools.partial(_execute, p) for _, p in calls])
@@ -1524,18 +1532,20 @@ class _Book:
                 if together and type(plan) is tuple:
                     outcome = together.wait(at)
                     at += 1
-                if not _among(action, run.pending):
+                if not (run.pending and run.pending[0] is action or _among(action, run.pending)):
                     continue  # closed by the caller meanwhile
-                if isinstance(plan, AgentStep):
-                    self.add(plan)
-                else:
+                if type(plan) is tuple:
                     if not together:
                         self.start([action])
                         outcome = _execute(plan)
-                    self.add(AgentStep(action, *outcome))
-                    if alone and plan[0].return_direct and outcome[1] == "ok":
-                        finish = outcome[0], action.log, action.message, "return_direct"
-                        run.finish = AgentFinish(*finish)
+                    step = AgentStep(action, *outcome)
+                    if plan[0].return_direct and step.status == "ok" and len(plans) == 1:
+                        if not (run.steps and _same_reply(run.steps[-1].action, action)):
+                            finish = step.observation, action.log, action.message
+                            run.finish = AgentFinish(*finish, "return_direct")
+                else:
+                    step = plan
+                self.add(step)
                 yield from self.news()
         except BaseException:  # of parallel calls, those that ended are recorded first
             for n, (action, _) in enumerate(calls[at:] if together else (), at):
