@@ -304,6 +304,9 @@ _UNKNOWN = (
 )
 
 
+_NOT_EXECUTED = "This call was not executed.", "not_executed"
+
+
 @dataclass(repr=False)
 class AgentRun(_Data):
     """The whole state of one run; one turn of a conversation.
@@ -357,10 +360,8 @@ class AgentRun(_Data):
             raise RuntimeError("a stream holds this run: exhaust or close it before the next turn")
         _check_task(task)
         for action in list(self.pending):
-            if action.call_id in self.started:
-                self.close(action, _UNKNOWN, "unknown_outcome")
-            else:
-                self.close(action, "This call was not executed.", "not_executed")
+            begun = action.call_id in self.started
+            self.close(action, *((_UNKNOWN, "unknown_outcome") if begun else _NOT_EXECUTED))
         turn = AgentRun(task, history=[*self.history, dataclasses.replace(self, history=[])])
         sent = self.__dict__.get("_wire", {})  # what adapters have encoded of it, see models
         turn.__dict__["_wire"] = {adapter: copy.copy(said) for adapter, said in sent.items()}
@@ -423,6 +424,13 @@ def _unpack(found: _Object, name: str) -> Any:
     return [from_json(v) if "type" in v else v["value"] for v in value]
 
 
+def _each(value: Any, turn: Callable[[Any], Any]) -> Any:
+    """One of our own objects, a list of them, or None: each turned."""
+    if isinstance(value, list):
+        return [turn(v) for v in value]
+    return None if value is None else turn(value)
+
+
 def to_json(x: Any) -> _Object:
     """An action, step, finish, run or Image as a JSON object with a `type` field.
 
@@ -438,12 +446,7 @@ def to_json(x: Any) -> _Object:
     found: _Object = {"type": kind}
     for f in dataclasses.fields(_CLASSES[kind]):
         value = getattr(x, f.name)
-        if f.name not in _PARTS:
-            found.update(_pack(f.name, value))
-        elif isinstance(value, list):
-            found[f.name] = [to_json(v) for v in value]
-        else:
-            found[f.name] = None if value is None else to_json(value)
+        found.update({f.name: _each(value, to_json)} if f.name in _PARTS else _pack(f.name, value))
     return found
 
 
@@ -457,13 +460,8 @@ def from_json(d: _Object) -> Any:
         kind = _CLASSES[d["type"]]
         found = {}
         for f in dataclasses.fields(kind):
-            value = d.get(f.name)
-            if f.name not in _PARTS:
-                found[f.name] = _unpack(d, f.name)
-            elif isinstance(value, list):
-                found[f.name] = [from_json(v) for v in value]
-            else:
-                found[f.name] = None if value is None else from_json(value)
+            part = f.name in _PARTS
+            found[f.name] = _each(d[f.name], from_json) if part else _unpack(d, f.name)
         return kind(**found)
     except (KeyError, TypeError, AttributeError, ValueError) as e:
         what = "not what to_json wrote (%s: %s): %s" % (type(e).__name__, e, _quoted(d))
@@ -541,8 +539,9 @@ class _Faults:
         self.path, self.found = path, found
 
     def at(self, key: Any) -> "_Faults":
-        if isinstance(key, int):
+        if type(key) is int:
             return _Faults("%s[%d]" % (self.path, key), self.found)
+        key = _text(key)
         part = "." + key if key.isidentifier() else '["%s"]' % _line(key.replace('"', "'"), 40)
         return _Faults(self.path + part, self.found)
 
@@ -560,10 +559,10 @@ def _fail(where: _Where, expected: str, value: Any, mend: str = "") -> None:
     where.add("expected %s, got %s%s" % (expected, _quoted(value), mend))
 
 
-def _closest(name: str, names: Iterable[str]) -> str:
+def _closest(name: Any, names: Iterable[Any]) -> str:
     import difflib
 
-    known = [str(n) for n in names]
+    name, known = _text(name), [str(n) for n in names]
     near = difflib.get_close_matches(name[:200], known, 1)
     near = near or [n for n in known if n.lower() == name.lower()]
     listed = "; known: " + ", ".join(known[:50]) if known else ""
@@ -687,11 +686,12 @@ def _date(t: Any, text: str) -> Any:
     return t.fromisoformat(text) if re.match(r"[0-9]{4}(-[0-9]{2}){2}\Z", text) else None
 
 
+_INSTANT = r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d)?)?\Z"
+
+
 def _datetime(t: Any, text: str) -> Any:
     """ISO 8601, brought to the one form that datetime.fromisoformat takes on every Python."""
-    m = re.match(
-        r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d)?)?\Z", text
-    )
+    m = re.match(_INSTANT, text)
     day, minute, second, part, zone = (g or "" for g in m.groups()) if m else ("",) * 5
     zone = "+00:00" if zone in ("Z", "z") else zone
     part = part and part.ljust(7, "0")
@@ -974,12 +974,8 @@ class _Walk:
             return found
         if kind is typing.Final or getattr(origin, "_name", "") in ("Required", "NotRequired"):
             return self.of(args[0], place)
-        if isinstance(hint, dataclasses.InitVar):
-            return self.of(hint.type, place)
         if hasattr(hint, "__supertype__"):  # NewType
             return self.of(hint.__supertype__, place)
-        if isinstance(hint, typing.TypeVar) and hint.__bound__ is not None:
-            return self.of(hint.__bound__, place)
         if origin is Union or type(hint).__name__ == "UnionType":
             return self.union([self.of(a, place) for a in args])
         if origin is Literal:
@@ -1692,8 +1688,7 @@ def run(
     `run.state` says which: model_ended, succeeded (its answer passed `accept`) or budget_exhausted.
     `run.output` is the answer, None at the limit.
     """
-    settings: Any = {"max_requests": max_requests, "accept": accept, "journal": journal}
-    events = stream(model, task, tools, **settings)
+    events = stream(model, task, tools, max_requests=max_requests, accept=accept, journal=journal)
     while True:
         try:
             next(events)
@@ -1718,9 +1713,7 @@ class Scripted:
             what = "request %d of the conversation, and the script has %d decisions"
             raise IndexError(what % (n, len(self.decisions)))
         decision = self.decisions[max(n, 1) - 1]
-        if isinstance(decision, type) and issubclass(decision, BaseException):
-            decision = decision()
-        if isinstance(decision, BaseException):
+        if isinstance(decision, BaseException) or BaseException in getattr(decision, "__mro__", ()):
             raise decision
         return decision
 
@@ -1769,9 +1762,10 @@ def _replay(path: str, data: bytes) -> List[_Turn]:
 def _apply(event: _Object, turn: _Turn, number: int) -> None:
     kind = event["event"]
     if kind == "proposed":
+        message = _unpack(event, "message")  # one object for all actions of the reply
         for a in event["actions"]:
             given, log = _unpack(a, "tool_input"), a.get("log", "")
-            call = a["tool"], given, a["call_id"], log, event["message"], event["request"]
+            call = a["tool"], given, a["call_id"], log, message, event["request"]
             turn.pending.append(AgentAction(*call))
     elif kind == "started":
         turn.started += event["call_ids"]
@@ -2099,10 +2093,8 @@ class ReActText:
         code = [m.span() for m in re.finditer(r"(?ms)^```.*?(?:^```|\Z)", text)]
         marks = list(re.finditer(_MARKER, text))
         marks = [m for m in marks if not any(a < m.start() < b for a, b in code)]
-        action, final = (
-            next((m for m in marks if m.group(1).lower() == word), None)
-            for word in ("action", "final answer")
-        )
+        first = {m.group(1).lower(): m for m in reversed(marks)}
+        action, final = first.get("action"), first.get("final answer")
         line = text[action.end() :].split("\n")[0] if action else ""
         name = line.strip(" \t*_`'\"[]()")
         if not name or name.lower() in ("none", "n/a", "null") and name not in tools:
@@ -2356,9 +2348,8 @@ class _Connections:
 
             context = ssl.create_default_context()  # SSL_CERT_FILE and SSL_CERT_DIR count
         port = place.port or (80 if proxy else 443)
-        made: Any = http.client.HTTPSConnection(
-            place.hostname, port, timeout=timeout, context=context
-        )
+        limits: Any = {"timeout": timeout, "context": context}
+        made = http.client.HTTPSConnection(place.hostname, port, **limits)
         if proxy:
             made.set_tunnel(parts.hostname, parts.port or 443, _proxy_login(proxy))
         return made
@@ -2527,6 +2518,14 @@ _LOOK_AT = {
     "bad_request": "what the server names; the model's name; base_url",
     "server": "the server's own log",
 }
+_DROPPING = (
+    "the server counts %d input tokens, %d before, although the conversation grew: its context is "
+    "full and it drops the beginning in silence (Ollama: raise num_ctx)"
+)
+_WRITTEN_OUT = (
+    "the answer looks like a tool call written as text: the server does not read this model's "
+    "calls (llama.cpp: --jinja; vLLM: --enable-auto-tool-choice and --tool-call-parser)"
+)
 _AS_TEXT = r'<tool_call>|<function=|\[TOOL_CALLS\]|^\s*(```\w*\s*)?\{\s*"(name|function|tool)"'
 
 
@@ -2649,11 +2648,10 @@ class _Adapter:
                 self._say(said, turn.task if isinstance(turn.task, list) else [turn.task])
                 said.turns.append([turn.task, turn.steps, 0, None, None])
             place = said.turns[at]
-            while place[2] < len(turn.steps):
-                group, before_it = _group(turn.steps, place[2]), place[3]
-                place[2], place[3] = place[2] + len(group), group[-1]
+            for group in _groups(turn.steps, place[2]):
                 if keep is None or any(id(s) in keep for s in group):
-                    self._put(said, group, before_it)
+                    self._put(said, group, place[3])
+                place[2], place[3] = place[2] + len(group), group[-1]
             if turn.finish is not None and place[4] is None:
                 place[4] = turn.finish
                 if turn.finish.reason != "return_direct":  # there the call stands for it
@@ -2668,17 +2666,10 @@ class _Adapter:
         """The ids of the steps that `trim` leaves. A reply stays where one of its steps stays."""
         if self.trim is None:
             return None
-        steps = [s for t in turns for s in t.steps]
         if callable(self.trim):
-            return {id(s) for s in self.trim(steps)}
-        firsts, n = [], 0
-        for t in turns:
-            for at, s in enumerate(t.steps):
-                if at == 0 or not _one_reply(t.steps[at - 1], s):
-                    firsts.append(n)
-                n += 1
-        start = [0, *firsts][-self.trim] if 0 < self.trim <= len(firsts) else n * (self.trim < 1)
-        return {id(s) for s in steps[start:]}
+            return {id(s) for s in self.trim([s for t in turns for s in t.steps])}
+        groups = [group for t in turns for group in _groups(t.steps)]
+        return {id(s) for group in groups[max(0, len(groups) - self.trim) :] for s in group}
 
     def _say(self, said: _Conversation, parts: List[Any]) -> None:
         said.open += [p if not isinstance(p, str) or p.strip() else "(no text)" for p in parts]
@@ -2760,11 +2751,7 @@ class _Adapter:
             run.usage[name] = run.usage.get(name, 0) + n
         tokens, said.input_tokens = said.input_tokens, reply.usage["input_tokens"]
         if self.trim is None and 0 < said.input_tokens < tokens:
-            _log(
-                "the server counts %d input tokens, %d before, although the conversation grew: its "
-                "context is full and it drops the beginning in silence (Ollama: raise num_ctx)"
-                % (said.input_tokens, tokens)
-            )
+            _log(_DROPPING % (said.input_tokens, tokens))
         return self._decision(reply, tools, said)
 
     def _decision(self, reply: _Reply, tools: Registry, said: _Conversation) -> Any:
@@ -2791,11 +2778,7 @@ class _Adapter:
             what = "The reply was empty: no text and no call. Call a tool, or give the answer."
             raise InvalidResponse(what, reply.message, reply.text)
         if re.search(_AS_TEXT, reply.text[:400]) and any(name in reply.text for name in tools):
-            _log(
-                "the answer looks like a tool call written as text: the server does not read this "
-                "model's calls (llama.cpp: --jinja; vLLM: --enable-auto-tool-choice and "
-                "--tool-call-parser)"
-            )
+            _log(_WRITTEN_OUT)
         return AgentFinish(reply.text, "", reply.message)
 
     def _headers(self, key: str) -> Dict[str, str]:
@@ -2892,16 +2875,16 @@ class _Adapter:
         return ModelError(text, fault.kind, fault.status)
 
 
-def _one_reply(a: AgentStep, b: AgentStep) -> bool:
-    return bool(a.action.call_id and b.action.call_id) and _same_reply(a.action, b.action)
-
-
-def _group(steps: List[AgentStep], start: int) -> List[AgentStep]:
-    """The steps of one reply, from the first on."""
-    end = start + 1
-    while end < len(steps) and _one_reply(steps[start], steps[end]):
-        end += 1
-    return steps[start:end]
+def _groups(steps: List[AgentStep], start: int = 0) -> Iterator[List[AgentStep]]:
+    """The steps, those of one reply together."""
+    while start < len(steps):
+        first, end = steps[start].action, start + 1
+        while first.call_id and end < len(steps) and steps[end].action.call_id:
+            if not _same_reply(first, steps[end].action):
+                break
+            end += 1
+        yield steps[start:end]
+        start = end
 
 
 def _in_call_order(group: List[AgentStep], ids: List[Any]) -> List[AgentStep]:
@@ -2988,8 +2971,12 @@ def _judged(status: int, text: str, headers: Optional[Dict[str, str]] = None) ->
 # -- the three protocols ---------------------------------------------------------------------------
 
 
-def _data_url(image: Image) -> str:
-    return "data:%s;base64,%s" % (image.media_type, _base64(image.data))
+def _parts(parts: List[Any], kind: str, picture: Callable[[str], _Object]) -> Any:
+    """The content of a message: a str, or a list of parts where there are pictures."""
+    if not _images(parts):
+        return "\n\n".join(parts)
+    urls = ["data:%s;base64,%s" % (i.media_type, _base64(i.data)) for i in _images(parts)][::-1]
+    return [picture(urls.pop()) if _images(p) else {"type": kind, "text": p} for p in parts]
 
 
 def _about(t: Tool, schema: str = "parameters") -> _Object:
@@ -3019,15 +3006,11 @@ class OpenAIChat(_Adapter):
         return {"type": "function", "function": _about(t)}
 
     def _user(self, parts: List[Any]) -> _Object:
-        if not _images(parts):
-            return {"role": "user", "content": "\n\n".join(parts)}
-        content: List[_Object] = []
-        for p in parts:
-            if _images(p):
-                content.append({"type": "image_url", "image_url": {"url": _data_url(p)}})
-            else:
-                content.append({"type": "text", "text": p})
-        return {"role": "user", "content": content}
+        return {"role": "user", "content": _parts(parts, "text", self._picture)}
+
+    @staticmethod
+    def _picture(url: str) -> _Object:
+        return {"type": "image_url", "image_url": {"url": url}}
 
     def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
         made = [{"function": {"name": _legal(name), "arguments": given}} for name, given in calls]
@@ -3163,18 +3146,12 @@ class OpenAIResponses(_Adapter):
         return {"type": "function", **_about(t), "strict": False}  # left out, it means true
 
     def _user(self, parts: List[Any]) -> _Object:
-        content = self._parts(parts) if _images(parts) else "\n\n".join(parts)
+        content = _parts(parts, "input_text", self._picture)
         return {"type": "message", "role": "user", "content": content}
 
     @staticmethod
-    def _parts(parts: List[Any]) -> List[_Object]:
-        found = []
-        for p in parts:
-            if _images(p):
-                found.append({"type": "input_image", "image_url": _data_url(p)})
-            else:
-                found.append({"type": "input_text", "text": p})
-        return found
+    def _picture(url: str) -> _Object:
+        return {"type": "input_image", "image_url": url}
 
     def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
         said = [{"type": "message", "role": "assistant", "content": text}]
@@ -3218,7 +3195,7 @@ class OpenAIResponses(_Adapter):
     def _results(self, results: List[Any], message: Any) -> Tuple[List[Any], List[Any]]:
         items: List[Any] = []
         for call_id, text, images, _ in results:
-            output = self._parts([text, *images]) if images else text
+            output = _parts([text, *images], "input_text", self._picture)
             items.append({"type": "function_call_output", "call_id": call_id, "output": output})
         return items, []
 
@@ -3430,9 +3407,8 @@ def _tools_in(path: str) -> Registry:
     sys.modules.setdefault(name, module)
     try:
         spec.loader.exec_module(module)
-        public = getattr(
-            module, "__all__", [n for n in vars(module) if n[0] != "_" and n != "main"]
-        )
+        names = [n for n in vars(module) if n[0] != "_" and n != "main"]
+        public = getattr(module, "__all__", names)
         found = [v for n, v in vars(module).items() if n in public]
         tools = registry([
             v for v in found
@@ -3477,9 +3453,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         if hasattr(out, "reconfigure"):
             out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
     about = "Ask a model that may use your Python functions. Without arguments: a demo, offline."
-    status = (
-        "Exit status: 0 answer, 3 budget, 4 refusal, 1 server's fault, 2 wrong use, 130 Ctrl-C."
-    )
+    status = "Exit: 0 answer, 3 budget, 4 refusal, 1 server's fault, 2 wrong use, 130 Ctrl-C."
     parser = argparse.ArgumentParser(prog="agentloop", description=about, epilog=status)
     say = parser.add_argument
     say("question", nargs="?", help="- reads it from standard input; left out: a conversation")
