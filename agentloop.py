@@ -304,6 +304,13 @@ _UNKNOWN = (
 )
 
 
+def _check_task(task: Any) -> None:
+    parts = [task] if isinstance(task, str) else task if isinstance(task, list) else []
+    if not parts or not all(isinstance(p, str) or _images([p]) for p in parts):
+        what = "a task is a str, a list of str and Image, or an AgentRun to go on with; got "
+        raise TypeError(what + _quoted(task))
+
+
 _NOT_EXECUTED = "This call was not executed.", "not_executed"
 
 
@@ -392,13 +399,6 @@ class AgentRun(_Data):
         return {k: v for k, v in self.__dict__.items() if k[0] != "_"}
 
 
-def _check_task(task: Any) -> None:
-    parts = [task] if isinstance(task, str) else task if isinstance(task, list) else []
-    if not parts or not all(isinstance(p, str) or _images([p]) for p in parts):
-        what = "a task is a str, a list of str and Image, or an AgentRun to go on with; got "
-        raise TypeError(what + _quoted(task))
-
-
 _PARTS = ("action", "steps", "pending", "finish", "history")  # fields that hold our own objects
 _CLASSES: _Object = {c.type: c for c in (AgentAction, AgentStep, AgentFinish, AgentRun)}
 
@@ -473,6 +473,47 @@ def from_json(d: _Object) -> Any:
 _MOST_ITEMS = 10_000  # of a generator that a tool returned
 
 
+class _Mismatch(Exception):
+    """A value does not fit. Says no more, so that it costs nothing; `_Faults` does, afterwards."""
+
+
+class _Faults:
+    """A place in the arguments, and what was found wrong so far. Only made after a failure."""
+
+    def __init__(self, path: str, found: List[str]) -> None:
+        self.path, self.found = path, found
+
+    def at(self, key: Any) -> "_Faults":
+        if type(key) is int:
+            return _Faults("%s[%d]" % (self.path, key), self.found)
+        key = _text(key)
+        part = "." + key if key.isidentifier() else '["%s"]' % _line(key.replace('"', "'"), 40)
+        return _Faults(self.path + part, self.found)
+
+    def add(self, text: str) -> None:
+        self.found.append("%s: %s" % (self.path, text))
+
+
+_Where = Optional[_Faults]
+
+
+def _fail(where: _Where, expected: str, value: Any, mend: str = "") -> None:
+    """The one way to say that a value does not fit."""
+    if where is None:
+        raise _Mismatch
+    where.add("expected %s, got %s%s" % (expected, _quoted(value), mend))
+
+
+def _closest(name: Any, names: Iterable[Any]) -> str:
+    import difflib
+
+    name, known = _text(name), [str(n) for n in names]
+    near = difflib.get_close_matches(name[:200], known, 1)
+    near = near or [n for n in known if n.lower() == name.lower()]
+    listed = "; known: " + ", ".join(known[:50]) if known else ""
+    return (', did you mean "%s"?' % near[0] if near else "") + listed
+
+
 @dataclass(repr=False)
 class Tool(_Data):
     """A function that a model may call. `parameters`: a JSON Schema object. See `registry`.
@@ -528,47 +569,6 @@ if _absent:
     del sys.modules[__name__]
 
 
-class _Mismatch(Exception):
-    """A value does not fit. Says no more, so that it costs nothing; `_Faults` does, afterwards."""
-
-
-class _Faults:
-    """A place in the arguments, and what was found wrong so far. Only made after a failure."""
-
-    def __init__(self, path: str, found: List[str]) -> None:
-        self.path, self.found = path, found
-
-    def at(self, key: Any) -> "_Faults":
-        if type(key) is int:
-            return _Faults("%s[%d]" % (self.path, key), self.found)
-        key = _text(key)
-        part = "." + key if key.isidentifier() else '["%s"]' % _line(key.replace('"', "'"), 40)
-        return _Faults(self.path + part, self.found)
-
-    def add(self, text: str) -> None:
-        self.found.append("%s: %s" % (self.path, text))
-
-
-_Where = Optional[_Faults]
-
-
-def _fail(where: _Where, expected: str, value: Any, mend: str = "") -> None:
-    """The one way to say that a value does not fit."""
-    if where is None:
-        raise _Mismatch
-    where.add("expected %s, got %s%s" % (expected, _quoted(value), mend))
-
-
-def _closest(name: Any, names: Iterable[Any]) -> str:
-    import difflib
-
-    name, known = _text(name), [str(n) for n in names]
-    near = difflib.get_close_matches(name[:200], known, 1)
-    near = near or [n for n in known if n.lower() == name.lower()]
-    listed = "; known: " + ", ".join(known[:50]) if known else ""
-    return (', did you mean "%s"?' % near[0] if near else "") + listed
-
-
 def _refuse(constant: str) -> NoReturn:
     raise ValueError("%s is not JSON" % constant)
 
@@ -579,7 +579,8 @@ _decoder = json.JSONDecoder(parse_constant=_refuse)
 def _loads(text: str) -> Any:
     """Strict JSON: no NaN. ValueError or RecursionError for anything else."""
     try:
-        found, end = _decoder.scan_once(text, 0)  # the parser itself: costs half of `decode`
+        # The parser itself costs half of `decode`.
+        found, end = _decoder.scan_once(text, 0)  # type: ignore[attr-defined]
     except StopIteration:
         end = -1
     return found if end == len(text) else _decoder.decode(text)
@@ -932,6 +933,82 @@ def _union(alternatives: List[_Type], schemas: _Object) -> _Type:
     return _Type({"anyOf": [t.schema for t in alternatives]}, convert)
 
 
+def _noted(kind: _Type, note: Optional[str]) -> _Type:
+    """With a description from a docstring; one from Annotated wins, one of the type's own not."""
+    return kind.also(description=note) if note and not kind.text else kind
+
+
+def _as_sent(value: Any) -> Any:
+    """A default as the JSON that the model would have sent; _Mismatch where it has none."""
+    if isinstance(value, enum.Enum):
+        return _as_sent(value.value)
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=repr)
+    if isinstance(value, (list, tuple)):
+        return [_as_sent(v) for v in value]
+    if type(value) is dict:
+        return {k: _as_sent(v) for k, v in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _as_sent(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if _full_name(type(value)).startswith(("datetime.date", "uuid.UUID", "pathlib.")):
+        return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    if not _is_plain(value):
+        raise _Mismatch
+    return value
+
+
+_HEADING = (
+    "((?:Keyword |Other )?(?:Arg|Argument|Parameter|Param|Attribute)s|\u53c2\u6570|Returns?|Yields?"
+    "|Raises|Examples?|Notes?|References|See Also|Warnings?|Warns|Todo|\u8fd4\u56de|\u5f02\u5e38)"
+    "[ \t]*[:\uff1a]\\Z"
+)
+_OF_PARAMETERS = "(keyword |other )?(arg|param|attribute|\u53c2\u6570)"
+_ENTRY = "\\*{0,2}(\\w+)[ \t]*(?:\\(.*?\\))?[ \t]*[:\uff1a][ \t]*(.*)\\Z"
+_FIELD = r":(param\w*|arg\w*|key\w*|type|returns?|rtype|raises?|yields)\b([^:]*):(.*)\Z"
+
+
+def _docstring(doc: Optional[str]) -> Tuple[str, Dict[str, str]]:
+    """(text before the first section, {parameter: description}); Google, NumPy or reST style."""
+    about: List[str] = []
+    notes: Dict[str, List[str]] = {}
+    section: Optional[str] = None  # None: still the description
+    note: Optional[List[str]] = None
+    depth = 0  # how far the entries of a section are indented: NumPy's are not
+    lines = inspect.cleandoc(doc or "").splitlines()
+    for line, below in zip(lines, [*lines[1:], ""]):
+        text, indent = line.strip(), len(line) - len(line.lstrip())
+        top = text if indent == 0 else ""
+        underlined = re.match(r"---+\Z", below.strip()) and re.match(r"[A-Z][\w ]*\Z", top)
+        heading, rest = re.match(_HEADING, top), re.match(_FIELD, top)
+        if heading or underlined:
+            section, note = (heading.group(1) if heading else top).lower(), None
+            depth = -1 if heading else 0
+        elif rest:
+            words, section, note = rest.group(2).split(), "", None
+            if words and rest.group(1)[0] in "pak":  # param, arg, key
+                note = notes.setdefault(words[-1].lstrip("*"), [rest.group(3).strip()])
+        elif section is None:
+            about.append(line)
+        elif section == "":  # reST: what is indented goes on
+            note = note if indent else None
+            if note is not None:
+                note.append(text)
+        elif re.match(_OF_PARAMETERS, section) and text.strip("-"):
+            depth = indent if depth < 0 else depth
+            entry = re.match(_ENTRY, text) if indent == depth > 0 else None
+            if entry:
+                note = notes.setdefault(entry.group(1), [entry.group(2)])
+            elif indent == depth == 0:
+                note = []
+                notes.update({name.strip(" *"): note for name in text.split(":")[0].split(",")})
+            elif indent > depth and note is not None:
+                note.append(text)
+            elif indent == 0:
+                section = "other"
+    found = {name: " ".join(parts).strip() for name, parts in notes.items()}
+    return "\n".join(about).strip(), {name: text for name, text in found.items() if text}
+
+
 _LISTS = {list: None, tuple: tuple, set: set, frozenset: frozenset, dict: dict}
 _ABSTRACT = {
     "Sequence": list, "MutableSequence": list, "Iterable": list, "Collection": list, "Set": set,
@@ -1029,9 +1106,13 @@ class _Walk:
             name = hint.__name__
             while name in self.schemas:
                 name += "_"
-            self.schemas[name], found = {}, self.converters
-            found[name] = _integer  # until it is built
-            reference = _Type({"$ref": "#/$defs/" + name}, lambda *given: found[name](*given))
+            self.schemas[name], made = {}, self.converters
+            made[name] = _integer  # until it is built
+
+            def late(v: Any, strict: bool, where: _Where) -> Any:
+                return made[name](v, strict, where)
+
+            reference = _Type({"$ref": "#/$defs/" + name}, late)
             self.references.append((hint, name, reference))
             return reference
         self.open.append(hint)
@@ -1079,82 +1160,6 @@ class _Walk:
                     kind = kind.also(default=sent)
             found[p.name] = kind
         return found, required
-
-
-def _noted(kind: _Type, note: Optional[str]) -> _Type:
-    """With a description from a docstring; one from Annotated wins, one of the type's own not."""
-    return kind.also(description=note) if note and not kind.text else kind
-
-
-def _as_sent(value: Any) -> Any:
-    """A default as the JSON that the model would have sent; _Mismatch where it has none."""
-    if isinstance(value, enum.Enum):
-        return _as_sent(value.value)
-    if isinstance(value, (set, frozenset)):
-        value = sorted(value, key=repr)
-    if isinstance(value, (list, tuple)):
-        return [_as_sent(v) for v in value]
-    if type(value) is dict:
-        return {k: _as_sent(v) for k, v in value.items()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _as_sent(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if _full_name(type(value)).startswith(("datetime.date", "uuid.UUID", "pathlib.")):
-        return value.isoformat() if hasattr(value, "isoformat") else str(value)
-    if not _is_plain(value):
-        raise _Mismatch
-    return value
-
-
-_HEADING = (
-    "((?:Keyword |Other )?(?:Arg|Argument|Parameter|Param|Attribute)s|\u53c2\u6570|Returns?|Yields?"
-    "|Raises|Examples?|Notes?|References|See Also|Warnings?|Warns|Todo|\u8fd4\u56de|\u5f02\u5e38)"
-    "[ \t]*[:\uff1a]\\Z"
-)
-_OF_PARAMETERS = "(keyword |other )?(arg|param|attribute|\u53c2\u6570)"
-_ENTRY = "\\*{0,2}(\\w+)[ \t]*(?:\\(.*?\\))?[ \t]*[:\uff1a][ \t]*(.*)\\Z"
-_FIELD = r":(param\w*|arg\w*|key\w*|type|returns?|rtype|raises?|yields)\b([^:]*):(.*)\Z"
-
-
-def _docstring(doc: Optional[str]) -> Tuple[str, Dict[str, str]]:
-    """(text before the first section, {parameter: description}); Google, NumPy or reST style."""
-    about: List[str] = []
-    notes: Dict[str, List[str]] = {}
-    section: Optional[str] = None  # None: still the description
-    note: Optional[List[str]] = None
-    depth = 0  # how far the entries of a section are indented: NumPy's are not
-    lines = inspect.cleandoc(doc or "").splitlines()
-    for line, below in zip(lines, [*lines[1:], ""]):
-        text, indent = line.strip(), len(line) - len(line.lstrip())
-        top = text if indent == 0 else ""
-        underlined = re.match(r"---+\Z", below.strip()) and re.match(r"[A-Z][\w ]*\Z", top)
-        heading, rest = re.match(_HEADING, top), re.match(_FIELD, top)
-        if heading or underlined:
-            section, note = (heading.group(1) if heading else top).lower(), None
-            depth = -1 if heading else 0
-        elif rest:
-            words, section, note = rest.group(2).split(), "", None
-            if words and rest.group(1)[0] in "pak":  # param, arg, key
-                note = notes.setdefault(words[-1].lstrip("*"), [rest.group(3).strip()])
-        elif section is None:
-            about.append(line)
-        elif section == "":  # reST: what is indented goes on
-            note = note if indent else None
-            if note is not None:
-                note.append(text)
-        elif re.match(_OF_PARAMETERS, section) and text.strip("-"):
-            depth = indent if depth < 0 else depth
-            entry = re.match(_ENTRY, text) if indent == depth > 0 else None
-            if entry:
-                note = notes.setdefault(entry.group(1), [entry.group(2)])
-            elif indent == depth == 0:
-                note = []
-                notes.update({name.strip(" *"): note for name in text.split(":")[0].split(",")})
-            elif indent > depth and note is not None:
-                note.append(text)
-            elif indent == 0:
-                section = "other"
-    found = {name: " ".join(parts).strip() for name, parts in notes.items()}
-    return "\n".join(about).strip(), {name: text for name, text in found.items() if text}
 
 
 def _injected(hint: Any) -> str:
@@ -1514,11 +1519,13 @@ class _Book:
     def settle(self, tools: Registry) -> Iterator[AgentStep]:
         """Prepare, execute and record what is pending, in order; yield the steps."""
         run, together, at = self.run, None, 0
-        plans, calls = [], []
+        plans: List[Tuple[AgentAction, Any]] = []
+        calls: List[Tuple[AgentAction, _Call]] = []
+        plan: Any
         for action in run.pending:
             plan = self.prepare(action, tools)
             plans.append((action, plan))
-            if type(plan) is tuple:
+            if isinstance(plan, tuple):
                 calls.append((action, plan))
         if len(calls) > 1 and all(p[0].read_only for _, p in calls):
             self.start([a for a, _ in calls])
@@ -2198,6 +2205,30 @@ class _Conversation:
         return call_id
 
 
+def _groups(steps: List[AgentStep], start: int = 0) -> Iterator[List[AgentStep]]:
+    """The steps, those of one reply together."""
+    while start < len(steps):
+        first, end = steps[start].action, start + 1
+        while first.call_id and end < len(steps) and steps[end].action.call_id:
+            if not _same_reply(first, steps[end].action):
+                break
+            end += 1
+        yield steps[start:end]
+        start = end
+
+
+def _in_call_order(group: List[AgentStep], ids: List[Any]) -> List[AgentStep]:
+    """Steps come in the order in which they ended, a closed one before its time; the protocols want
+    the order of the calls. The server's ids tell it, and the made-up ones grow."""
+    left, order = list(group), []
+    for call_id in ids if len(ids) == len(group) else ():
+        same = [s for s in left if s.action.call_id == call_id]
+        made = sorted(left, key=lambda s: (s.action.call_id in ids, s.action.call_id))
+        order.append((same or made)[0])
+        left.remove(order[-1])
+    return order + left
+
+
 def _encoded(value: Any) -> bytes:
     """Strict UTF-8 JSON: non-ASCII kept, no NaN, no lone surrogates."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
@@ -2398,6 +2429,99 @@ def _log(text: str) -> None:
     logger.warning(text)
 
 
+# -- what a refusal means --------------------------------------------------------------------------
+
+# An overflowing context, in the words of the servers that tell it.
+_TOO_LONG = (
+    r"(?i)context[ _-]?(length|size|window|limit)|(prompt|input)( \S+){0,3}? (is )?too (long|large)"
+    r"|exceeds? (the )?max(imum)?( \S+){0,4}? (length|tokens?|context)|exceed_context"
+    r"|token count .{0,40}exceeds|too many (input )?tokens|request_too_large"
+    r"|(prompt|input) .{0,40}(longer than|exceeds)"
+)
+_REFUSING = (
+    r"(?i)un(supported|known|recogni[sz]ed|expected)|extra|additional|invalid"
+    r"|not (supported|permitted|allowed|recogni[sz]ed|expected|valid)"
+)
+_LOOK_AT = {
+    "rate_limit": "the limits of your plan",
+    "context_length": "trim, max_observation",
+    "timeout": "timeout (seconds of silence)",
+    "connection": "base_url, the proxy, SSL_CERT_FILE; does the server run?",
+    "bad_response": "base_url (with /v1?)",
+    "bad_request": "what the server names; the model's name; base_url",
+    "server": "the server's own log",
+}
+
+
+def _pause(after: str, asked: int) -> float:
+    """Seconds to wait: Retry-After in seconds or as a date, at most a minute; else a backoff."""
+    import email.utils
+    import random
+
+    wait = -1.0
+    with contextlib.suppress(ValueError, TypeError, OverflowError, IndexError):
+        if re.match(r"[\d.]+\Z", after.strip()):
+            wait = float(after)
+        elif after:
+            wait = email.utils.parsedate_to_datetime(after).timestamp() - time.time()
+    if wait >= 0:
+        return min(wait, 60.0)
+    return float(min(8.0, 0.5 * 2 ** (asked - 1)) * random.uniform(0.75, 1.25))
+
+
+def _bare(text: str) -> str:
+    """The words of an error body, HTML or not, on one line."""
+    text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]{1,200}>", " ", text[:20_000])
+    return _line(re.sub(r"\s+", " ", text).strip(), 600)
+
+
+def _sound(document: Any) -> Any:
+    """A document or event of a stream; an error in it fails the request, whatever follows."""
+    if isinstance(document, dict):
+        if document.get("error") or "error" in (document.get("type"), document.get("object")):
+            raise _judged(200, json.dumps(document))
+    return document
+
+
+def _judged(status: int, text: str, headers: Optional[Dict[str, str]] = None) -> _Fault:
+    """What a refusal means: of which kind it is, and whether waiting may mend it."""
+    try:
+        found = _lenient_loads(text)
+    except (ValueError, RecursionError):
+        found = text
+    found = found[0] if isinstance(found, list) and found else found
+    error = found.get("error") or found if isinstance(found, dict) else found
+    error = error if isinstance(error, dict) else {"message": error}
+    said = next((error[k] for k in ("message", "detail", "error") if error.get(k)), "") or text
+    words, code = _bare(_text(said)) or "(no words)", _text(error.get("code") or "")
+    sort = (code + " " + _text(error.get("type") or "")).lower()
+    after = (headers or {}).get("retry-after", "")
+    if status == 200 and re.match(r"[45]\d\d\Z", code):
+        status, sort = int(code), ""
+    number = None if status == 200 else status
+    if status == 413 or status != 429 and re.search(_TOO_LONG, words + " " + sort):
+        return _Fault(words, "context_length", number)
+    if 300 <= status < 400:
+        where = (headers or {}).get("location", "")
+        what = "a redirect to %s, which is not followed; set base_url to it" % where
+        return _Fault(what, "bad_response", status)
+    if status == 200:  # by code first, then by type; what is unknown is asked again
+        for word in sort.split():
+            if re.search("rate_limit|too_many", word):
+                return _Fault(words, "rate_limit", None, True, after)
+            if re.search("overload|server_error|unavailable|api_error|timeout", word):
+                break
+            if re.search("auth|permission|api_key", word):
+                return _Fault(words, "auth")
+            if re.search("invalid|not_found|unsupported|bad_request|policy", word):
+                return _Fault(words, "bad_request")
+        return _Fault(words, "server", None, True, after)
+    again = status in (408, 409, 425, 429) or status >= 500
+    kinds = {401: "auth", 403: "auth", 429: "rate_limit"}
+    kind = kinds.get(status, "server" if again else "bad_request")
+    return _Fault(words, kind, status, again, after, error)
+
+
 # -- streams ---------------------------------------------------------------------------------------
 
 
@@ -2430,7 +2554,7 @@ _lenient_loads = json.JSONDecoder(parse_constant=lambda constant: None).decode  
 
 def _events(chunks: Iterable[bytes], timeout: float) -> Iterator[Any]:
     """The data of server-sent events, parsed; None for [DONE]. Comment lines are silence."""
-    rest, end, heard = b"", b"\n\n", time.monotonic()
+    rest, end, heard, name = b"", b"\n\n", time.monotonic(), b""
     data: List[bytes] = []
     for block in itertools.chain(chunks, [end]):  # the last line may lack its own
         rest += block
@@ -2447,12 +2571,17 @@ def _events(chunks: Iterable[bytes], timeout: float) -> Iterator[Any]:
         for line in lines:
             if line[:5] == b"data:":
                 data.append(line[6:] if line[5:6] == b" " else line[5:])
+            elif line[:6] == b"event:":
+                name = line[6:].strip()
             elif not line and data:
                 text, data = b"\n".join(data).decode("utf-8", "replace").strip(), []
+                if name == b"error":
+                    raise _judged(200, text)
                 if block is end and text[-1:] not in ("}", "]"):
                     return  # cut in the middle of a line
                 if text:
                     yield None if text == "[DONE]" else _json_reply(text)
+                name = b""
 
 
 class _Pieces(List[str]):
@@ -2498,26 +2627,6 @@ def _broken_off() -> _Fault:
 
 # -- asking ----------------------------------------------------------------------------------------
 
-# An overflowing context, in the words of the servers that tell it.
-_TOO_LONG = (
-    r"(?i)context[ _-]?(length|size|window|limit)|(prompt|input)( \S+){0,3}? (is )?too (long|large)"
-    r"|exceeds? (the )?max(imum)?( \S+){0,4}? (length|tokens?|context)|exceed_context"
-    r"|token count .{0,40}exceeds|too many (input )?tokens|request_too_large"
-    r"|(prompt|input) .{0,40}(longer than|exceeds)"
-)
-_REFUSING = (
-    r"(?i)un(supported|known|recogni[sz]ed|expected)|extra|additional|invalid"
-    r"|not (supported|permitted|allowed|recogni[sz]ed|expected|valid)"
-)
-_LOOK_AT = {
-    "rate_limit": "the limits of your plan",
-    "context_length": "trim, max_observation",
-    "timeout": "timeout (seconds of silence)",
-    "connection": "base_url, the proxy, SSL_CERT_FILE; does the server run?",
-    "bad_response": "base_url (with /v1?)",
-    "bad_request": "what the server names; the model's name; base_url",
-    "server": "the server's own log",
-}
 _DROPPING = (
     "the server counts %d input tokens, %d before, although the conversation grew: its context is "
     "full and it drops the beginning in silence (Ollama: raise num_ctx)"
@@ -2536,7 +2645,7 @@ class _Reply:
         self.message, self.text, self.calls = message, text, calls or []
         names = "input_tokens", "output_tokens", "cached_tokens"
         self.usage = dict(zip(names, map(_count, usage)))
-        self.cut = self.paused = False
+        self.cut = self.paused = self.announced = False  # announced: a call, where none came
         self.refusal: Optional[str] = None
 
 
@@ -2774,8 +2883,8 @@ class _Adapter:
             actions.append(AgentAction(name, given, call_id, reply.text, reply.message))
         if actions:
             return actions
-        if not reply.text.strip():
-            what = "The reply was empty: no text and no call. Call a tool, or give the answer."
+        if reply.announced or not reply.text.strip():
+            what = "The reply held neither a call nor an answer. Call a tool, or give the answer."
             raise InvalidResponse(what, reply.message, reply.text)
         if re.search(_AS_TEXT, reply.text[:400]) and any(name in reply.text for name in tools):
             _log(_WRITTEN_OUT)
@@ -2830,15 +2939,16 @@ class _Adapter:
                     raise _Passing(e) from e
 
         first = next(chunks, b"")
+        first = first[3:] if first[:3] == b"\xef\xbb\xbf" else first
         streams = "event-stream" in kind and first.lstrip()[:1] not in (b"{", b"[")
         if not streams:
             first, chunks = first + b"".join(chunks), iter(())
-            streams = bool(re.match(rb"(\xef\xbb\xbf)?\s*(data|event|id|retry)?:", first))
+            streams = bool(re.match(rb"\s*(data|event|id|retry)?:", first))
         if streams:
             events = _events(itertools.chain([first], chunks), self.timeout)
             document = self._assembled(map(_sound, events), tell)
         else:
-            text = first.decode("utf-8-sig", "replace").strip()
+            text = first.decode("utf-8", "replace").strip()
             if text[:1] not in ("{", "["):
                 what = "no reply of this protocol (content type %s): %s" % (kind, _bare(text))
                 raise _Fault(what, "bad_response", again=not text)
@@ -2873,99 +2983,6 @@ class _Adapter:
         for secret in [key, *self.headers.values(), query]:
             text = text.replace(secret, "[hidden]") if len(secret) > 5 else text
         return ModelError(text, fault.kind, fault.status)
-
-
-def _groups(steps: List[AgentStep], start: int = 0) -> Iterator[List[AgentStep]]:
-    """The steps, those of one reply together."""
-    while start < len(steps):
-        first, end = steps[start].action, start + 1
-        while first.call_id and end < len(steps) and steps[end].action.call_id:
-            if not _same_reply(first, steps[end].action):
-                break
-            end += 1
-        yield steps[start:end]
-        start = end
-
-
-def _in_call_order(group: List[AgentStep], ids: List[Any]) -> List[AgentStep]:
-    """Steps come in the order in which they ended, a closed one before its time; the protocols want
-    the order of the calls. The server's ids tell it, and the made-up ones grow."""
-    left, order = list(group), []
-    for call_id in ids if len(ids) == len(group) else ():
-        same = [s for s in left if s.action.call_id == call_id]
-        made = sorted(left, key=lambda s: (s.action.call_id in ids, s.action.call_id))
-        order.append((same or made)[0])
-        left.remove(order[-1])
-    return order + left
-
-
-def _pause(after: str, asked: int) -> float:
-    """Seconds to wait: Retry-After in seconds or as a date, at most a minute; else a backoff."""
-    import email.utils
-    import random
-
-    wait = -1.0
-    with contextlib.suppress(ValueError, TypeError, OverflowError, IndexError):
-        if re.match(r"[\d.]+\Z", after.strip()):
-            wait = float(after)
-        elif after:
-            wait = email.utils.parsedate_to_datetime(after).timestamp() - time.time()
-    if wait >= 0:
-        return min(wait, 60.0)
-    return float(min(8.0, 0.5 * 2 ** (asked - 1)) * random.uniform(0.75, 1.25))
-
-
-def _bare(text: str) -> str:
-    """The words of an error body, HTML or not, on one line."""
-    text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]{1,200}>", " ", text[:20_000])
-    return _line(re.sub(r"\s+", " ", text).strip(), 600)
-
-
-def _sound(document: Any) -> Any:
-    """A document or event of a stream; an error in it fails the request, whatever follows."""
-    if isinstance(document, dict):
-        if document.get("error") or document.get("type") == "error":
-            raise _judged(200, json.dumps(document))
-    return document
-
-
-def _judged(status: int, text: str, headers: Optional[Dict[str, str]] = None) -> _Fault:
-    """What a refusal means: of which kind it is, and whether waiting may mend it."""
-    try:
-        found = _lenient_loads(text)
-    except (ValueError, RecursionError):
-        found = text
-    found = found[0] if isinstance(found, list) and found else found
-    error = found.get("error") or found if isinstance(found, dict) else found
-    error = error if isinstance(error, dict) else {"message": error}
-    said = next((error[k] for k in ("message", "detail", "error") if error.get(k)), "") or text
-    words, code = _bare(_text(said)) or "(no words)", _text(error.get("code") or "")
-    sort = (code + " " + _text(error.get("type") or "")).lower()
-    after = (headers or {}).get("retry-after", "")
-    if status == 200 and re.match(r"[45]\d\d\Z", code):
-        status, sort = int(code), ""
-    number = None if status == 200 else status
-    if status == 413 or status != 429 and re.search(_TOO_LONG, words + " " + sort):
-        return _Fault(words, "context_length", number)
-    if 300 <= status < 400:
-        where = (headers or {}).get("location", "")
-        what = "a redirect to %s, which is not followed; set base_url to it" % where
-        return _Fault(what, "bad_response", status)
-    if status == 200:  # by code first, then by type; what is unknown is asked again
-        for word in sort.split():
-            if re.search("rate_limit|too_many", word):
-                return _Fault(words, "rate_limit", None, True, after)
-            if re.search("overload|server_error|unavailable|api_error|timeout", word):
-                break
-            if re.search("auth|permission|api_key", word):
-                return _Fault(words, "auth")
-            if re.search("invalid|not_found|unsupported|bad_request|policy", word):
-                return _Fault(words, "bad_request")
-        return _Fault(words, "server", None, True, after)
-    again = status in (408, 409, 425, 429) or status >= 500
-    kinds = {401: "auth", 403: "auth", 429: "rate_limit"}
-    kind = kinds.get(status, "server" if again else "bad_request")
-    return _Fault(words, kind, status, again, after, error)
 
 
 # -- the three protocols ---------------------------------------------------------------------------
@@ -3072,6 +3089,7 @@ class OpenAIChat(_Adapter):
         tokens = _dict(usage).get("prompt_tokens"), _dict(usage).get("completion_tokens"), cached
         reply = _Reply(message, _text_of(message["content"]), self._calls_in(message), tokens)
         reply.cut = choice.get("finish_reason") == "length"
+        reply.announced = choice.get("finish_reason") in ("tool_calls", "function_call")
         if message.get("refusal") or choice.get("finish_reason") == "content_filter":
             reply.refusal = _text(message.get("refusal") or "")
         return reply
@@ -3333,7 +3351,7 @@ class AnthropicMessages(_Adapter):
         tokens = fresh + cached, usage.get("output_tokens"), cached
         reply = _Reply(message, _text_of(content), self._calls_in(message), tokens)
         reply.cut = reason in ("max_tokens", "model_context_window_exceeded")
-        reply.paused = reason == "pause_turn" and bool(content)
+        reply.paused, reply.announced = reason == "pause_turn", reason == "tool_use"
         reply.refusal = "" if reason == "refusal" else None
         return reply
 
