@@ -486,8 +486,8 @@ class _Faults:
     def at(self, key: Any) -> "_Faults":
         if type(key) is int:
             return _Faults("%s[%d]" % (self.path, key), self.found)
-        key = _text(key)
-        part = "." + key if key.isidentifier() else '["%s"]' % _line(key.replace('"', "'"), 40)
+        key = _line(_text(key), 100)
+        part = "." + key if key.isidentifier() else '["%s"]' % key.replace('"', "'")
         return _Faults(self.path + part, self.found)
 
     def add(self, text: str) -> None:
@@ -1442,6 +1442,8 @@ class _Book:
                 call_id, log = _text(call_id or ""), _text(log)
             while not call_id or n > self.calls and call_id in taken:
                 call_id, n = "c%08d" % n, n + 1
+            if len(actions) > 1:
+                taken.add(call_id)
             name = a.tool if type(a.tool) is str else ""
             action = AgentAction(name, a.tool_input, call_id, log, a.message, run.requests)
             run.pending.append(action)
@@ -1633,11 +1635,11 @@ def _drive(
                 book.notice(getattr(e, "observation", ""), "invalid_response", e)
                 yield from book.news()
                 continue
-            if getattr(reply, "type", None) == "AgentFinish":
+            if getattr(type(reply), "type", None) == "AgentFinish":
                 run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
                 continue
             actions = reply if isinstance(reply, list) else [reply]
-            wrong = [a for a in actions if getattr(a, "type", None) != "AgentAction"]
+            wrong = [a for a in actions if getattr(type(a), "type", None) != "AgentAction"]
             if wrong:
                 what = "a model returns an AgentFinish, an AgentAction or a list of them; got %s%s"
                 raise TypeError(what % ("a list with " * (actions is reply), _quoted(wrong[0])))
@@ -1734,11 +1736,15 @@ class Scripted:
 #     {"event": "requested", "requests"}                       a request is about to be made
 #     {"event": "proposed", "message", "request", "actions"}   its calls, all or none of them
 #     {"event": "started", "call_ids"}                         their execution begins
-#     {"event": "done", "call_id" or "action", "observation", "status"[, "finish"]}
+#     {"event": "done", "call_id", "observation", "status"}    a step; with "finish" where it ends
+#                                                              the run, with "message", "log" and
+#                                                              "request" where "call_id" is ""
 #     {"event": "finished", "finish"}                          a finish; `accept` may follow
 #     {"event": "updated"}                                     requests, usage or state changed
 
 _VERSION = 1
+_TYPES = {"version": int, "call_id": str, "call_ids": list, "actions": list, "status": str}
+_TYPES.update(request=int, requests=int, usage=dict, state=str, tool=str, log=str)
 
 
 class _Turn(AgentRun):
@@ -1752,7 +1758,11 @@ def _replay(path: str, data: bytes) -> List[_Turn]:
     turns: List[_Turn] = []
     for number, line in enumerate(data.split(b"\n")[:-1], 1):
         try:
-            event = json.loads(line.decode("ascii"))
+            event = _loads(line.decode("ascii"))
+            for part in (event, *event.get("actions", ())):
+                for name, kind in _TYPES.items():
+                    if type(part.get(name, kind())) is not kind:
+                        raise TypeError("%s is no %s" % (name, kind.__name__))
             if event["event"] == "turn":
                 if event["version"] > _VERSION:
                     raise ValueError("its format is newer: version %d" % event["version"])
@@ -1775,21 +1785,22 @@ def _apply(event: _Object, turn: _Turn, number: int) -> None:
             call = a["tool"], given, a["call_id"], log, message, event["request"]
             turn.pending.append(AgentAction(*call))
     elif kind == "started":
-        turn.started += event["call_ids"]
+        turn.started += [str(i) for i in event["call_ids"]]
     elif kind == "done":
-        if "action" in event:
-            action = from_json(event["action"])
-        else:
+        if event["call_id"]:
             action = next((a for a in turn.pending if a.call_id == event["call_id"]), None)
             if action is None:
                 raise ValueError("a call that was not proposed")
+        else:
+            notice = event["log"], _unpack(event, "message"), event["request"]
+            action = AgentAction("", {}, "", *notice)
         turn._add(AgentStep(action, _unpack(event, "observation"), event["status"]))
         turn.finish = None
         turn.lines.append(number)
     elif kind not in ("turn", "requested", "finished", "updated"):
         raise ValueError("an unknown event, %s" % _quoted(kind))
     if "finish" in event:
-        turn.finish = from_json(event["finish"])
+        turn.finish = AgentFinish(**vars(from_json(event["finish"])))
     turn.requests = event.get("requests", turn.requests)
     turn.usage = event.get("usage", turn.usage)
     turn.state = event.get("state", turn.state)
@@ -1865,9 +1876,10 @@ class _Journal:
         self._write({"event": "started", "call_ids": call_ids})
 
     def done(self, step: AgentStep) -> None:
-        event: _Object = {"event": "done", "call_id": step.action.call_id}
-        if not step.action.call_id:
-            event = {"event": "done", "action": to_json(step.action)}
+        action = step.action
+        event: _Object = {"event": "done", "call_id": action.call_id}
+        if not action.call_id:  # a notice about a reply that held no call
+            event.update(_pack("message", action.message), log=action.log, request=action.request)
         event.update(_pack("observation", step.observation), status=step.status)
         if self.run.finish is not None and self.run.steps[-1] is step:
             event["finish"] = to_json(self.run.finish)  # of a return_direct step: one event
@@ -1954,7 +1966,7 @@ class _Journal:
                 raise ValueError(text % (self.path, disk.lines[at], what))
 
         def same(a: Any, b: Any) -> bool:
-            return a is b or bool(from_json(to_json(a)) == b)
+            return a is b or bool(from_json(to_json(a)) == from_json(to_json(b)))
 
         need(same(AgentRun(run.task), AgentRun(disk.task)), 0, "with another task")
         for at in range(n):
@@ -3368,7 +3380,7 @@ class AnthropicMessages(_Adapter):
                 blocks[at] = dict(_dict(event.get("content_block")))
                 tell(blocks[at].get("text"))
             elif kind == "content_block_delta":
-                key = self._deltas.get(delta.get("type"))
+                key = self._deltas.get(_text(delta.get("type")))
                 if key == "text":
                     tell(delta.get("text"))
                 if key:
@@ -3383,7 +3395,7 @@ class AnthropicMessages(_Adapter):
         for block in content:
             given = block.pop("partial_json", None)
             if given:
-                block["input"] = _literal(given)  # a text still, where it is no JSON
+                block["input"] = _literal(_text(given))  # a text still, where it is no JSON
             elif "tool_use" in str(block.get("type")):
                 block["input"] = block.get("input") or {}
         return {"content": content, "stop_reason": reason, "usage": usage}
@@ -3432,7 +3444,7 @@ def _tools_in(path: str) -> Registry:
             v for v in found
             if getattr(v, "type", "") == "Tool" or inspect.isfunction(v) and v.__module__ == name
         ])  # fmt: skip
-    except Exception as e:
+    except (Exception, SystemExit) as e:
         what = "--tools %s: %s: %s" % (path, type(e).__name__, _line(_shown(e), 400))
         raise ValueError(what) from e
     if not tools:
@@ -3522,8 +3534,10 @@ def main(arguments: Optional[List[str]] = None) -> int:
 def _converse(model: Model, tools: Registry, options: Any) -> int:
     """Ask the question; or each line of standard input, as the next turn of one conversation."""
     run: Optional[AgentRun] = None
-    if options.journal and os.path.exists(options.journal) and os.path.getsize(options.journal):
-        run = AgentRun.load(options.journal)
+    if options.journal and os.path.exists(options.journal):
+        with open(options.journal, "rb") as file:
+            begun = b"\n" in file.read()
+        run = AgentRun.load(options.journal) if begun else None
     question = sys.stdin.read().strip() if options.question == "-" else options.question
     if question is not None:
         if run is None or run.task != question:
