@@ -166,10 +166,7 @@ def _jsonable(value: Any) -> Any:
     if _images(value):
         return "[picture: %s, %d bytes]" % (value.media_type, len(value.data))
     if isinstance(value, (bytes, bytearray)):
-        try:
-            return value.decode("utf-8")
-        except UnicodeDecodeError:
-            return repr(value)
+        return value.decode("utf-8", "backslashreplace")
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=_shown)  # without an order of its own the text would be chance
     if isinstance(value, enum.Enum):
@@ -299,8 +296,7 @@ def _same_reply(a: AgentAction, b: AgentAction) -> bool:
 
 
 _UNKNOWN = (
-    "It is not known whether this call took effect: the run was interrupted while it was under "
-    "way. Find out before you repeat it."
+    "This call was interrupted: whether it took effect is not known. Find out before a repeat."
 )
 
 
@@ -673,14 +669,10 @@ class _Type:
 _WORDS: List[_Object] = [{"type": t} for t in ("string", "number", "boolean", "object")]
 _ARRAY = {"type": "array", "items": {"anyOf": [*_WORDS, {"type": "null"}]}}
 _ANY = _Type({"anyOf": [*_WORDS, _ARRAY, {"type": "null"}]}, _anything)
-_SIMPLE = {
-    bool: _Type({"type": "boolean"}, _boolean, bool),
-    int: _Type({"type": "integer"}, _integer, int),
-    float: _Type({"type": "number"}, _number, float),
-    str: _Type({"type": "string"}, _string, str),
-    type(None): _Type({"type": "null"}, _null),
-}
-_NULL = _SIMPLE[type(None)]
+_NULL = _Type({"type": "null"}, _null)
+_SIMPLE = {type(None): _NULL, bool: _Type({"type": "boolean"}, _boolean, bool),
+           int: _Type({"type": "integer"}, _integer, int), str: _Type({"type": "string"}, _string, str),
+           float: _Type({"type": "number"}, _number, float)}  # fmt: skip
 
 
 def _date(t: Any, text: str) -> Any:
@@ -946,8 +938,6 @@ def _as_sent(value: Any) -> Any:
         value = sorted(value, key=repr)
     if isinstance(value, (list, tuple)):
         return [_as_sent(v) for v in value]
-    if type(value) is dict:
-        return {k: _as_sent(v) for k, v in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: _as_sent(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if _full_name(type(value)).startswith(("datetime.date", "uuid.UUID", "pathlib.")):
@@ -2056,8 +2046,7 @@ _MARKER = (
     "[:\uff1a][*_]*[ \t]*"
 )
 _NO_FORM = (
-    "The reply held neither an Action nor a Final Answer. Write 'Action: <tool>' and "
-    "'Action Input: <JSON object>' to use a tool, or 'Final Answer: <the answer>' to finish."
+    "Neither an Action nor a Final Answer was found. Write 'Action: ...' or 'Final Answer: ...'"
 )
 
 
@@ -2356,7 +2345,8 @@ class _Connections:
         try:
             chunk = response.read1(65536)
             while chunk:
-                yield chunk
+                if (yield chunk):  # the reply is complete: only the end of the body may be due
+                    connection.sock.settimeout(0.2)
                 chunk = response.read1(65536)
             if response.length:  # read1 does not tell
                 raise ConnectionError("the reply ended %d bytes early" % response.length)
@@ -2373,7 +2363,8 @@ class _Connections:
         from urllib.request import getproxies, proxy_bypass
 
         found = getproxies()
-        proxy = "" if proxy_bypass(host) else str(found.get(parts.scheme) or found.get("all") or "")
+        direct = proxy_bypass(parts.netloc.rpartition("@")[2])
+        proxy = "" if direct else str(found.get(parts.scheme) or found.get("all") or "")
         return proxy if "//" in proxy or not proxy else "http://" + proxy
 
     def _connect(self, parts: Any, proxy: str, timeout: float) -> Any:
@@ -2419,15 +2410,20 @@ def _proxy_login(proxy: str) -> Dict[str, str]:
 http_transport = _Connections()
 
 
+def _public(url: str) -> str:
+    """A URL without what may be secret in it."""
+    return re.sub("//[^/@]*@", "//", url.partition("?")[0])
+
+
 def _endpoint(base_url: str, path: str) -> str:
     """The URL to post to. `path`: /chat/completions, /responses or /messages, below /v1."""
     head, mark, query = base_url.strip().partition("?")
-    found = re.match(r"(?i)(https?://[^/]+)(.*)\Z", head)
+    found = re.match(r"(?i)(https?://(?:[^/@]*@)?(?:\[[^]/]+\]|[^/:]+)(?::\d+)?)(/.*)?\Z", head)
     if not found:
-        raise ValueError("base_url begins with http:// or https://; got %r" % base_url)
-    host, given = found.group(1), found.group(2).rstrip("/")
+        raise ValueError("base_url is like http://127.0.0.1:8080/v1; got %r" % _public(base_url))
+    host, given = found.group(1), re.sub("/+", "/", found.group(2) or "").rstrip("/")
     if not given.endswith(path):
-        bare = not given or path == "/messages" and not given.endswith("/v1")
+        bare = not given or path == "/messages" and not given.lower().endswith("/v1")
         given += ("/v1" if bare else "") + path
     return host + given + mark + query
 
@@ -2445,24 +2441,28 @@ def _log(text: str) -> None:
 
 # An overflowing context, in the words of the servers that tell it.
 _TOO_LONG = (
-    r"(?i)context[ _-]?(length|size|window|limit)|(prompt|input)( \S+){0,3}? (is )?too (long|large)"
-    r"|exceeds? (the )?max(imum)?( \S+){0,4}? (length|tokens?|context)|exceed_context"
-    r"|token count .{0,40}exceeds|too many (input )?tokens|request_too_large"
-    r"|(prompt|input) .{0,40}(longer than|exceeds)"
+    r"(?i)context[ _-]?(length|size|window|limit)|(prompt|input|conversation)( \S+){0,3}? (is )?too "
+    r"(long|large)|max(imum)? (prompt|sequence|input) length|token count .{0,40}exceeds|token limit"
+    r"|too many (input )?tokens|request_too_large|sequence length .{0,40}exceeds|reduce the length"
+    r"|(prompt|inputs?) .{0,60}(longer than|exceeds|less than|must be <)|input length should be"
+    r"|tokens in request more than"
 )
+_SORTS = (
+    ("rate_limit", "rate_limit|too_many"), ("auth", "auth|permission|api_key"),
+    ("server", "overload|server_error|unavailable|api_error|timeout"),
+    ("bad_request", "invalid|not_found|unsupported|bad_request|policy|tool_use_failed"),
+)  # fmt: skip
 _REFUSING = (
     r"(?i)un(supported|known|recogni[sz]ed|expected)|extra|additional|invalid"
     r"|not (supported|permitted|allowed|recogni[sz]ed|expected|valid)"
 )
 _LOOK_AT = {
-    "rate_limit": "the limits of your plan",
-    "context_length": "trim, max_observation",
-    "timeout": "timeout (seconds of silence)",
+    "rate_limit": "the limits of your plan", "context_length": "trim, max_observation",
+    "timeout": "timeout (seconds of silence)", "bad_response": "base_url (with /v1?)",
     "connection": "base_url, the proxy, SSL_CERT_FILE; does the server run?",
-    "bad_response": "base_url (with /v1?)",
     "bad_request": "what the server names; the model's name; base_url",
     "server": "the server's own log",
-}
+}  # fmt: skip
 
 
 def _pause(after: str, asked: int) -> float:
@@ -2484,7 +2484,7 @@ def _pause(after: str, asked: int) -> float:
 def _bare(text: str) -> str:
     """The words of an error body, HTML or not, on one line."""
     text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]{1,200}>", " ", text[:20_000])
-    return _line(re.sub(r"\s+", " ", text).strip(), 600)
+    return _line(re.sub(r"\s+", " ", text).strip(), 20_000)
 
 
 def _sound(document: Any) -> Any:
@@ -2510,28 +2510,26 @@ def _judged(status: int, text: str, headers: Optional[Dict[str, str]] = None) ->
     after = (headers or {}).get("retry-after", "")
     if status == 200 and re.match(r"[45]\d\d\Z", code):
         status, sort = int(code), ""
-    number = None if status == 200 else status
-    if status == 413 or status != 429 and re.search(_TOO_LONG, words + " " + sort):
-        return _Fault(words, "context_length", number)
+
+    def fault(kind: str, again: bool = False) -> _Fault:
+        return _Fault(words, kind, None if status == 200 else status, again, after, error)
+
+    sure = re.search("(?i)context_length|exceed_context|maximum context length", words + " " + sort)
+    if sure or status == 413 or status != 429 and re.search(_TOO_LONG, words + " " + sort):
+        return fault("context_length")
     if 300 <= status < 400:
         where = (headers or {}).get("location", "")
-        what = "a redirect to %s, which is not followed; set base_url to it" % where
-        return _Fault(what, "bad_response", status)
+        words = "a redirect to %s, which is not followed; set base_url to it" % where
+        return fault("bad_response")
     if status == 200:  # by code first, then by type; what is unknown is asked again
         for word in sort.split():
-            if re.search("rate_limit|too_many", word):
-                return _Fault(words, "rate_limit", None, True, after)
-            if re.search("overload|server_error|unavailable|api_error|timeout", word):
-                break
-            if re.search("auth|permission|api_key", word):
-                return _Fault(words, "auth")
-            if re.search("invalid|not_found|unsupported|bad_request|policy", word):
-                return _Fault(words, "bad_request")
-        return _Fault(words, "server", None, True, after)
+            for kind, pattern in _SORTS:
+                if re.search(pattern, word):
+                    return fault(kind, kind in ("rate_limit", "server"))
+        return fault("server", True)
     again = status in (408, 409, 425, 429) or status >= 500
     kinds = {401: "auth", 403: "auth", 429: "rate_limit"}
-    kind = kinds.get(status, "server" if again else "bad_request")
-    return _Fault(words, kind, status, again, after, error)
+    return fault(kinds.get(status, "server" if again else "bad_request"), again)
 
 
 # -- streams ---------------------------------------------------------------------------------------
@@ -2540,17 +2538,24 @@ def _judged(status: int, text: str, headers: Optional[Dict[str, str]] = None) ->
 def _unzipped(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
     """Unpacked where the header says so, or where the body begins as gzip does."""
     unzip: Any = None
-    for at, chunk in enumerate(chunks):
-        if at == 0 and ("gzip" in encoding or chunk[:2] == b"\x1f\x8b"):
-            import zlib
+    head: Optional[bytes] = b""
+    for chunk in chunks:
+        if head is not None:
+            chunk = head = head + chunk
+            if len(head) < 2:
+                continue
+            if "gzip" in encoding or head[:2] == b"\x1f\x8b":
+                import zlib
 
-            unzip = zlib.decompressobj(31)
+                unzip = zlib.decompressobj(31)
+            head = None
         if unzip:
             try:
                 chunk = unzip.decompress(chunk)
             except zlib.error as e:
                 raise _Fault("a broken gzip body: %s" % e, "bad_response", again=True) from None
         yield chunk
+    yield head or b""
 
 
 def _json_reply(text: str) -> Any:
@@ -2564,11 +2569,19 @@ def _json_reply(text: str) -> Any:
 _lenient_loads = json.JSONDecoder(parse_constant=lambda constant: None).decode  # NaN: null
 
 
-def _events(chunks: Iterable[bytes], timeout: float) -> Iterator[Any]:
+def _until(broke: List[Exception], chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks; an error of the network ends them and is kept: the reply may be complete."""
+    try:
+        yield from chunks
+    except Exception as e:
+        broke.append(e)
+
+
+def _events(chunks: Iterable[bytes], timeout: float, broke: List[Exception]) -> Iterator[Any]:
     """The data of server-sent events, parsed; None for [DONE]. Comment lines are silence."""
     rest, end, heard, name = b"", b"\n\n", time.monotonic(), b""
     data: List[bytes] = []
-    for block in itertools.chain(chunks, [end]):  # the last line may lack its own
+    for block in itertools.chain(_until(broke, chunks), [end]):  # the last line may lack its own
         rest += block
         if b"\r" in rest:  # CRLF, LF or CR; a CR at the end may be half of a CRLF
             whole = len(rest) - (rest[-1:] == b"\r")
@@ -2579,21 +2592,23 @@ def _events(chunks: Iterable[bytes], timeout: float) -> Iterator[Any]:
         if any(line[:1] not in (b":", b"") for line in (rest, *lines)):
             heard = now
         elif now - heard > timeout:
-            raise TimeoutError("only comments came")
+            broke.append(TimeoutError("only comments came"))
+            return
         for line in lines:
             if line[:5] == b"data:":
                 data.append(line[6:] if line[5:6] == b" " else line[5:])
             elif line[:6] == b"event:":
                 name = line[6:].strip()
-            elif not line and data:
+            elif not line:
                 text, data = b"\n".join(data).decode("utf-8", "replace").strip(), []
-                if name == b"error":
+                kind, name = name, b""
+                if text and kind == b"error":
                     raise _judged(200, text)
                 if block is end and text[-1:] not in ("}", "]"):
                     return  # cut in the middle of a line
-                if text:
-                    yield None if text == "[DONE]" else _json_reply(text)
-                name = b""
+                event = None if text in ("", "[DONE]") else _json_reply(text)
+                if isinstance(event, dict) or text == "[DONE]":
+                    yield event
 
 
 class _Pieces(List[str]):
@@ -2640,8 +2655,7 @@ def _broken_off() -> _Fault:
 # -- asking ----------------------------------------------------------------------------------------
 
 _DROPPING = (
-    "the server counts %d input tokens, %d before, although the conversation grew: its context is "
-    "full and it drops the beginning in silence (Ollama: raise num_ctx)"
+    "%d input tokens, %d before: the server drops the beginning in silence (Ollama: num_ctx)"
 )
 _WRITTEN_OUT = (
     "the answer looks like a tool call written as text: the server does not read this model's "
@@ -2705,12 +2719,12 @@ class _Adapter:
         self.max_observation, self.extra = max_observation, body
         base_url = base_url or os.environ.get(self._variable + "_BASE_URL") or self._host
         self.url = _endpoint(base_url, self._path)
-        self.transport = _Connections(ssl_context) if transport is http_transport else transport
+        default = transport is http_transport
+        self.transport: Any = _Connections(ssl_context) if default else transport
         self._left_out: Set[str] = set()  # properties that this server refused by name
 
     def __repr__(self) -> str:
-        url = self.url.partition("?")[0]
-        return "%s(%r, base_url=%r)" % (type(self).__name__, self.model, url)
+        return "%s(%r, base_url=%r)" % (type(self).__name__, self.model, _public(self.url))
 
     def __getstate__(self) -> _Object:
         return {**self.__dict__, "api_key": None, "headers": {}, "on_text": None}
@@ -2722,7 +2736,10 @@ class _Adapter:
 
     def complete(self, prompt: str) -> str:
         """A text completion, for ReActText: one user message, no tools."""
-        return str(self(AgentRun(prompt), {}).output)
+        found = self(AgentRun(prompt), {})
+        if isinstance(found, list):
+            raise InvalidResponse("A tool was called, and only text was asked for.", None)
+        return _text(found.output)
 
     # sending
 
@@ -2857,7 +2874,8 @@ class _Adapter:
             except _Fault as e:
                 if e.error.get("code") == "tool_use_failed":  # Groq: the model's mistake, not ours
                     failed = _cut(_text(e.error.get("failed_generation") or ""), 2000)
-                    raise InvalidResponse("%s The reply was: %s" % (e.words, failed)) from None
+                    words = _cut(e.words, 700)
+                    raise InvalidResponse("%s The reply was: %s" % (words, failed)) from None
                 name = self._refused(e, said)
                 if not name and (not e.again or asked > self.retries):
                     raise self._error(e, asked, key) from e.__cause__
@@ -2871,11 +2889,13 @@ class _Adapter:
         for name, n in reply.usage.items():
             run.usage[name] = run.usage.get(name, 0) + n
         tokens, said.input_tokens = said.input_tokens, reply.usage["input_tokens"]
-        if self.trim is None and 0 < said.input_tokens < tokens:
+        trimmed = self.trim is not None
+        if not trimmed and 0 < said.input_tokens < tokens:
             _log(_DROPPING % (said.input_tokens, tokens))
-        return self._decision(reply, tools, said)
+        ids = [s.action.call_id for turn in [*run.history, run] for s in turn.steps] * trimmed
+        return self._decision(reply, tools, said.ids.union(ids))
 
-    def _decision(self, reply: _Reply, tools: Registry, said: _Conversation) -> Any:
+    def _decision(self, reply: _Reply, tools: Registry, taken: Set[str]) -> Any:
         """A finish, or actions. What is doubtful is an InvalidResponse: nothing of it runs."""
         if reply.refusal is not None:
             return AgentFinish(reply.refusal or reply.text, "", reply.message, "refusal")
@@ -2886,7 +2906,7 @@ class _Adapter:
         if reply.cut or 0 < limit <= reply.usage["output_tokens"]:
             what = "The reply was cut at the output limit: nothing of it was executed. Be shorter."
             raise InvalidResponse(what, reply.message, reply.text)
-        actions, taken = [], said.ids.copy()
+        actions = []
         for call_id, name, given in reply.calls:
             # Ids that a server repeats or omits: the loop makes new ones.
             good = isinstance(call_id, str) and re.match(self._id, call_id) and call_id not in taken
@@ -2925,10 +2945,13 @@ class _Adapter:
                 plain = _unzipped(chunks, got.get("content-encoding", ""))
                 if not 200 <= status < 300:
                     raise _judged(status, b"".join(plain).decode("utf-8", "replace"), got)
-                return self._document(plain, got.get("content-type", ""))
+                reply = self._document(plain, got.get("content-type", ""))
+                with contextlib.suppress(Exception):  # a connection read to its end can be kept
+                    chunks.send(True)
+                return reply
             finally:
                 getattr(chunks, "close", bool)()
-        except (OSError, http.client.HTTPException) as e:
+        except (OSError, http.client.HTTPException, UnicodeError) as e:
             name, host = type(e).__name__, self.url.split("/")[2]
             if isinstance(e, TimeoutError) or name == "timeout":
                 raise _Fault("silence for %g s" % self.timeout, "timeout", again=True) from e
@@ -2936,7 +2959,7 @@ class _Adapter:
                 what = "the certificate of %s is not trusted: %s" % (host, e)
                 raise _Fault(what, "connection") from e
             what = "no connection to %s, or it broke: %s: %s" % (host, name, e)
-            raise _Fault(what, "connection", again=True) from e
+            raise _Fault(what, "connection", again=not isinstance(e, UnicodeError)) from e
 
     def _document(self, chunks: Iterator[bytes], kind: str) -> _Reply:
         """Read a JSON document, or a stream of events. The first bytes decide which it is."""
@@ -2950,15 +2973,24 @@ class _Adapter:
                 except Exception as e:
                     raise _Passing(e) from e
 
-        first = next(chunks, b"")
+        first, broke = b"", []  # type: bytes, List[Exception]
+        for chunk in chunks:
+            first += chunk
+            if first.strip():
+                break
         first = first[3:] if first[:3] == b"\xef\xbb\xbf" else first
         streams = "event-stream" in kind and first.lstrip()[:1] not in (b"{", b"[")
         if not streams:
             first, chunks = first + b"".join(chunks), iter(())
             streams = bool(re.match(rb"\s*(data|event|id|retry)?:", first))
         if streams:
-            events = _events(itertools.chain([first], chunks), self.timeout)
-            document = self._assembled(map(_sound, events), tell)
+            events = _events(itertools.chain([first], chunks), self.timeout, broke)
+            try:
+                document = self._assembled(map(_sound, events), tell)
+            except _Fault:
+                if broke:
+                    raise broke[0] from None
+                raise
         else:
             text = first.decode("utf-8", "replace").strip()
             if text[:1] not in ("{", "["):
@@ -2990,11 +3022,12 @@ class _Adapter:
             look = "api_key, %s_API_KEY (%s)" % (self._variable, sent)
         status = "HTTP %d from " % fault.status if fault.status else ""
         times = "; asked %d times" % asked if asked > 1 else ""
-        url, _, query = self.url.partition("?")
-        text = "%s%s: %s%s. Look at: %s" % (status, url, _cut(fault.words, 700), times, look)
-        for secret in [key, *self.headers.values(), query]:
-            text = text.replace(secret, "[hidden]") if len(secret) > 5 else text
-        return ModelError(text, fault.kind, fault.status)
+        words = fault.words
+        query = re.split("[&=]", self.url.partition("?")[2])
+        for secret in sorted([key, *self.headers.values(), *query], key=len, reverse=True):
+            words = words.replace(secret, "[hidden]") if len(secret) > 5 else words
+        told = status, _public(self.url), _cut(words, 700), times, look
+        return ModelError("%s%s: %s%s. Look at: %s" % told, fault.kind, fault.status)
 
 
 # -- the three protocols ---------------------------------------------------------------------------
@@ -3023,7 +3056,8 @@ class OpenAIChat(_Adapter):
 
     __doc__ = (__doc__ or "") + (_Adapter.__doc__ or "")
     _path, _host, _variable = "/chat/completions", "https://api.openai.com/v1", "OPENAI"
-    _limit, _essential = "max_completion_tokens", frozenset(("role", "content", "tool_calls"))
+    _limit, _calls = "max_completion_tokens", ("tool_calls", "function_call")
+    _essential = frozenset(("role", "content", *_calls))
 
     def _frame(self) -> _Object:
         return {"stream": True, "stream_options": {"include_usage": True}} if self.on_text else {}
@@ -3046,10 +3080,10 @@ class OpenAIChat(_Adapter):
         return {"role": "assistant", "content": text or None, "tool_calls": made}
 
     def _calls_in(self, message: Any) -> Optional[List[Any]]:
-        if not isinstance(message, dict) or "content" not in message:
+        if not isinstance(message, dict) or not message.keys() & {"content", *self._calls}:
             return None
         foreign = ("tool_use", "redacted_thinking", "server_tool_use", "output_text")
-        for part in _dicts(message["content"]):
+        for part in _dicts(message.get("content")):
             if part.get("type") in foreign or isinstance(part.get("thinking"), str):
                 return None
         calls = _dicts(message.get("tool_calls"))
@@ -3060,6 +3094,7 @@ class OpenAIChat(_Adapter):
 
     def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[_Object]:
         found = {"role": "assistant", **message}
+        found.update(role="assistant")
         calls = _dicts(found.pop("tool_calls", None))
 
         def mended(function: Any) -> _Object:
@@ -3075,7 +3110,11 @@ class OpenAIChat(_Adapter):
                 found["tool_calls"][-1]["id"] = call_id
         elif ids:
             found["function_call"] = mended(found["function_call"])
-        elif not isinstance(found["content"], list) and not _text_of(found["content"]).strip():
+        content = found.get("content")
+        if isinstance(content, list):  # empty ones are refused, whole and in parts
+            kept = [p for p in _dicts(content) if p.get("type") != "text" or _text_of([p]).strip()]
+            found["content"] = kept or ("" if ids else stand_in)
+        elif not ids and not _text_of(content).strip():
             found["content"] = stand_in
         return [found]
 
@@ -3094,15 +3133,17 @@ class OpenAIChat(_Adapter):
         if not isinstance(message, dict):
             what = "no choices in the reply: %s" % _quoted(document, 300)
             raise _Fault(what, "bad_response", again=True)
-        message = message if "content" in message else {**message, "content": None}
         groq = _dict(document.get("x_groq")).get("usage")
         usage = document.get("usage") or choice.get("usage") or groq
         cached = _dict(_dict(usage).get("prompt_tokens_details")).get("cached_tokens")
         tokens = _dict(usage).get("prompt_tokens"), _dict(usage).get("completion_tokens"), cached
-        reply = _Reply(message, _text_of(message["content"]), self._calls_in(message), tokens)
-        reply.cut = choice.get("finish_reason") == "length"
-        reply.announced = choice.get("finish_reason") in ("tool_calls", "function_call")
-        if message.get("refusal") or choice.get("finish_reason") == "content_filter":
+        reply = _Reply(message, _text_of(message.get("content")), self._calls_in(message), tokens)
+        reason = str(choice.get("finish_reason")).lower()
+        if choice.get("error") or reason == "error":
+            raise _judged(200, json.dumps({"error": choice.get("error") or "no reason is given"}))
+        reply.cut = reason in ("length", "model_length", "max_tokens")
+        reply.announced = reason in self._calls or reason == "tool_use"
+        if message.get("refusal") or reason == "content_filter":
             reply.refusal = _text(message.get("refusal") or "")
         return reply
 
@@ -3110,15 +3151,20 @@ class OpenAIChat(_Adapter):
         message: _Object = {"role": "assistant"}
         calls: List[_Object] = []
         document: _Object = {}
-        reason, done = None, False
+        reason, done, said = None, False, False
         for event in events:
-            done = done or event is None
+            if event is None:
+                done = True
+                break
             event = _dict(event)
             groq = _dict(event.get("x_groq")).get("usage")
             document["usage"] = event.get("usage") or groq or document.get("usage")
             for choice in _dicts(event.get("choices")):
                 if choice.get("index"):
                     continue
+                said = True
+                if choice.get("error"):
+                    raise _judged(200, json.dumps({"error": choice["error"]}))
                 reason = choice.get("finish_reason") or reason
                 document["usage"] = choice.get("usage") or document["usage"]
                 for key, value in _dict(choice.get("delta") or choice.get("message")).items():
@@ -3135,7 +3181,9 @@ class OpenAIChat(_Adapter):
             made["tool_calls"] = [_joined({**c, "index": 0}) for c in calls]
             for call in made["tool_calls"]:
                 del call["index"]
-        return {**document, "choices": [{"message": made, "finish_reason": reason}]}
+        made.setdefault("content", None)  # some servers miss the key
+        choices = [{"message": made, "finish_reason": reason}] if said else []
+        return {**document, "choices": choices}
 
     @staticmethod
     def _merge(calls: List[_Object], part: _Object) -> None:
@@ -3260,7 +3308,7 @@ class OpenAIResponses(_Adapter):
                 raise _judged(200, json.dumps({"error": error}))
             elif kind in ("response.completed", "response.incomplete"):
                 output = {"output": [items[n] for n in sorted(items)]} if items else {}
-                return {"status": str(kind)[9:], **response, **output}
+                return {**response, **output, "status": response.get("status") or str(kind)[9:]}
         raise _broken_off()
 
 
@@ -3353,6 +3401,7 @@ class AnthropicMessages(_Adapter):
 
     def _read(self, document: _Object) -> _Reply:
         content, reason = document.get("content"), document.get("stop_reason")
+        content = [self._block(content)] if isinstance(content, str) else content
         if not isinstance(content, list):
             what = "no content in the reply: %s" % _quoted(document, 300)
             raise _Fault(what, "bad_response", again=True)
@@ -3363,7 +3412,10 @@ class AnthropicMessages(_Adapter):
         tokens = fresh + cached, usage.get("output_tokens"), cached
         reply = _Reply(message, _text_of(content), self._calls_in(message), tokens)
         reply.cut = reason in ("max_tokens", "model_context_window_exceeded")
-        reply.paused, reply.announced = reason == "pause_turn", reason == "tool_use"
+        reply.paused, reply.announced = (
+            reason == "pause_turn" and bool(content),
+            reason == "tool_use",
+        )
         reply.refusal = "" if reason == "refusal" else None
         return reply
 
@@ -3386,9 +3438,15 @@ class AnthropicMessages(_Adapter):
                 if key:
                     _gather(blocks.setdefault(at, {"type": "text"}), key, delta.get(key))
                 elif delta.get("type") == "citations_delta":
-                    _gather(blocks[at], "citations", [delta.get("citation")])
+                    _gather(
+                        blocks.setdefault(at, {"type": "text"}),
+                        "citations",
+                        [delta.get("citation")],
+                    )
             reason = delta.get("stop_reason") or reason
-            done = done or kind == "message_stop"
+            if kind == "message_stop":
+                done = True
+                break
         if reason is None and not done:
             raise _broken_off()
         content = [_joined(blocks[n]) for n in sorted(blocks)]
