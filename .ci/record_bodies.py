@@ -1,0 +1,54 @@
+"""Run the test file and write down every request body that its models make.
+
+    python3 record_bodies.py BODIES.jsonl      one {"protocol", "body"} a line, for sdk_types.py
+
+Whether the tests pass is told elsewhere: here they may not, since a body is made once more than usual.
+"""
+
+import json
+import os
+import runpy
+import sys
+import threading
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+import agentloop  # noqa: E402
+
+PROTOCOLS = ("OpenAIChat", "OpenAIResponses", "AnthropicMessages")
+
+
+def record(kind, protocol, out, lock):
+    real = kind.__call__
+
+    def call(self, run, tools):
+        try:
+            line = json.dumps({"protocol": protocol, "body": self.body(run, tools)})
+        except Exception:
+            line = None  # a test of what is refused before anything is sent
+        if line:
+            with lock:
+                out.write(line + "\n")
+                out.flush()
+        return real(self, run, tools)
+
+    kind.__call__ = call
+
+
+def main():
+    path = os.path.abspath(sys.argv[1])
+    os.chdir(str(ROOT))
+    with open(path, "w", encoding="utf-8") as out:
+        lock = threading.Lock()
+        for protocol in PROTOCOLS:
+            record(getattr(agentloop, protocol), protocol, out, lock)
+        sys.argv = ["test_agentloop.py"]
+        try:
+            runpy.run_path("test_agentloop.py", run_name="__main__")
+        except SystemExit:
+            pass
+
+
+if __name__ == "__main__":
+    main()

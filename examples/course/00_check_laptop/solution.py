@@ -1,0 +1,3 @@
+"""The demo's model stopped by itself; nobody has checked its answer."""
+
+STATE = "model_ended"

@@ -1,0 +1,128 @@
+"""Climbs the steps of this lesson with your loop, and says which one is next.
+
+python3 check.py               checks exercise.py
+python3 check.py --solution    checks solution.py
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # checking.py lies one folder up
+import checking  # noqa: E402
+from checking import NotYet, need  # noqa: E402
+
+PATIENCE = 50
+
+
+class Shop:
+    """A model that gives the replies in turn, the tools it calls, and what was done with them."""
+
+    def __init__(self, *replies):
+        self.replies, self.asked, self.reserved = replies, 0, []
+        self.tools = {"lookup_stock": self.lookup_stock, "reserve": self.reserve}
+
+    def lookup_stock(self, sku):
+        return {"A1": 3}[sku]
+
+    def reserve(self, sku):
+        if sku == "stop":
+            raise KeyboardInterrupt
+        self.reserved.append(sku)
+        return "reserved"
+
+    def model(self, task, steps):
+        self.asked += 1
+        need(self.asked <= PATIENCE, f"the model was asked {PATIENCE} times, and no end to it.")
+        if self.asked <= len(self.replies):
+            return self.replies[self.asked - 1]
+        return {"actions": [call(f"more{self.asked}")]}
+
+    def sell(self, loop, **options):
+        """What the participant's loop makes of it: the answer and the steps."""
+        result = loop.run(self.model, "Sell one A1.", self.tools, **options)
+        pair = isinstance(result, tuple) and len(result) == 2
+        need(pair, f"run() should return the answer and the steps; it gave {result!r}.")
+        return result
+
+
+def call(call_id, tool="lookup_stock", **tool_input):
+    return {"id": call_id, "tool": tool, "input": tool_input or {"sku": "A1"}}
+
+
+ANSWER = {"answer": "done"}
+
+
+def step_1(loop):
+    """ask, call, tell, ask again"""
+    shop = Shop({"actions": [call("c1"), call("c2", "reserve")]}, ANSWER)
+    answer, steps = shop.sell(loop)
+    need(answer == "done", f"the model answered 'done'; your run() gave {answer!r}.")
+    seen = [(action["id"], observation) for action, observation in steps]
+    need(seen == [("c1", 3), ("c2", "reserved")], f"each call should be one step; I got {seen}.")
+
+
+def step_2(loop):
+    """errors are observations"""
+    troubles = [
+        ("asked for a tool that does not exist", call("c1", "delete_stock"), "delete_stock"),
+        ("left an argument out and made one up", call("c1", skew="A1"), "skew"),
+        ("called a tool that raised KeyError('B7')", call("c1", sku="B7"), "B7"),
+    ]
+    for what, action, word in troubles:
+        shop = Shop({"actions": [action, call("c2")]}, ANSWER)
+        try:
+            steps = shop.sell(loop)[1]
+        except Exception as error:
+            kind = type(error).__name__
+            raise NotYet(f"the model {what}, and your loop ended with {kind}. Catch it there.")
+        need(len(steps) == 2, f"the model {what}: that should be a step, and the next call too.")
+        told = str(steps[0][1])
+        need(word in told, f"the model {what}; the observation should say so, not {told!r}.")
+        need(steps[1][1] == 3, f"the model {what}; the call after it should still be executed.")
+    try:
+        Shop({"actions": [call("c1", "reserve", sku="stop")]}, ANSWER).sell(loop)
+    except KeyboardInterrupt:
+        return
+    raise NotYet("Ctrl-C in a tool does not end your run: catch Exception, not everything.")
+
+
+def step_3(loop):
+    """an id is executed once"""
+    twice = {"actions": [call("c1", "reserve")]}
+    shop = Shop(twice, twice, {"actions": [call("c2", "reserve")]}, ANSWER)
+    steps = shop.sell(loop)[1]
+    need(len(steps) == 3, "each call should have its step, the repeated one too.")
+    times = len(shop.reserved)
+    need(times != 3, "call c1 came twice, and twice it reserved. Remember the ids you have seen.")
+    need(times == 2, "call c2 was a new call of the same tool: it should have been executed.")
+    need(steps[1][1] != "reserved", "the step of the repeated call should say it was not executed.")
+
+
+def step_4(loop):
+    """a budget of requests"""
+    shop = Shop()
+    answer, steps = shop.sell(loop, max_requests=3)
+    need(shop.asked == 3, f"with max_requests=3 the model was asked {shop.asked} times.")
+    need(answer is None, f"without an answer of the model, None is the answer, not {answer!r}.")
+    need(len(steps) == 3, f"the calls of the last reply are still run: 3 steps, not {len(steps)}.")
+    answer, steps = Shop({"actions": [call("c1")]}, ANSWER).sell(loop, max_requests=2)
+    need(answer == "done", "an answer to the last request that is allowed counts.")
+    shop = Shop()
+    shop.sell(loop, max_requests=0)
+    need(shop.asked == 0, "max_requests=0 means that the model is not asked at all.")
+
+
+def check(loop):
+    done = "nothing is done yet"
+    for step in (step_1, step_2, step_3, step_4):
+        try:
+            step(loop)
+        except NotYet as hint:
+            number = step.__name__[-1]
+            raise NotYet(f"({done}) step {number}, {step.__doc__}: {hint}")
+        done = f"step {step.__name__[-1]} is done"
+    return "errors, ids and a budget. This is where agentloop.py begins."
+
+
+if __name__ == "__main__":
+    checking.main(Path(__file__).resolve().parent, check)

@@ -1,0 +1,28 @@
+"""Step 1: ask, call, tell, ask again. Fifteen lines are an agent."""
+
+
+def lookup_stock(sku):
+    return {"A1": 3}[sku]
+
+
+def run(model, task, tools, max_requests=10):
+    steps = []
+    while True:
+        reply = model(task, steps)
+        if "answer" in reply:
+            return reply["answer"], steps
+        for action in reply["actions"]:
+            tool = tools[action["tool"]]
+            observation = tool(**action["input"])
+            steps.append((action, observation))
+
+
+def scripted(replies):
+    queue = iter(replies)
+    return lambda task, steps: next(queue)
+
+
+if __name__ == "__main__":
+    ask = {"id": "c1", "tool": "lookup_stock", "input": {"sku": "A1"}}
+    model = scripted([{"actions": [ask]}, {"answer": "3 of A1 can be sold"}])
+    print(run(model, "How many A1 can we sell?", {"lookup_stock": lookup_stock}))

@@ -1,0 +1,57 @@
+"""Reads your tool as a model would, and calls it as models do.
+
+python3 check.py               checks exercise.py
+python3 check.py --solution    checks solution.py
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # agentloop.py lies three folders up
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # checking.py lies one folder up
+import checking  # noqa: E402
+from checking import need  # noqa: E402
+
+import agentloop  # noqa: E402
+
+
+def send(function, **tool_input):
+    """The step that comes of one call with these arguments."""
+    decisions = [agentloop.AgentAction("send_parcel", tool_input), agentloop.AgentFinish("done")]
+    return agentloop.run(agentloop.Scripted(decisions), "Send it.", [function]).steps[0]
+
+
+def check(exercise):
+    function = exercise.send_parcel
+    told = agentloop.registry([function])["send_parcel"]
+    fields = told.parameters["properties"]
+    names = sorted(fields)
+    need(names == ["quantity", "size", "sku"], f"keep sku, quantity and size; I see {names}.")
+
+    kind = fields["quantity"].get("type")
+    need(kind == "integer", f"quantity is told as {kind!r}, not as a whole number. Use int.")
+    words = fields["size"].get("enum")
+    need(words, "size may be any text: name the three words with Literal, as lesson.py does.")
+    need(sorted(words) == ["large", "medium", "small"], f"the sizes are other ones: {words}.")
+    required = told.parameters.get("required", [])
+    need("size" not in required, "size has to be given: let it have the default 'medium'.")
+    need("quantity" in required, "quantity should have no default: nobody should guess it.")
+
+    need(len(told.description) > 20, f"the description says too little: {told.description!r}.")
+    undone = any(word in told.description.lower() for word in ("undo", "undone", "final"))
+    need(undone, "the description should say that sending cannot be undone.")
+    for name in ("sku", "quantity", "size"):
+        text = fields[name].get("description", "")
+        need(text, f"what is {name}? Say it in the docstring, in a section 'Args:'.")
+
+    step = send(function, sku="A1", quantity="3")
+    need(step.status == "ok", f"'3' is as good as 3 and should be sent; I got: {step}")
+    need("3" in str(step.observation), f"the answer should name the quantity: {step.observation}")
+    need("medium" in str(step.observation), "without a size, the box should be 'medium'.")
+    status = send(function, sku="A1", quantity="three").status
+    need(status == "invalid_arguments", f"the quantity 'three' is taken, as {status}.")
+    return "a stranger can use this tool, and nothing wrong comes through."
+
+
+if __name__ == "__main__":
+    checking.main(Path(__file__).resolve().parent, check)

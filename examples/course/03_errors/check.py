@@ -1,0 +1,68 @@
+"""Lets a model that can read use your tool: does it find its way by the errors alone?
+
+python3 check.py               checks exercise.py
+python3 check.py --solution    checks solution.py
+"""
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # agentloop.py lies three folders up
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # checking.py lies one folder up
+import checking  # noqa: E402
+from checking import need  # noqa: E402
+
+import agentloop  # noqa: E402
+
+
+def reader(run, tools):
+    """Begins with a room that is not there at an hour that is not free, and then reads."""
+    wanted = {"room": "Bleu", "hour": 13}
+    for step in run.steps:
+        if step.status == "ok":
+            return agentloop.AgentFinish(str(step.observation))
+        wanted = dict(step.action.tool_input)
+        seen = str(step.observation)
+        if wanted["room"] == "Bleu" and "Blue" in seen:
+            wanted["room"] = "Blue"
+        hours = [int(n) for n in re.findall(r"\d+", seen) if int(n) in (9, 14, 15)]
+        if wanted["room"] == "Blue" and hours:
+            wanted["hour"] = min(hours, key=lambda hour: abs(hour - 13))
+    return agentloop.AgentAction("book_room", wanted)
+
+
+def book(function, room, hour):
+    """The step that comes of one booking."""
+    call = agentloop.AgentAction("book_room", {"room": room, "hour": hour})
+    model = agentloop.Scripted([call, agentloop.AgentFinish("done")])
+    return agentloop.run(model, "Book it.", [function]).steps[0]
+
+
+def check(exercise):
+    function = exercise.book_room
+    step = book(function, "Blue", 14)
+    need(step.status == "ok", f"Blue is free at 14, and booking it should go well: {step}")
+    need("14" in str(step.observation), "the answer to a booking should name the hour.")
+
+    step = book(function, "Pink", 14)
+    need(step.status != "ok", f"Pink does not exist, but the step counts as ok: {step}")
+    need(step.status == "tool_error", f"an error in the room should be a tool_error: {step}")
+    seen = str(step.observation)
+    need("Pink" in seen, f"the error should name the room that was asked for: {seen}")
+    need("Blue" in seen and "Green" in seen, f"the error should name the rooms there are: {seen}")
+
+    step = book(function, "Blue", 11)
+    seen = str(step.observation)
+    need(step.status == "tool_error", f"Blue is taken at 11: that should be a tool_error: {step}")
+    need("11" in seen, f"the error should name the hour that was asked for: {seen}")
+    need(all(h in seen for h in ("9", "14", "15")), f"it should name Blue's free hours: {seen}")
+
+    run = agentloop.run(reader, "Book Blue at about 13.", [function], max_requests=4)
+    need(run.state == "model_ended", f"a model that can read did not find its way: {run.steps}")
+    need("14" in str(run.output), f"a model that can read ended with {run.output!r}.")
+    return f"a model found its way by your errors alone, in {run.requests} requests."
+
+
+if __name__ == "__main__":
+    checking.main(Path(__file__).resolve().parent, check)

@@ -1,0 +1,302 @@
+"""Four kinds of memory for a long conversation, in one database file that survives a restart.
+
+    python3 memory.py
+
+What one learns: what a model remembers is what the next request holds, and that is
+`AgentRun.history`, a plain list of earlier turns. So a kind of memory is a function that chooses
+that list. Every turn is kept in an archive (SQLite, from the standard library); what is *shown* is:
+
+    everything      all turns: nothing is forgotten, and each request is dearer than the last
+    last            the last N turns: cheap, and what was said before is gone
+    summary         the model sums up older turns; the summary is a finished turn made by hand
+    search          turns that share words with the question (full text search), and the last one
+    embeddings      turns that are close in meaning, by vectors, and the last one
+
+The program tells five such memories the same six things, closes the archives, opens them again and
+asks each the same question. The scripted model knows only what it is shown, as a real one does.
+
+By hand, a process for each turn:
+
+    python3 memory.py --model NAME --base-url URL --memory search "My dog is called Rex."
+    python3 memory.py --model NAME --base-url URL --memory search "What is my dog called?"
+
+Embeddings: `pip install model2vec` (small, no torch) or `pip install sentence-transformers`, then
+`--embeddings minishlab/potion-base-8M` or the name of any such model. Without one, counted letter
+triples stand in: they find "ordered" for "orders", but not "hound" for "dog".
+
+To change and try: `last(2)` to `last(5)`; a fact told twice with different values; a summary that
+keeps less. A summary is lossy and the prompt decides what is lost: read it (it is printed).
+"""
+
+import argparse
+import copy
+import importlib.util
+import json
+import math
+import re
+import sqlite3
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # agentloop.py lies one folder up
+import agentloop  # noqa: E402
+
+SUMMARISE = """Sum up this conversation for yourself, in short sentences. Keep every name, number,
+wish and decision; leave out small talk.
+
+What was summed up before:
+%s
+
+What was said since:
+%s"""
+
+
+def as_text(turn):
+    return "User: %s\nAssistant: %s" % (turn.task, turn.output)
+
+
+# -- the archive: every turn, for good ----------------------------------------------------------
+
+
+class Archive:
+    """All turns of one conversation in a SQLite file, and the summary of its beginning."""
+
+    def __init__(self, path):
+        self.db = sqlite3.connect(str(path))
+        self.db.execute("CREATE TABLE IF NOT EXISTS turns (n INTEGER PRIMARY KEY, run TEXT)")
+        self.db.execute("CREATE TABLE IF NOT EXISTS summary (upto INTEGER, text TEXT)")
+        try:
+            self.db.execute(
+                "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(said, tokenize='porter')"
+            )
+            self.full_text = True
+        except sqlite3.OperationalError:  # a Python whose SQLite was built without FTS5
+            self.full_text = False
+
+    def turns(self):
+        rows = self.db.execute("SELECT run FROM turns ORDER BY n")
+        return [agentloop.from_json(json.loads(text)) for (text,) in rows]
+
+    def add(self, run):
+        alone = copy.copy(run)
+        alone.history = []  # each turn is kept once, not once more in every later one
+        text = json.dumps(agentloop.to_json(alone), ensure_ascii=False)
+        with self.db:  # both tables or neither, synced when the block ends
+            row = self.db.execute("INSERT INTO turns (run) VALUES (?)", (text,)).lastrowid
+            if self.full_text:
+                self.db.execute(
+                    "INSERT INTO words (rowid, said) VALUES (?, ?)", (row, as_text(run))
+                )
+
+    def summary(self):
+        """How many turns the summary covers, and its text."""
+        return self.db.execute("SELECT upto, text FROM summary").fetchone() or (0, "(nothing)")
+
+    def keep_summary(self, upto, text):
+        with self.db:
+            self.db.execute("DELETE FROM summary")
+            self.db.execute("INSERT INTO summary VALUES (?, ?)", (upto, text))
+
+    def search(self, question, count):
+        """The places (from 0) of the turns that share the rarest words with the question."""
+        words = set(re.findall(r"\w+", question.lower()))
+        if self.full_text:
+            match = " OR ".join('"%s"' % word for word in sorted(words))
+            rows = self.db.execute(
+                "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?",
+                (match, count),
+            )
+            return [row - 1 for (row,) in rows]
+        said = [set(re.findall(r"\w+", as_text(turn).lower())) for turn in self.turns()]
+        score = [
+            sum(1 / sum(word in other for other in said) for word in words & these)
+            for these in said
+        ]
+        places = sorted(range(len(said)), key=lambda place: -score[place])
+        return [place for place in places[:count] if score[place]]
+
+
+# -- the kinds of memory: each chooses what is shown ---------------------------------------------
+
+
+def everything(archive, question):
+    return archive.turns()
+
+
+def last(count):
+    def choose(archive, question):
+        return archive.turns()[-count:]
+
+    return choose
+
+
+def summary(model, keep=2, batch=3):
+    """Turns that are older than the last `keep` are summed up, `batch` or more at a time.
+
+    In batches, since each new summary costs a request, and changes the beginning of every later
+    request, so that the provider's prompt cache has to begin anew.
+    """
+
+    def choose(archive, question):
+        turns = archive.turns()
+        upto, text = archive.summary()
+        if len(turns) - keep - upto >= batch:
+            older = turns[upto : len(turns) - keep]
+            task = SUMMARISE % (text, "\n".join(map(as_text, older)))
+            run = agentloop.run(model, task, max_requests=2)
+            if run.output:  # no summary came: show the turns themselves, try again next time
+                upto, text = len(turns) - keep, run.output
+                archive.keep_summary(upto, text)
+        told = agentloop.AgentRun(
+            "What do you know from the beginning of our conversation?",
+            finish=agentloop.AgentFinish(text),
+            state="model_ended",
+        )
+        return ([told] if upto else []) + turns[upto:]
+
+    return choose
+
+
+def relevant(search, count=2):
+    """The `count` turns that `search` finds, and the last one, in the order they were said."""
+
+    def choose(archive, question):
+        turns = archive.turns()
+        places = set(search(archive, question, count)) | {len(turns) - 1}
+        return [turns[place] for place in sorted(places) if place >= 0]
+
+    return choose
+
+
+def by_vectors(encode):
+    """A search by the angle between vectors; encode(texts) gives a vector for each text."""
+
+    def vectors(texts):
+        for vector in encode(texts):
+            pairs = vector if isinstance(vector, dict) else dict(enumerate(map(float, vector)))
+            size = math.sqrt(sum(x * x for x in pairs.values())) or 1.0
+            yield {key: x / size for key, x in pairs.items()}
+
+    def search(archive, question, count):
+        asked, *said = vectors([question] + [as_text(turn) for turn in archive.turns()])
+        score = [sum(x * v.get(key, 0.0) for key, x in asked.items()) for v in said]
+        return sorted(range(len(said)), key=lambda place: -score[place])[:count]
+
+    return search
+
+
+def letter_triples(texts):
+    """What stands in for an embedding model: how often each three letters come in a row."""
+    for text in texts:
+        words = " %s " % " ".join(re.findall(r"\w+", text.lower()))
+        counts = {}
+        for start in range(len(words) - 2):
+            counts[words[start : start + 3]] = counts.get(words[start : start + 3], 0) + 1
+        yield counts
+
+
+def encoder(name):
+    """The embedding model of that name, by whichever package is there."""
+    if name and importlib.util.find_spec("model2vec"):
+        from model2vec import StaticModel
+
+        return StaticModel.from_pretrained(name).encode
+    if name and importlib.util.find_spec("sentence_transformers"):
+        from sentence_transformers import SentenceTransformer
+
+        return SentenceTransformer(name).encode
+    if name:
+        sys.exit("--embeddings needs a package: pip install model2vec")
+    return letter_triples
+
+
+# -- a turn of the conversation ------------------------------------------------------------------
+
+
+def ask(model, archive, memory, question, tools=()):
+    """One turn: choose what is shown, run, keep the turn."""
+    run = agentloop.AgentRun(question, history=memory(archive, question))
+    agentloop.run(model, run, tools)
+    archive.add(run)
+    return run
+
+
+def good_listener(run, tools):
+    """The scripted model. It notes what it is told, sums up, and answers from what it is shown."""
+    told = re.findall(r"User: (.*)", run.task)
+    if told:  # it is asked to sum up: facts stay, small talk goes
+        before = re.findall(r"My [^\n]+", run.task.split("since:")[0])
+        return agentloop.AgentFinish("\n".join(before + [s for s in told if s.startswith("My")]))
+    asked = re.match(r"What is my (.+)\?", run.task)
+    if not asked:
+        return agentloop.AgentFinish("Noted.")
+    shown = "\n".join(map(as_text, run.history))
+    fact = re.search("My %s is ([^.]+)" % re.escape(asked.group(1)), shown)
+    if not fact:
+        return agentloop.AgentFinish("I was not told.")
+    return agentloop.AgentFinish("Your %s is %s." % (asked.group(1), fact.group(1)))
+
+
+TOLD = [
+    "My order number is W-17.",
+    "My dog's name is Rex.",
+    "It rains today, and the train was late.",
+    "Soup for lunch again.",
+    "My favourite colour is blue.",
+    "The office is loud this week.",
+]
+
+
+def kinds(model, embeddings=None):
+    return {
+        "everything": everything,
+        "last": last(2),
+        "summary": summary(model),
+        "search": relevant(Archive.search),
+        "embeddings": relevant(by_vectors(encoder(embeddings))),
+    }
+
+
+def compare(model, embeddings):
+    """Tell each memory the same, restart, and ask each the same."""
+    print("%-12s %5s %6s  %s" % ("memory", "turns", "chars", "What is my order number?"))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, memory in kinds(model, embeddings).items():
+            path = Path(folder) / (name + ".sqlite")
+            archive = Archive(path)
+            for sentence in TOLD:
+                ask(model, archive, memory, sentence)
+            archive.db.close()
+
+            archive = Archive(path)  # as another process would, a week later
+            run = ask(model, archive, memory, "What is my order number?")
+            shown = sum(len(as_text(turn)) for turn in run.history)
+            print("%-12s %5d %6d  %s" % (name, len(run.history), shown, run.output))
+            if name == "summary":
+                print("    the summary: %s" % archive.summary()[1].replace("\n", " "))
+            archive.db.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model")
+    parser.add_argument("--base-url")
+    parser.add_argument("--embeddings", metavar="NAME")
+    parser.add_argument("--file", default="memory.sqlite")
+    parser.add_argument("--memory", default="summary", choices=list(kinds(None)))
+    parser.add_argument("question", nargs="?", help="one turn; without it, the comparison")
+    options = parser.parse_args()
+    model = good_listener
+    if options.model:
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url)
+    if not options.question:
+        return compare(model, options.embeddings)
+    memory = kinds(model, options.embeddings)[options.memory]
+    archive = Archive(options.file)
+    print(ask(model, archive, memory, options.question).output)
+    archive.db.close()
+
+
+if __name__ == "__main__":
+    main()
