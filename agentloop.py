@@ -458,6 +458,8 @@ def from_json(d: _Object) -> Any:
         for f in dataclasses.fields(kind):
             part = f.name in _PARTS
             found[f.name] = _each(d[f.name], from_json) if part else _unpack(d, f.name)
+            if part and f.name != "finish" and found[f.name] is None:
+                raise TypeError("no " + f.name)
         return kind(**found)
     except (KeyError, TypeError, AttributeError, ValueError) as e:
         what = "not what to_json wrote (%s: %s): %s" % (type(e).__name__, e, _quoted(d))
@@ -904,7 +906,8 @@ def _union(alternatives: List[_Type], schemas: _Object) -> _Type:
         if names is None or schema["additionalProperties"] is not False:
             return 0
         wrong = [n for n in v if n not in names] + [n for n in schema["required"] if n not in v]
-        return len(wrong) + sum(v[n] not in names[n].get("enum", [v[n]]) for n in v if n in names)
+        other = [n for n in v if n in names and v[n] not in names[n].get("enum", [v[n]])]
+        return min(len(wrong) + 50 * len(other), 98)  # a Literal tells alternatives apart
 
     def convert(v: Any, strict: bool, where: _Where) -> Any:
         if where is None:
@@ -1303,7 +1306,7 @@ def _arguments(given: Any, tool: Optional[Tool] = None) -> Any:
     It is never completed.
     """
     found, why = given, ""
-    if type(given) is str:
+    if isinstance(given, str):
         try:
             found = _loads(given)
         except (ValueError, RecursionError) as e:
@@ -1314,12 +1317,12 @@ def _arguments(given: Any, tool: Optional[Tool] = None) -> Any:
             found = _literal(found)
         if type(found) is dict:
             return found
-    elif type(given) is dict:
+    elif isinstance(given, dict):
         try:
             return {k: v if type(v) in _SCALARS else copy.deepcopy(v) for k, v in given.items()}
         except Exception as e:
             why = " (%s)" % type(e).__name__
-    if found is None or type(given) is str and not given.strip():
+    if found is None or isinstance(given, str) and not given.strip():
         return {}
     keys = ", ".join('"%s"' % name for name in (tool and tool.parameters.get("properties")) or ())
     what = "args: expected one JSON object%s, got %s%s"
@@ -1427,14 +1430,14 @@ class _Book:
             taken = taken.union(_text(a.call_id) for a in actions)
         for a in actions:
             self.calls = n = self.calls + 1
-            call_id, log = a.call_id, a.log
-            if type(call_id) is not str or type(log) is not str:
+            name, call_id, log = a.tool, a.call_id, a.log
+            if not type(name) is type(call_id) is type(log) is str:  # the model's mistakes
+                name = _text(name) if isinstance(name, str) else ""
                 call_id, log = _text(call_id or ""), _text(log)
             while not call_id or n > self.calls and call_id in taken:
                 call_id, n = "c%08d" % n, n + 1
             if len(actions) > 1:
                 taken.add(call_id)
-            name = a.tool if type(a.tool) is str else ""
             action = AgentAction(name, a.tool_input, call_id, log, a.message, run.requests)
             run.pending.append(action)
         if self.log:
