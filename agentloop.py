@@ -1758,14 +1758,14 @@ def _replay(path: str, data: bytes) -> List[_Turn]:
                         raise TypeError("%s is no %s" % (name, kind.__name__))
             if event["event"] == "turn":
                 if event["version"] > _VERSION:
-                    raise ValueError("its format is newer: version %d" % event["version"])
+                    what = "its format is newer: version %d; use the agentloop.py that wrote it"
+                    raise ValueError(what % event["version"])
                 turns.append(_Turn(_unpack(event, "task")))
                 turns[-1].lines = [number]
             _apply(event, turns[-1], number)
         except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as e:
-            text = "%s, line %d: cannot be read (%s: %s); move the file away to begin anew"
             told = path, number, type(e).__name__, _line(_shown(e))
-            raise ValueError(text % told) from None
+            raise ValueError("%s, line %d: cannot be read (%s: %s)" % told) from None
     return turns
 
 
@@ -2107,7 +2107,7 @@ class ReActText:
         first = {m.group(1).lower(): m for m in reversed(marks)}
         action, final = first.get("action"), first.get("final answer")
         line = text[action.end() :].split("\n")[0] if action else ""
-        name = line.strip(" \t*_`'\"[]()")
+        name = line.strip(" \t\r*_`'\"[]()")
         if not name or name.lower() in ("none", "n/a", "null") and name not in tools:
             action = None
         if final and (action is None or final.start() < action.start()):
@@ -2530,7 +2530,7 @@ def _judged(status: int, text: str, headers: Optional[Dict[str, str]] = None) ->
                 if re.search(pattern, word):
                     return fault(kind, kind in ("rate_limit", "server"))
         return fault("server", True)
-    again = status in (408, 409, 425, 429) or status >= 500
+    again = status in (408, 409, 425, 429) or status >= 500 and "--jinja" not in words
     kinds = {401: "auth", 403: "auth", 429: "rate_limit"}
     return fault(kinds.get(status, "server" if again else "bad_request"), again)
 
@@ -2932,7 +2932,7 @@ class _Adapter:
         own = {name: value for name, value in own.items() if name.lower() not in given}
         for name, value in {**own, **self.headers}.items():
             if not re.match(r"[\t\x20-\x7e\xa0-\xff]*\Z", value):  # http.client would show it
-                raise ValueError("the header %s (or api_key) has a letter that none can" % name)
+                raise ValueError("%s: a character that no header can carry, or api_key" % name)
         return {**own, **self.headers}
 
     def _login(self, key: str) -> Dict[str, str]:
@@ -2997,7 +2997,8 @@ class _Adapter:
         else:
             text = first.decode("utf-8", "replace").strip()
             if text[:1] not in ("{", "["):
-                what = "no reply of this protocol (content type %s): %s" % (kind, _bare(text))
+                words = _bare(text) or "the body is empty"
+                what = "no reply of this protocol (content type %s): %s" % (kind, words)
                 raise _Fault(what, "bad_response", again=not text)
             document = _json_reply(text)
             document = document[0] if isinstance(document, list) and document else document
@@ -3023,13 +3024,15 @@ class _Adapter:
         if fault.kind == "auth":
             sent = "a key was sent" if key else "no key was sent"
             look = "api_key, %s_API_KEY (%s)" % (self._variable, sent)
+        if "reasoning_effort" in fault.words:  # OpenAI's newest models, on Chat Completions
+            look = "OpenAIResponses in place of OpenAIChat, or reasoning_effort='none'"
         status = "HTTP %d from " % fault.status if fault.status else ""
         times = "; asked %d times" % asked if asked > 1 else ""
         words = fault.words
         query = re.split("[&=]", self.url.partition("?")[2])
         for secret in sorted([key, *self.headers.values(), *query], key=len, reverse=True):
             words = words.replace(secret, "[hidden]") if len(secret) > 5 else words
-        told = status, _public(self.url), _cut(words, 700), times, look
+        told = status, _public(self.url), _cut(words, 700).rstrip("."), times, look
         return ModelError("%s%s: %s%s. Look at: %s" % told, fault.kind, fault.status)
 
 
@@ -3587,6 +3590,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return _converse(model, tools, options)
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # the reader of `| head` has left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
     except (ValueError, TypeError, OSError) as e:
         print("agentloop: %s" % _line(_shown(e), 600), file=sys.stderr)
         return 2
