@@ -1,0 +1,11915 @@
+# SPDX-License-Identifier: MIT
+"""The tests of agentloop.py: what it promises, as tables of inputs and expected values or exceptions.
+
+    python3 test_agentloop.py                      # all of them; also runs under pytest
+    python3 test_agentloop.py JournalTest          # one class
+
+No network but the loopback address. What a Python cannot do (threads, sockets, processes) is skipped by name.
+AGENTLOOP_BODIES=FILE appends each request body that the tests of the models see to FILE, as a JSON line.
+"""
+
+import ast
+import asyncio
+import base64
+import collections
+import concurrent.futures
+import contextlib
+import contextvars
+import copy
+import dataclasses
+import datetime
+import decimal
+import email.utils
+import enum
+import errno
+import functools
+import gc
+import gzip
+import hashlib
+import http.client
+import http.server
+import importlib
+import importlib.util
+import inspect
+import io
+import json
+import logging
+import os
+import pathlib
+import pickle
+import random
+import re
+import shutil
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+import traceback
+import types
+import typing
+import unicodedata
+import unittest
+import uuid
+import zipfile
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, NewType, Optional, Tuple, TypeVar, TypedDict
+from unittest import mock
+
+import agentloop
+
+
+# == data, tools, loop ============================================================================
+
+
+class ErrorTests(unittest.TestCase):
+    """The two errors: InvalidResponse for models to raise, ModelError for callers to catch."""
+
+    def test_invalid_response(self):
+        error = agentloop.InvalidResponse("no JSON")
+        self.assertEqual(("no JSON", None, ""), (error.observation, error.message, error.log))
+        self.assertIn("no JSON", str(error))
+        error = agentloop.InvalidResponse("no JSON", {"role": "x"}, "Hm.")
+        self.assertEqual(
+            ("no JSON", {"role": "x"}, "Hm."), (error.observation, error.message, error.log)
+        )
+        error = agentloop.InvalidResponse(observation="", message=1, log="l")
+        self.assertEqual(("", 1, "l"), (error.observation, error.message, error.log))
+        self.assertIsInstance(error, Exception)
+
+    def test_model_error(self):
+        error = agentloop.ModelError("the server said no", "auth", 401)
+        self.assertEqual(
+            ("the server said no", "auth", 401), (str(error), error.kind, error.status)
+        )
+        error = agentloop.ModelError("gone", kind="connection")
+        self.assertEqual(("connection", None), (error.kind, error.status))
+        kinds = ["auth", "rate_limit", "context_length", "bad_request", "server", "timeout"]
+        self.assertIn(agentloop.ModelError("x").kind, [*kinds, "connection", "bad_response"])
+        self.assertIsInstance(error, Exception)
+        self.assertNotIsInstance(error, agentloop.InvalidResponse)
+
+
+_p1_wasm = sys.platform == "emscripten"
+
+
+_p1_real_threads = unittest.skipIf(_p1_wasm, "there are no threads")
+
+
+_p1_real_stack = unittest.skipIf(
+    _p1_wasm or sys.implementation.name != "cpython", "it has another way to end its stack"
+)
+
+
+_p1_processes = unittest.skipIf(_p1_wasm, "there are no processes")
+
+
+def _p1_act(tool, call_id="", **arguments):
+    return agentloop.AgentAction(tool, arguments, call_id)
+
+
+def _p1_end(output="done", **more):
+    return agentloop.AgentFinish(output, **more)
+
+
+def _p1_drive(decisions, task="go", tools=(), **options):
+    """(run, None), or (the run that the exception carries, the exception)."""
+    model = decisions if callable(decisions) else agentloop.Scripted(decisions)
+    try:
+        return agentloop.run(model, task, tools, **options), None
+    except BaseException as error:
+        return error.agent_run, error
+
+
+def _p1_statuses(run):
+    return [step.status for step in run.steps]
+
+
+def _p1_saved(thing):
+    """Through JSON text and back, as a file would do it."""
+    return agentloop.from_json(
+        json.loads(json.dumps(agentloop.to_json(thing), allow_nan=False, ensure_ascii=True))
+    )
+
+
+def _p1_call(tool, arguments):
+    """The step of one call."""
+    tools = agentloop.registry([tool])
+    (name,) = tools
+    action = agentloop.AgentAction(name, arguments, "c1")
+    return _p1_drive([action, _p1_end()], tools=tools, max_requests=2)[0].steps[0]
+
+
+class _p1_Colour(enum.Enum):
+    RED = "r"
+    GREEN = "g"
+
+
+class _p1_Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class _p1_Mode(str, enum.Enum):
+    READ = "read"
+    WRITE = "write"
+
+
+class _p1_Corner(enum.Enum):
+    NEAR = (0, 0)
+    FAR = (9, 9)
+
+
+class _p1_Swapped(enum.Enum):
+    A = "B"
+    B = "A"
+
+
+@dataclasses.dataclass
+class _p1_Point:
+    x: int
+    y: int = 0
+
+
+@dataclasses.dataclass
+class _p1_Item:
+    """One line of an order.
+
+    Attributes:
+        sku: the product
+        qty: how many
+    """
+
+    sku: str
+    qty: int = 1
+
+
+@dataclasses.dataclass
+class _p1_Order:
+    id: int
+    items: List[_p1_Item] = dataclasses.field(default_factory=list)
+    note: Optional[str] = None
+
+
+@dataclasses.dataclass
+class _p1_Node:
+    value: int
+    children: List["_p1_Node"] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class _p1_Special:
+    x: int
+    kind: typing.ClassVar[str] = "p"
+    seed: dataclasses.InitVar[int] = 0
+    norm: float = dataclasses.field(init=False, default=0.5)
+    left: typing.Final[int] = 3
+
+
+@dataclasses.dataclass
+class _p1_Range:
+    low: int
+    high: int
+
+    def __post_init__(self):
+        if self.low > self.high:
+            raise ValueError("low is above high")
+
+
+@dataclasses.dataclass
+class _p1_Silent:
+    x: int
+
+    def __post_init__(self):
+        raise RuntimeError
+
+
+@dataclasses.dataclass
+class _p1_Circle:
+    kind: typing.Literal["circle"]
+    radius: float
+
+
+@dataclasses.dataclass
+class _p1_Square:
+    kind: typing.Literal["square"]
+    side: float
+
+
+@dataclasses.dataclass
+class _p1_Base:
+    a: str
+
+
+@dataclasses.dataclass
+class _p1_Derived(_p1_Base):
+    b: str = "q"
+
+
+class _p1_Film(TypedDict):
+    title: str
+    year: int
+
+
+class _p1_Options(TypedDict, total=False):
+    limit: int
+    offset: int
+
+
+class _p1_Pair(NamedTuple):
+    a: int
+    b: str = "z"
+
+
+_p1_Loose = collections.namedtuple("_p1_Loose", "u v")
+
+
+_p1_UserId = NewType("_p1_UserId", int)
+
+
+_p1_Bound = TypeVar("_p1_Bound", bound=int)
+
+
+_p1_Free = TypeVar("_p1_Free")
+
+
+class _p1_Unshowable:
+    def __str__(self):
+        raise ZeroDivisionError
+
+    __repr__ = __str__
+
+
+def _p1_names():
+    """What the signatures in the tables may name."""
+    names = {k[4:]: v for k, v in globals().items() if k.startswith("_p1_") and k[4].isupper()}
+    names.update({k: getattr(typing, k) for k in typing.__all__})
+    names.update(
+        datetime=datetime, Path=pathlib.Path, PurePath=pathlib.PurePath, UUID=uuid.UUID,
+        Decimal=decimal.Decimal, AgentAction=agentloop.AgentAction, AgentRun=agentloop.AgentRun,
+        collections=collections, dataclasses=dataclasses, functools=functools, enum=enum,
+        threading=threading,
+    )  # fmt: skip
+    return names
+
+
+def _p1_module(source):
+    """A source run as a real module, so that its classes are found by name."""
+    module = type(sys)("_p1_module_%d" % len(sys.modules))
+    sys.modules[module.__name__] = module
+    module.__dict__.update(_p1_names(), __name__=module.__name__)
+    exec(source, module.__dict__)
+    return module
+
+
+def _p1_source(source, name="tool"):
+    """What a source text defines under a name."""
+    return getattr(_p1_module(source), name)
+
+
+def _p1_tool(signature, doc="", body="return dict(locals())"):
+    """def tool(signature), which returns what it got."""
+    return _p1_source("def tool(%s):\n    %r\n    %s\n" % (signature, doc, body))
+
+
+def _p1_ordered(schema, key=""):
+    """A schema with `required` and `anyOf` in a fixed order; all else must be as expected."""
+    if isinstance(schema, dict):
+        return {
+            k: _p1_ordered(v, k) for k, v in schema.items() if not (k == "required" and v == [])
+        }
+    if isinstance(schema, list):
+        items = [_p1_ordered(v) for v in schema]
+        if key in ("required", "anyOf"):
+            items.sort(key=lambda v: json.dumps(v, sort_keys=True))
+        return items
+    return schema
+
+
+def _p1_object(properties, required=(), **more):
+    found = {"type": "object", "properties": properties, "required": list(required)}
+    return dict(dict(found, additionalProperties=False), **more)
+
+
+def _p1_any():
+    """ "Any value", spelled out."""
+    words = [{"type": t} for t in ("string", "number", "boolean", "object")]
+    null = [{"type": "null"}]
+    return {"anyOf": words + [{"type": "array", "items": {"anyOf": words + null}}] + null}
+
+
+def _p1_either(*kinds):
+    return {"anyOf": [{"type": k} if isinstance(k, str) else k for k in kinds]}
+
+
+def _p1_array(item, **more):
+    return dict(
+        {"type": "array", "items": {"type": item} if isinstance(item, str) else item}, **more
+    )
+
+
+class DataFieldTests(unittest.TestCase):
+    """The five dataclasses: their fields, the order of them, and the defaults."""
+
+    def test_fields_and_defaults(self):
+        action = agentloop.AgentAction("f", {"a": 1})
+        rows = [
+            (
+                action,
+                "tool tool_input call_id log message request",
+                ["f", {"a": 1}, "", "", None, 0],
+            ),
+            (agentloop.AgentStep(action, 3), "action observation status", [action, 3, "ok"]),
+            (agentloop.AgentFinish(3), "output log message reason", [3, "", None, "stop"]),
+            (
+                agentloop.AgentRun("go"),
+                "task steps pending started finish state requests usage history",
+                ["go", [], [], [], None, "running", 0, {}, []],
+            ),
+            (agentloop.Image(b"x"), "data media_type", [b"x", "image/png"]),
+        ]
+        for thing, names, values in rows:
+            with self.subTest(type(thing).__name__):
+                self.assertTrue(dataclasses.is_dataclass(thing))
+                self.assertEqual([f.name for f in dataclasses.fields(thing)], names.split())
+                self.assertEqual([getattr(thing, n) for n in names.split()], values)
+                self.assertEqual(type(thing)(*values), thing)
+                self.assertEqual(type(thing).type, type(thing).__name__)
+
+    def test_repr(self):
+        action = agentloop.AgentAction("f", {"a": 1}, "c1", request=2)
+        shown = "AgentAction(tool='f', tool_input={'a': 1}, call_id='c1', log='', message=None, "
+        shown += "request=2)"
+        self.assertEqual(repr(action), shown)
+        step = agentloop.AgentStep(action, None, "denied")
+        text = "AgentStep(action=%s, observation=None, status='denied')"
+        self.assertEqual(repr(step), text % shown)
+        finish = agentloop.AgentFinish("x")
+        text = "AgentFinish(output='x', log='', message=None, reason='stop')"
+        self.assertEqual(repr(finish), text)
+        text = "AgentRun(task='go', steps=[], pending=[], started=[], finish=%r, "
+        text += "state='running', requests=0, usage={}, history=[])"
+        self.assertEqual(repr(agentloop.AgentRun("go", finish=finish)), text % finish)
+
+    def test_runs_share_nothing(self):
+        one, two = agentloop.AgentRun("a"), agentloop.AgentRun("b")
+        for name in ("steps", "pending", "started", "usage", "history"):
+            self.assertIsNot(getattr(one, name), getattr(two, name), name)
+
+    def test_output(self):
+        run = agentloop.AgentRun("go")
+        self.assertIsNone(run.output)
+        for value in ("", 0, [], {"a": 1}, None):
+            run.finish = agentloop.AgentFinish(value)
+            self.assertEqual(run.output, value)
+
+    def test_the_bytes_of_a_picture_are_not_shown(self):
+        shown = repr(agentloop.Image(b"\x00" * 99999, "image/jpeg"))
+        self.assertLess(len(shown), 100)
+        self.assertIn("99999", shown)
+        self.assertIn("image/jpeg", shown)
+
+
+class OneLineTests(unittest.TestCase):
+    """str() of an action, a step and a finish: the whole verbose mode."""
+
+    def events(self, text):
+        """Every kind of event, with the text in every place."""
+        action = agentloop.AgentAction
+        yield action(text, {}, "c1")
+        yield action("f", {text: 1}, "c1")
+        yield action("f", {"a": text}, "c1")
+        yield action("f", {"a": [{"b": text}]}, "c1")
+        yield action("f", text, "c1")
+        yield action("f", [text], "c1")
+        for value in (text, [text], {"a": text}, {text: 1}, text.encode("utf-8", "surrogatepass")):
+            yield agentloop.AgentStep(action("f", {}, "c1"), value)
+            yield agentloop.AgentStep(action("", {}, ""), value, "not_accepted")
+            yield agentloop.AgentFinish(value)
+        yield agentloop.AgentStep(action("f", {}, "c1"), "x", text)
+        yield agentloop.AgentFinish("x", reason=text)
+
+    def test_letters_of_every_script_are_kept(self):
+        for text in ("Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301"):
+            for event in self.events(text):
+                self.assertIn(text, str(event), repr(event))
+
+    def test_control_characters_and_lone_surrogates_are_escaped(self):
+        bad = "\n\r\t\x00\x1b\x7f\x85\x9b\u2028\u2029\u202e\u2066\ud800\udfff"
+        for character in bad:
+            for event in self.events("a%sb" % character):
+                line = str(event)
+                self.assertNotIn(character, line, repr(event))
+                kinds = {unicodedata.category(c) for c in line}
+                self.assertFalse(kinds & {"Cc", "Cs", "Zl", "Zp"}, line)
+                line.encode("utf-8")
+
+    def test_what_the_lines_say(self):
+        action = agentloop.AgentAction("lookup_stock", {"sku": "A1", "fresh": True, "n": 2}, "c1")
+        text = agentloop.AgentAction("lookup_stock", '{"sku": "A1"}', "c1")
+        notice = agentloop.AgentAction("", {}, "")
+        rows = [
+            (_p1_act("lookup_stock", sku="A1"), ['lookup_stock(sku="A1")']),
+            (action, ["lookup_stock(", 'sku="A1"', "fresh=true", "n=2"]),
+            (text, ["lookup_stock(", '{"sku": "A1"}']),
+            (agentloop.AgentStep(action, {"left": 3}), ["lookup_stock", "ok", '{"left": 3}']),
+            (agentloop.AgentStep(action, None, "denied"), ["lookup_stock", "denied", "null"]),
+            (agentloop.AgentStep(notice, "why", "not_accepted"), ["not_accepted", "why"]),
+            (agentloop.AgentFinish("3 left"), ["finish: 3 left"]),
+            (agentloop.AgentFinish(None, reason="refusal"), ["finish", "refusal"]),
+            (
+                agentloop.AgentFinish({"a": 1}, reason="return_direct"),
+                ["return_direct", '{"a": 1}'],
+            ),
+        ]
+        for event, words in rows:
+            for word in words:
+                self.assertIn(word, str(event))
+        self.assertNotIn("()", str(agentloop.AgentStep(notice, "why", "not_accepted")))
+
+    def test_long_and_odd_values_stay_one_short_line(self):
+        circle: List[Any] = []
+        circle.append(circle)
+        image = agentloop.Image(b"x" * 99999)
+        for value in ("x" * 99999, ["x" * 999] * 99, circle, image, [image], _p1_Unshowable(), 1j):
+            for event in (
+                agentloop.AgentAction("f", {"a": value}, "c1"),
+                agentloop.AgentAction("f" * 9999, {}, "c1"),
+                agentloop.AgentAction("f", value, "c1"),
+                agentloop.AgentStep(agentloop.AgentAction("f", {}, "c1"), value),
+                agentloop.AgentFinish(value),
+            ):
+                self.assertLess(len(str(event)), 500)
+                self.assertNotIn("\n", str(event))
+
+
+class JsonTests(unittest.TestCase):
+    """to_json and from_json: what is plain comes back, the rest as the text that the model saw."""
+
+    def step(self, observation):
+        return agentloop.AgentStep(agentloop.AgentAction("f", {}, "c1"), observation)
+
+    def test_every_field_of_every_class_comes_back(self):
+        message = {"role": "assistant", "content": None}
+        action = agentloop.AgentAction("f", {"a": [1, None]}, "c1", "log", message, 2)
+        text = agentloop.AgentAction("f", '{"a": 1', "c2", "", None, 3)
+        step = agentloop.AgentStep(action, {"b": 1.5}, "denied")
+        finish = agentloop.AgentFinish({"x": "y"}, "log", message, "return_direct")
+        earlier = agentloop.AgentRun("first", [step], finish=finish, state="succeeded", requests=1)
+        run = agentloop.AgentRun(
+            ["and?", agentloop.Image(b"\x00\xff", "image/gif")], [step], [text], ["c2"], None,
+            "budget_exhausted", 7, {"input_tokens": 9, "cached_tokens": 0}, [earlier],
+        )  # fmt: skip
+        for thing in (
+            action,
+            text,
+            step,
+            finish,
+            earlier,
+            run,
+            agentloop.Image(b"\x00\xff", "a/b"),
+        ):
+            with self.subTest(type(thing).__name__):
+                written = agentloop.to_json(thing)
+                self.assertEqual(written["type"], type(thing).__name__)
+                self.assertEqual(_p1_saved(thing), thing)
+                self.assertIs(type(_p1_saved(thing)), type(thing))
+
+    def test_plain_values_keep_their_type(self):
+        rows = [None, True, False, 0, -1, 10**30, 0.0, -0.0, 1e300, "", "ü\n", "\ud800", [], {}]
+        rows += [[1, [2.0, [True]]], {"a": {"": None}, "type": "Image"}, [{"type": "AgentRun"}]]
+        for value in rows:
+            with self.subTest(repr(value)):
+                self.assertEqual(repr(_p1_saved(self.step(value)).observation), repr(value))
+                self.assertEqual(repr(_p1_saved(agentloop.AgentFinish(value)).output), repr(value))
+
+    def test_what_is_not_plain_comes_back_as_the_text_that_the_model_is_shown(self):
+        circle: List[Any] = []
+        circle.append(circle)
+        word = type("Word", (str,), {})
+        rows = [
+            ((1, 2), "[1, 2]"),
+            ([(1,), "é"], '[[1], "é"]'),
+            ({1: "a"}, '{"1": "a"}'),
+            ({(1, 2): "a"}, "{(1, 2): 'a'}"),
+            (float("nan"), "NaN"),
+            ([float("inf")], "[Infinity]"),
+            (b"h\xc3\xa9", "hé"),
+            (bytearray(b"hi"), "hi"),
+            (b"\xff", None),
+            ([b"hi"], '["hi"]'),
+            ({2, 10, 1}, None),
+            (frozenset(["b", "a"]), '["a", "b"]'),
+            (datetime.date(2024, 1, 31), "2024-01-31"),
+            ([datetime.date(2024, 1, 31)], '["2024-01-31"]'),
+            (decimal.Decimal("1.10"), "1.10"),
+            (_p1_Colour.RED, "r"),
+            ([_p1_Colour.RED], '["r"]'),
+            (_p1_Point(1, 2), '{"x": 1, "y": 2}'),
+            ([_p1_Order(1, [_p1_Item("a")])], None),
+            (_p1_Pair(1, "b"), '[1, "b"]'),
+            (word("hi"), "hi"),
+            (collections.OrderedDict(a=1), '{"a": 1}'),
+            (pathlib.PurePosixPath("/x"), "/x"),
+            (ZeroDivisionError("zero"), "zero"),
+            (_p1_Point, str(_p1_Point)),
+            (circle, "[[...]]"),
+            (_p1_Unshowable(), None),
+            ({"a": agentloop.Image(b"xyz")}, None),
+        ]
+        chat = agentloop.OpenAIChat("m", base_url="http://127.0.0.1:9/v1", api_key="k")
+        for value, text in rows:
+            with self.subTest(type(value).__name__):
+                back = _p1_saved(self.step(value)).observation
+                self.assertIs(type(back), str)
+                if text is not None:
+                    self.assertEqual(back, text)
+                self.assertEqual(_p1_saved(agentloop.AgentFinish(value)).output, back)
+                # A resumed run sends the same bytes.
+                message = {"role": "assistant", "content": None, "tool_calls": [
+                    {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+                ]}  # fmt: skip
+                action = agentloop.AgentAction("f", {}, "c1", "", message, 1)
+                run = agentloop.AgentRun("go", [agentloop.AgentStep(action, value)], requests=1)
+                sent = json.dumps(chat.body(run, {}))
+                self.assertEqual(sent, json.dumps(chat.body(_p1_saved(run), {})))
+                self.assertEqual(back, chat.body(run, {})["messages"][-1]["content"])
+        self.assertEqual(_p1_saved(self.step({2, 10, 1})).observation, "[1, 10, 2]")
+
+    @_p1_real_stack
+    def test_a_value_deeper_than_python_goes(self):
+        deep, deeper = [1], {"a": 1}
+        for _ in range(3000):
+            deep, deeper = [deep], {"a": deeper}
+        for value in (deep, deeper):
+            self.assertIs(type(_p1_saved(self.step(value)).observation), str)
+            self.assertLess(len(str(self.step(value))), 500)
+
+    def test_the_text_of_a_set_does_not_depend_on_chance(self):
+        names = ["n%d" % n for n in range(99)]
+        texts = {_p1_saved(self.step(set(names[n:] + names[:n]))).observation for n in range(9)}
+        self.assertEqual(len(texts), 1)
+        self.assertEqual(json.loads(texts.pop()), sorted(names))
+
+    def test_pictures(self):
+        one, two = agentloop.Image(b"\x89PNG"), agentloop.Image(b"\xff", "image/jpeg")
+        rows: List[Any] = [one, [one], [one, "text", two], [{"type": "Image"}, one, 5, None, [1]]]
+        for value in rows:
+            with self.subTest(repr(value)):
+                self.assertEqual(_p1_saved(self.step(value)).observation, value)
+                self.assertEqual(_p1_saved(agentloop.AgentFinish(value)).output, value)
+                self.assertIn('"data": "', json.dumps(agentloop.to_json(self.step(value))))
+        mixed = _p1_saved(self.step([one, (1, 2), {3: 4}])).observation
+        self.assertEqual(mixed, [one, "[1, 2]", '{"3": 4}'])
+        written = agentloop.to_json(two)
+        self.assertEqual(written, {"type": "Image", "media_type": "image/jpeg", "data": "/w=="})
+
+    def test_what_a_message_or_an_input_holds_may_be_anything(self):
+        action = agentloop.AgentAction("f", ("a",), "c1", "", {"when": datetime.date(2024, 1, 2)})
+        back = _p1_saved(action)
+        self.assertEqual(back.tool_input, '["a"]')
+        self.assertIn("2024-01-02", str(back.message))
+
+    def test_refused(self):
+        for value in (5, "x", None, {}, [], agentloop.Scripted([]), ValueError()):
+            with self.subTest(repr(value)), self.assertRaises(TypeError):
+                agentloop.to_json(value)
+        good = agentloop.to_json(agentloop.AgentStep(agentloop.AgentAction("f", {}), 1))
+        rows: List[Any] = [
+            5, None, "x", [], {}, {"type": "Tool"}, {"type": ["AgentRun"]}, {"type": "AgentStep"},
+            {"type": "Image", "media_type": "a/b", "data": 5}, {"type": "Image", "data": ""},
+            {k: v for k, v in good.items() if k != "observation"}, dict(good, action=7),
+            dict(agentloop.to_json(agentloop.AgentRun("go")), steps=[5]),
+        ]  # fmt: skip
+        for value in rows:
+            with self.subTest(repr(value)), self.assertRaises(ValueError):
+                agentloop.from_json(value)
+
+
+class RunDataTests(unittest.TestCase):
+    """AgentRun by itself: follow_up, close, history, pickling."""
+
+    def broken_off(self):
+        """A run with one call begun, one not, and one done."""
+
+        def pay(n: int) -> str:
+            if n == 2:
+                raise KeyboardInterrupt
+            return "paid"
+
+        calls = [_p1_act("pay", "c%d" % n, n=n) for n in (1, 2, 3)]
+        run, error = _p1_drive([calls], tools=[pay])
+        self.assertIsInstance(error, KeyboardInterrupt)
+        self.assertEqual([a.call_id for a in run.pending], ["c2", "c3"])
+        self.assertEqual((run.started, _p1_statuses(run)), (["c2"], ["ok"]))
+        return run
+
+    def test_follow_up_closes_what_was_pending(self):
+        run = self.broken_off()
+        turn = run.follow_up("and now?")
+        self.assertEqual((turn.task, turn.state, turn.requests), ("and now?", "running", 0))
+        self.assertEqual((turn.steps, turn.pending, turn.started, turn.usage), ([], [], [], {}))
+        (earlier,) = turn.history
+        self.assertEqual(_p1_statuses(earlier), ["ok", "unknown_outcome", "not_executed"])
+        self.assertEqual([s.action.call_id for s in earlier.steps], ["c1", "c2", "c3"])
+        self.assertEqual((earlier.pending, earlier.started), ([], []))
+        for step in earlier.steps:
+            self.assertTrue(step.observation.strip())
+
+    def test_follow_up_of_any_run(self):
+        runs = [
+            agentloop.AgentRun("nothing done"),
+            _p1_drive([_p1_end()])[0],
+            _p1_drive([_p1_end()], accept=lambda run: None)[0],
+            _p1_drive([_p1_end()], max_requests=0)[0],
+            _p1_drive([ValueError("broken")])[0],
+            _p1_drive([_p1_end(reason="refusal")])[0],
+        ]
+        for run in runs:
+            with self.subTest(run.state):
+                turn = run.follow_up(["a", agentloop.Image(b"x")])
+                before = dataclasses.replace(run, history=[])
+                self.assertEqual(turn.history, [before])
+                done, _ = _p1_drive(lambda run, tools: _p1_end("yes"), turn, max_requests=1)
+                self.assertEqual((done.output, done.requests), ("yes", 1))
+
+    def test_history_is_oldest_first_and_flat(self):
+        run = agentloop.AgentRun("one")
+        for task in ("two", "three", "four"):
+            run = run.follow_up(task)
+        self.assertEqual([turn.task for turn in run.history], ["one", "two", "three"])
+        self.assertEqual([turn.history for turn in run.history], [[], [], []])
+        self.assertIs(type(run.history), list)
+
+    def test_history_may_be_replaced(self):
+        seen = []
+
+        def model(run, tools):
+            seen.append([turn.output for turn in run.history])
+            return _p1_end("ok")
+
+        run, _ = _p1_drive(model, "one")
+        turn = run.follow_up("two")
+        summary = agentloop.AgentRun(
+            "so far", finish=agentloop.AgentFinish("a summary"), state="model_ended"
+        )
+        turn.history[:] = [summary]
+        self.assertEqual(_p1_drive(model, turn)[0].output, "ok")
+        self.assertEqual(seen, [[], ["a summary"]])
+
+    def test_follow_up_needs_a_task(self):
+        for task in (None, 5, [], {}, [5], b"x", agentloop.AgentRun("x")):
+            run = self.broken_off()
+            with self.subTest(repr(task)), self.assertRaises(TypeError):
+                run.follow_up(task)
+            self.assertEqual(len(run.pending), 2)  # nothing was closed
+
+    def test_follow_up_is_refused_while_a_stream_holds_the_run(self):
+        run = agentloop.AgentRun("go")
+        events = agentloop.stream(agentloop.Scripted([_p1_act("f"), _p1_end()]), run)
+        next(events)
+        with self.assertRaises(RuntimeError):
+            run.follow_up("and?")
+        self.assertEqual(len(run.pending), 1)
+        events.close()
+        self.assertEqual(_p1_statuses(run.follow_up("and?").history[0]), ["not_executed"])
+
+    def test_close(self):
+        rows = [("c2", "denied", "no"), ("c3", "ok", {"done": True}), ("c2", "von Hand", None)]
+        for call_id, status, observation in rows:
+            with self.subTest(status):
+                run = self.broken_off()
+                action = next(a for a in run.pending if a.call_id == call_id)
+                copied = copy.deepcopy(action)  # found by its call id
+                step = run.close(copied, observation, status)
+                self.assertIs(run.steps[-1], step)
+                self.assertEqual((step.status, step.observation), (status, observation))
+                self.assertIs(step.action, action)
+                self.assertNotIn(call_id, [a.call_id for a in run.pending] + run.started)
+                self.assertEqual(len(run.pending), 1)
+
+    def test_close_refuses(self):
+        run = self.broken_off()
+        rows = [
+            (run.steps[0].action, "denied"),
+            (_p1_act("pay", "zz"), "denied"),
+            (run.pending[0], ""),
+            (run.pending[0], None),
+        ]
+        for action, status in rows:
+            with self.subTest(status), self.assertRaises(ValueError):
+                run.close(action, "x", status)
+        self.assertEqual((len(run.pending), len(run.steps), run.started), (2, 1, ["c2"]))
+
+    def test_pickle_and_copy(self):
+        run = self.broken_off().follow_up([agentloop.Image(b"x"), "y"])
+        for again in (pickle.loads(pickle.dumps(run)), copy.deepcopy(run), _p1_saved(run)):
+            self.assertEqual(again, run)
+        held = agentloop.AgentRun("go")
+        events = agentloop.stream(agentloop.Scripted([_p1_act("f"), _p1_end("x")]), held)
+        next(events)
+        for again in (pickle.loads(pickle.dumps(held)), copy.deepcopy(held)):
+            done, error = _p1_drive(agentloop.Scripted([_p1_act("f"), _p1_end("x")]), again)
+            self.assertEqual((done.output, error), ("x", None))  # a copy is not held
+        events.close()
+        for thing in (
+            agentloop.AgentFinish(1),
+            agentloop.AgentAction("f", {}),
+            agentloop.Image(b""),
+        ):
+            self.assertEqual(pickle.loads(pickle.dumps(thing)), thing)
+
+
+class _p1_Bad(NamedTuple):
+    """What a refused call has to say: each of these paths and no other, and each of these words."""
+
+    paths: Tuple[str, ...]
+    words: Tuple[str, ...] = ()
+
+
+def _p1_bad(*words, at="args.x"):
+    return _p1_Bad((at,) if isinstance(at, str) else tuple(at), words)
+
+
+_p1_path = re.compile(r'\bargs(?:\.[^\W\d]\w*|\[\d+\]|\["[^"]*"\])*')
+
+
+def _p1_check(test, step, want):
+    """A step against the value that the function should have returned, or a _p1_Bad."""
+    text = str(step.observation)
+    if not isinstance(want, _p1_Bad):
+        test.assertEqual(step.status, "ok", text)
+        test.assertEqual(repr(step.observation), repr(want))
+        return
+    test.assertEqual(step.status, "invalid_arguments", text)
+    told = _p1_path.findall(text)
+    test.assertEqual(sorted(set(told)), sorted(set(want.paths)), text)
+    for word in want.words:
+        test.assertIn(word.lower(), text.lower())
+    test.assertLess(len(text), 2000)
+
+
+def _p1_new_enough(version):
+    return sys.version_info >= tuple(map(int, version.split(".")))
+
+
+class RegistryTests(unittest.TestCase):
+    """A tool is a function as it stands; the registry is a plain dict."""
+
+    def test_the_lookup_of_the_design(self):
+        def lookup_stock(sku: str, warehouse: typing.Literal["north", "south"] = "north") -> dict:
+            """Return the quantity that can be sold now; read-only, reserves nothing.
+
+            Args:
+                sku: the product's SKU, for example "A1".
+                warehouse: where to look.
+            """
+            return {"sku": sku, "warehouse": warehouse}
+
+        tools = agentloop.registry([lookup_stock])
+        self.assertIs(type(tools), dict)
+        self.assertEqual(list(tools), ["lookup_stock"])
+        found = tools["lookup_stock"]
+        self.assertIs(found.function, lookup_stock)
+        about = "Return the quantity that can be sold now; read-only, reserves nothing."
+        self.assertEqual(found.description, about)
+        places = {"type": "string", "enum": ["north", "south"], "description": "where to look."}
+        sku = {"type": "string", "description": 'the product\'s SKU, for example "A1".'}
+        self.assertEqual(
+            _p1_ordered(found.parameters),
+            _p1_object({"sku": sku, "warehouse": dict(places, default="north")}, ["sku"]),
+        )
+        step = _p1_call(lookup_stock, {"sku": "A1", "warehouse": "SOUTH"})
+        self.assertEqual(step.observation, {"sku": "A1", "warehouse": "south"})
+
+    def test_what_it_takes(self):
+        def one():
+            return 1
+
+        @agentloop.tool
+        def two():
+            return 2
+
+        three = agentloop.Tool("three-3", "", {"type": "object"}, lambda: 3)
+        rows = [
+            ([one, two, three], ["one", "two", "three-3"]),
+            ((three, one), ["three-3", "one"]),
+            ((t for t in [one, two]), ["one", "two"]),
+            (agentloop.registry([one, three]), ["one", "three-3"]),
+            ({"two": two}, ["two"]),
+            ((), []),
+            ({}, []),
+        ]
+        for tools, names in rows:
+            found = agentloop.registry(tools)
+            self.assertIs(type(found), dict)
+            self.assertEqual(list(found), names)
+            for name, made in found.items():
+                self.assertIsInstance(made, agentloop.Tool)
+                self.assertEqual(made.name, name)
+        self.assertIs(agentloop.registry([two])["two"], two)
+        self.assertIs(agentloop.registry([three])["three-3"], three)
+
+    def test_the_fields_of_a_tool(self):
+        made = agentloop.Tool("f", "about", {"type": "object"}, print)
+        names = ["name", "description", "parameters", "function"]
+        names += ["return_direct", "read_only", "idempotent"]
+        self.assertTrue(dataclasses.is_dataclass(made))
+        self.assertEqual([f.name for f in dataclasses.fields(made)][:7], names)
+        values = ["f", "about", {"type": "object"}, print, False, False, False]
+        self.assertEqual([getattr(made, n) for n in names], values)
+        made = agentloop.Tool("f", "", {}, print, True, True, True)
+        self.assertEqual([getattr(made, n) for n in names[4:]], [True, True, True])
+
+    def test_decorator(self):
+        flags = ("return_direct", "read_only", "idempotent")
+
+        def double(n: int = 1) -> int:
+            "Twice."
+            return 2 * n
+
+        rows = [({}, agentloop.tool(double)), ({}, agentloop.tool()(double))]
+        rows += [({f: True}, agentloop.tool(**{f: True})(double)) for f in flags]
+        for wanted, made in rows:
+            self.assertIsInstance(made, agentloop.Tool)
+            self.assertEqual(
+                {f: getattr(made, f) for f in flags}, {**dict.fromkeys(flags, False), **wanted}
+            )
+            self.assertEqual((made.name, made.description), ("double", "Twice."))
+            self.assertEqual(
+                (made(4), made(n=5), made()), (8, 10, 2)
+            )  # still callable as the function
+            self.assertEqual(_p1_call(made, {"n": "3"}).observation, 6)
+
+    def test_the_annotations_are_read_once(self):
+        def f(n: int = 0):
+            return n
+
+        (made,) = agentloop.registry([f]).values()
+        before = copy.deepcopy(made.parameters)
+        f.__annotations__["n"] = complex
+        f.__defaults__ = (7,)
+        self.assertEqual(_p1_call(made, {"n": "5"}).observation, 5)
+        self.assertEqual(made.parameters, before)
+
+    def test_names(self):
+        good = ["f", "_", "get_weather2", "get-weather", "a" * 64, "wetter_münchen", "天気", "-"]
+        bad = ["", "a b", "2f", "a.b", "a" * 65, "f!", "a/b", None, 5, b"f"]
+        for name in good:
+            with self.subTest(name):
+                self.assertEqual(agentloop.Tool(name, "", {}, print).name, name)
+        for name in bad:
+            with self.subTest(name), self.assertRaisesRegex((ValueError, TypeError), "name"):
+                agentloop.Tool(name, "", {}, print)
+        with self.assertRaisesRegex(ValueError, "64"):
+            agentloop.registry([_p1_source("def %s(): pass" % ("a" * 65), "a" * 65)])
+
+
+class RefusalTests(unittest.TestCase):
+    """What cannot be a tool is refused at registration, with the mend in the message."""
+
+    class Shop:
+        def sell(self, n: int):
+            "Sell."
+            return n
+
+        @classmethod
+        def of(cls, n: int):
+            return n
+
+        @staticmethod
+        def ping(n: int):
+            return n
+
+        def hinted(self: "RefusalTests", n: int):
+            return n
+
+    def test_refused(self):
+        def f():
+            pass
+
+        g = _p1_source("def f(): return 2", "f")
+        by_hand = agentloop.Tool("f", "", {}, print)
+        rows: List[Any] = [
+            ([lambda x: x], "lambda", "def"),
+            ([self.Shop.sell], "sell", "instance"),
+            ([self.Shop.hinted], "hinted", "self"),
+            ([dict.get], "get", "instance"),
+            ([f, g], "two tools", "f"),
+            ([f, by_hand], "two tools", "f"),
+            ({"g": f}, "names"),
+            ("f", "tools", "list"),
+            (f, "tools", "list"),
+            (5, "tools", "5"),
+            (None, "tools"),
+            ([5], "5", "function"),
+            (["f"], "f", "function"),
+            ([None], "function"),
+            ([self.Shop], "Shop", "function"),
+            ([self.Shop()], "Shop", "function"),
+        ]
+        if sys.implementation.name == "cpython":
+            rows.append(([iter], "iter", "def"))
+        for tools, *words in rows:
+            with self.subTest(repr(tools)):
+                for take in (agentloop.registry, lambda t: agentloop.stream(print, "go", t)):
+                    with self.assertRaises((TypeError, ValueError)) as caught:
+                        take(tools)
+                    for word in words:
+                        self.assertIn(word, str(caught.exception))
+
+    def test_a_parameter_without_a_json_form(self):
+        rows = [
+            ("z: complex", "z", "complex"),
+            ("cb: Callable[[int], int]", "cb"),
+            ("cb: Callable", "cb"),
+            ("x: List[complex]", "x", "complex"),
+            ("x: Optional[complex] = None", "x", "complex"),
+            ("x: Dict[str, complex]", "x", "complex"),
+            ("x: Dict[float, str]", "x", "key"),
+            ("x: Dict[Point, str]", "x", "key"),
+            ("x: Tuple[int, complex]", "x", "complex"),
+            ("x: Union[int, Type[int]]", "x"),
+            ("x: Iterator[int]", "x"),
+            ("x: type", "x", "type"),
+            ("x: range", "x", "range"),
+            ("x: Free", "x", "Free"),
+            ("x: 'Nowhere'", "tool", "Nowhere"),
+            ("x: List['Nowhere']", "tool", "Nowhere"),
+            ("*xs: complex", "xs", "complex"),
+            ("**xs: complex", "xs", "complex"),
+            ("a: int, *, lock: threading.Lock", "lock"),
+        ]
+        for signature, *words in rows:
+            with self.subTest(signature), self.assertRaises((TypeError, ValueError)) as caught:
+                agentloop.registry([_p1_tool(signature)])
+            for word in words:
+                self.assertIn(word, str(caught.exception))
+
+    def test_a_field_without_a_json_form_is_named(self):
+        head = "class Conn: pass\n"
+        rows = [
+            "@dataclasses.dataclass\nclass C:\n    conn: Conn\ndef tool(c: C): pass",
+            "class C(TypedDict):\n    conn: Conn\ndef tool(c: C): pass",
+            "class C(NamedTuple):\n    conn: Conn\ndef tool(c: C): pass",
+        ]
+        for source in rows:
+            with self.subTest(source), self.assertRaises(TypeError) as caught:
+                agentloop.registry([_p1_source(head + source)])
+            self.assertRegex(str(caught.exception), r"'?conn'?.*Conn")
+
+    def test_a_tool_by_hand(self):
+        for arguments in (("f", "", [], print), ("f", "", None, print), ("f", "", {}, "print")):
+            with self.assertRaisesRegex(TypeError, r"\bf\b.*parameters.*function"):
+                agentloop.Tool(*arguments)
+
+    def test_methods_of_an_object_a_class_and_none(self):
+        for method, name in (
+            (self.Shop().sell, "sell"),
+            (self.Shop.of, "of"),
+            (self.Shop.ping, "ping"),
+        ):
+            (made,) = agentloop.registry([method]).values()
+            self.assertEqual((made.name, list(made.parameters["properties"])), (name, ["n"]))
+            self.assertEqual(_p1_call(method, {"n": "2"}).observation, 2)
+            _p1_check(self, _p1_call(method, {"self": 1, "n": 2}), _p1_bad(at="args.self"))
+
+
+class SchemaTests(unittest.TestCase):
+    """The JSON Schema of an annotation and of a signature."""
+
+    def same(self, tool, properties, required=(), **more):
+        (made,) = agentloop.registry([tool]).values()
+        json.dumps(made.parameters, allow_nan=False)
+        wanted = _p1_object(properties, required, **more)
+        self.assertEqual(_p1_ordered(made.parameters), _p1_ordered(wanted))
+        self.assertEqual(list(made.parameters["properties"]), list(properties))
+        return made
+
+    def test_annotations(self):
+        item = {"sku": {"type": "string", "description": "the product"}}
+        item["qty"] = {"type": "integer", "description": "how many", "default": 1}
+        item = _p1_object(item, ["sku"], description="One line of an order.")
+        note = dict(_p1_either("string", "null"), default=None)
+        order = _p1_object(
+            {"id": {"type": "integer"}, "items": _p1_array(item), "note": note}, ["id"]
+        )
+        point = _p1_object(
+            {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}}, ["x"]
+        )
+        film = _p1_object(
+            {"title": {"type": "string"}, "year": {"type": "integer"}}, ["title", "year"]
+        )
+        options = _p1_object({"limit": {"type": "integer"}, "offset": {"type": "integer"}})
+        derived = _p1_object(
+            {"a": {"type": "string"}, "b": {"type": "string", "default": "q"}}, ["a"]
+        )
+        pair = _p1_object(
+            {"a": {"type": "integer"}, "b": {"type": "string", "default": "z"}}, ["a"]
+        )
+        colours = {"type": "string", "enum": ["r", "g"]}
+        rows = [
+            ("int", {"type": "integer"}),
+            ("float", {"type": "number"}),
+            ("bool", {"type": "boolean"}),
+            ("str", {"type": "string"}),
+            ("None", {"type": "null"}),
+            ("'int'", {"type": "integer"}),
+            ("Optional[str]", _p1_either("string", "null")),
+            ("Union[str, bool]", _p1_either("string", "boolean")),
+            ("Union[None, bool, int]", _p1_either("null", "boolean", "integer")),
+            (
+                "Union[int, Optional[List[int]]]",
+                _p1_either("integer", _p1_array("integer"), "null"),
+            ),
+            ("Union[str, Any]", _p1_any()),
+            ("Any", _p1_any()),
+            ("object", _p1_any()),
+            ("Literal['north', 'south']", {"type": "string", "enum": ["north", "south"]}),
+            ("Literal['one']", {"type": "string", "enum": ["one"]}),
+            ("Literal[20, 10]", {"type": "integer", "enum": [20, 10]}),
+            ("Literal[False]", {"type": "boolean", "enum": [False]}),
+            ("Literal[None]", {"type": "null", "enum": [None]}),
+            ("Literal['all', 5, True]", {"enum": ["all", 5, True]}),
+            ("Literal[Colour.RED]", {"type": "string", "enum": ["r"]}),
+            ("Optional[Literal['a']]", _p1_either({"type": "string", "enum": ["a"]}, "null")),
+            ("Colour", colours),
+            ("Level", {"type": "integer", "enum": [1, 2]}),
+            ("Mode", {"type": "string", "enum": ["read", "write"]}),
+            ("list", _p1_array(_p1_any())),
+            ("List", _p1_array(_p1_any())),
+            ("List[Any]", _p1_array(_p1_any())),
+            ("List[str]", _p1_array("string")),
+            ("List[List[bool]]", _p1_array(_p1_array("boolean"))),
+            ("List[Optional[str]]", _p1_array(_p1_either("string", "null"))),
+            ("List[Dict[str, Any]]", _p1_array("object")),
+            ("tuple", _p1_array(_p1_any())),
+            ("Tuple[str, ...]", _p1_array("string")),
+            ("Tuple[int, int, int]", _p1_array("integer", minItems=3, maxItems=3)),
+            ("Tuple[int, str]", _p1_array(_p1_either("integer", "string"), minItems=2, maxItems=2)),
+            ("Set[int]", _p1_array("integer")),
+            ("set", _p1_array(_p1_any())),
+            ("FrozenSet[str]", _p1_array("string")),
+            ("Sequence[str]", _p1_array("string")),
+            ("MutableSequence[str]", _p1_array("string")),
+            ("Iterable[bool]", _p1_array("boolean")),
+            ("Collection[str]", _p1_array("string")),
+            ("AbstractSet[str]", _p1_array("string")),
+            ("MutableSet[str]", _p1_array("string")),
+            ("dict", {"type": "object"}),
+            ("Dict", {"type": "object"}),
+            ("Dict[str, Any]", {"type": "object"}),
+            ("Dict[Any, Any]", {"type": "object"}),
+            ("Dict[str, str]", {"type": "object", "additionalProperties": {"type": "string"}}),
+            ("Dict[int, bool]", {"type": "object", "additionalProperties": {"type": "boolean"}}),
+            ("Mapping[str, int]", {"type": "object", "additionalProperties": {"type": "integer"}}),
+            (
+                "MutableMapping[str, int]",
+                {"type": "object", "additionalProperties": {"type": "integer"}},
+            ),
+            ("datetime.date", {"type": "string", "format": "date"}),
+            ("datetime.datetime", {"type": "string", "format": "date-time"}),
+            ("UUID", {"type": "string", "format": "uuid"}),
+            ("Path", {"type": "string"}),
+            ("PurePath", {"type": "string"}),
+            ("Decimal", {"type": "number"}),
+            ("UserId", {"type": "integer"}),
+            ("Film", film),
+            ("Options", options),
+            ("Pair", pair),
+            ("Loose", _p1_object({"u": _p1_any(), "v": _p1_any()}, ["u", "v"])),
+            ("Point", point),
+            ("Item", item),
+            ("Order", order),  # inlined, no $defs; a default_factory is not called for a schema
+            ("Derived", derived),
+            ("'Point'", point),
+            ("List['Point']", _p1_array(point)),
+            ("List[Tuple[int, int]]", _p1_array(_p1_array("integer", minItems=2, maxItems=2))),
+        ]
+        newer = [
+            ("3.9", "list[int]", _p1_array("integer")),
+            (
+                "3.9",
+                "dict[str, list[int]]",
+                {"type": "object", "additionalProperties": _p1_array("integer")},
+            ),
+            ("3.9", "tuple[bool, ...]", _p1_array("boolean")),
+            ("3.9", "collections.abc.Sequence[int]", _p1_array("integer")),
+            (
+                "3.9",
+                "collections.abc.Mapping[str, int]",
+                {"type": "object", "additionalProperties": {"type": "integer"}},
+            ),
+            ("3.9", "Annotated[int, 'how many']", {"type": "integer", "description": "how many"}),
+            ("3.9", "Annotated[int, 5]", {"type": "integer"}),
+            (
+                "3.9",
+                "Annotated[int, 5, 'how many', 'x']",
+                {"type": "integer", "description": "how many"},
+            ),
+            (
+                "3.9",
+                "List[Annotated[str, 'a word']]",
+                _p1_array({"type": "string", "description": "a word"}),
+            ),
+            ("3.9", "Annotated[Point, 'where']", dict(point, description="where")),
+            (
+                "3.9",
+                "Optional[Annotated[int, 'n']]",
+                _p1_either({"type": "integer", "description": "n"}, "null"),
+            ),
+            ("3.10", "int | None", _p1_either("integer", "null")),
+            ("3.10", "str | list[int] | None", _p1_either("string", _p1_array("integer"), "null")),
+        ]
+        for least, annotation, wanted in [("3.8", a, w) for a, w in rows] + newer:
+            if _p1_new_enough(least):
+                with self.subTest(annotation):
+                    self.same(_p1_tool("x: " + annotation), {"x": wanted}, ["x"])
+
+    def test_signatures(self):
+        whole, text = {"type": "integer"}, {"type": "string"}
+        point = _p1_object({"x": whole, "y": dict(whole, default=0)}, ["x"])
+        rows = [
+            ("", {}, []),
+            ("x", {"x": _p1_any()}, ["x"]),
+            ("x=1", {"x": dict(_p1_any(), default=1)}, []),
+            ("zebra: int, apple: str, mango: int", {"zebra": whole, "apple": text, "mango": whole},
+             ["zebra", "apple", "mango"]),
+            ("*, a: int, b: str = 'q'", {"a": whole, "b": dict(text, default="q")}, ["a"]),
+            ("a: int, b: int = 2, /, c: int = 3",
+             {"a": whole, "b": dict(whole, default=2), "c": dict(whole, default=3)}, ["a"]),
+            ("a: int, *rest: str", {"a": whole, "rest": _p1_array("string")}, ["a"]),
+            ("self: int, cls: int, id: int", {"self": whole, "cls": whole, "id": whole},
+             ["self", "cls", "id"]),
+            ("title: str, default: int, properties: str, required: int, items: str",
+             {"title": text, "default": whole, "properties": text, "required": whole,
+              "items": text},
+             ["title", "default", "properties", "required", "items"]),
+            ("name: str, function: int, kwargs: str",
+             {"name": text, "function": whole, "kwargs": text},
+             ["name", "function", "kwargs"]),
+            ("_a: int, from_: str, straße: int, 城市: str",
+             {"_a": whole, "from_": text, "straße": whole, "城市": text},
+             ["_a", "from_", "straße", "城市"]),
+            ("p: Point, q: Point", {"p": point, "q": point}, ["p", "q"]),
+        ]  # fmt: skip
+        for signature, properties, required in rows:
+            with self.subTest(signature):
+                self.same(_p1_tool(signature), properties, required)
+        options = {"additionalProperties": whole}
+        self.same(_p1_tool("a: str, **more: int"), {"a": text}, ["a"], **options)
+        self.same(_p1_tool("**more"), {}, [], additionalProperties=True)
+
+    def test_defaults(self):
+        null = {"type": "null"}
+        rows = [
+            ("int", "5", {"type": "integer", "default": 5}),
+            ("float", "0.5", {"type": "number", "default": 0.5}),
+            ("bool", "True", {"type": "boolean", "default": True}),
+            ("str", "''", {"type": "string", "default": ""}),
+            ("Optional[str]", "None", dict(_p1_either("string", "null"), default=None)),
+            ("int", "None", dict(_p1_either("integer", "null"), default=None)),
+            ("None", "None", dict(null, default=None)),
+            ("List[int]", "[]", _p1_array("integer", default=[])),
+            ("Tuple[int, int]", "(1, 2)",
+             _p1_array("integer", minItems=2, maxItems=2, default=[1, 2])),
+            ("Set[int]", "{3, 1}", _p1_array("integer", default=[1, 3])),
+            ("FrozenSet[str]", "frozenset('a')", _p1_array("string", default=["a"])),
+            ("dict", "{'a': [1]}", {"type": "object", "default": {"a": [1]}}),
+            ("Colour", "Colour.GREEN", {"type": "string", "enum": ["r", "g"], "default": "g"}),
+            ("Level", "Level.LOW", {"type": "integer", "enum": [1, 2], "default": 1}),
+            ("List[Colour]", "[Colour.RED]",
+             _p1_array({"type": "string", "enum": ["r", "g"]}, default=["r"])),
+            ("Pair", "Pair(1)", None),
+            ("Point", "Point(3)", dict(_p1_object(
+                {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}}, ["x"]),
+                default={"x": 3, "y": 0})),
+            ("Path", "Path('a')", {"type": "string", "default": "a"}),
+            ("datetime.date", "datetime.date(2024, 1, 2)",
+             {"type": "string", "format": "date", "default": "2024-01-02"}),
+            ("datetime.datetime", "datetime.datetime(2024, 1, 2)", {"type": "string",
+             "format": "date-time", "default": "2024-01-02T00:00:00"}),
+            ("UUID", "UUID(int=1)",
+             {"type": "string", "format": "uuid",
+              "default": "00000000-0000-0000-0000-000000000001"}),
+            # what has no JSON form is left out, and the parameter stays optional
+            ("str", "object()", {"type": "string"}),
+            ("float", "float('inf')", {"type": "number"}),
+            ("Any", "print", _p1_any()),
+            ("list", "[object()]", _p1_array(_p1_any())),
+            ("int", "'many'", {"type": "integer"}),
+        ]  # fmt: skip
+        for annotation, default, wanted in rows:
+            with self.subTest("%s = %s" % (annotation, default)):
+                made = _p1_tool("x: %s = %s" % (annotation, default))
+                if wanted is not None:
+                    self.same(made, {"x": wanted})
+                step = _p1_call(made, {})  # Python's own default, whatever was shown
+                self.assertEqual(step.status, "ok")
+                self.assertIs(
+                    step.observation["x"], inspect.signature(made).parameters["x"].default
+                )
+
+    def test_a_default_is_copied_into_the_schema(self):
+        tags: List[str] = []
+        names = dict(_p1_names(), tags=tags)
+        exec("def tool(x: List[str] = tags): pass", names)
+        (made,) = agentloop.registry([names["tool"]]).values()
+        tags.append("later")
+        self.assertEqual(made.parameters["properties"]["x"]["default"], [])
+
+    def test_recursive_types(self):
+        def reference(name):
+            return {"$ref": "#/$defs/" + name}
+
+        node = _p1_object(
+            {"value": {"type": "integer"}, "children": _p1_array(reference("_p1_Node"))}, ["value"]
+        )
+        (made,) = agentloop.registry([_p1_tool("root: Node, other: Node")]).values()
+        (name,) = made.parameters["$defs"]
+        text = json.dumps(made.parameters).replace('"#/$defs/%s"' % name, '"#/$defs/_p1_Node"')
+        found = json.loads(text)
+        self.assertEqual(
+            found["properties"], {"root": reference("_p1_Node"), "other": reference("_p1_Node")}
+        )
+        self.assertEqual(_p1_ordered(list(found["$defs"].values())), [_p1_ordered(node)])
+        rows = [
+            ({"value": "1", "children": [{"value": 2}]}, _p1_Node(1, [_p1_Node(2)])),
+            ({"value": 1, "children": [{"value": 2, "children": [{"value": "z"}]}]},
+             _p1_bad("integer", at="args.root.children[0].children[0].value")),
+            ({"value": 1, "children": [3]}, _p1_bad("object", at="args.root.children[0]")),
+        ]  # fmt: skip
+        for value, want in rows:
+            want = {"root": want} if not isinstance(want, _p1_Bad) else want
+            _p1_check(self, _p1_call(_p1_tool("root: Node"), {"root": value}), want)
+
+    def test_a_reference_keeps_its_description(self):
+        module = _p1_module(
+            "@dataclasses.dataclass\nclass Link:\n    v: int\n    next: Optional['Link'] = None\n"
+            "def tool(head: Link):\n    'Walk.\\n\\nArgs:\\n    head: first link'\n    return head",
+        )
+        (made,) = agentloop.registry([module.tool]).values()
+        head = made.parameters["properties"]["head"]
+        self.assertEqual(head["description"], "first link")
+        self.assertTrue(head["$ref"].startswith("#/$defs/"))
+        self.assertEqual(len(made.parameters["$defs"]), 1)
+        step = _p1_call(module.tool, {"head": {"v": 1, "next": {"v": "2", "next": None}}})
+        self.assertEqual(step.observation, module.Link(1, module.Link(2)))
+
+    def test_two_recursive_types_of_one_name(self):
+        source = "@dataclasses.dataclass\nclass Twin:\n    v: %s\n    of: Optional['Twin'] = None\n"
+        one, two = (_p1_module(source % kind).Twin for kind in ("int", "str"))
+
+        def f(a: one, b: two):
+            return a, b
+
+        (made,) = agentloop.registry([f]).values()
+        properties, defs = made.parameters["properties"], made.parameters["$defs"]
+        found = [defs[properties[n]["$ref"][len("#/$defs/") :]]["properties"]["v"] for n in "ab"]
+        self.assertEqual(found, [{"type": "integer"}, {"type": "string"}])
+        step = _p1_call(f, {"a": {"v": "1", "of": {"v": 2}}, "b": {"v": 1, "of": {"v": "x"}}})
+        self.assertEqual(step.observation, (one(1, one(2)), two("1", two("x"))))
+
+    def test_types_of_newer_pythons(self):
+        film = _p1_object({"name": {"type": "string"}, "year": {"type": "integer"}}, ["name"])
+        whole = _p1_array("integer")
+        missing = _p1_bad("missing", at="args.x.name")
+        future = "from __future__ import annotations\n"
+        in_full = (
+            "class M(TypedDict):\n name: %s\n year: NotRequired[int]\ndef tool(x: M): return x"
+        )
+        total = "class M(TypedDict, total=False):\n name: Required[str]\n year: int\n"
+        listed = "def tool(x: %s): return x"
+        rows = [
+            (
+                "3.11",
+                in_full % "Required[str]",
+                film,
+                {"name": "a", "year": "1"},
+                {"name": "a", "year": 1},
+            ),
+            ("3.11", future + in_full % "str", film, {"name": "a"}, {"name": "a"}),
+            ("3.11", total + listed % "M", film, {"year": 1}, missing),
+            ("3.11", future + total + listed % "M", film, {"year": 1}, missing),
+            ("3.9", future + listed % "list[int]", whole, ["1"], [1]),
+            ("3.8", future + listed % "List[int]", whole, "[1]", [1]),
+        ]
+        for least, source, schema, value, want in rows:
+            if _p1_new_enough(least):
+                with self.subTest(source):
+                    made = _p1_source(source)
+                    self.same(made, {"x": schema}, ["x"])
+                    _p1_check(self, _p1_call(made, {"x": value}), want)
+
+    def test_names_local_to_a_function(self):
+        source = (
+            "from __future__ import annotations\n"
+            "def make():\n    @dataclasses.dataclass\n    class Here:\n        n: int\n"
+            "    later = None\n"
+            "    def tool(h: Here, k: int = 0):\n        return Here, h, k, later\n"
+            "    return tool\n"
+            "tool = make()"
+        )
+        made = _p1_source(source)
+        self.same(
+            made,
+            {
+                "h": _p1_object({"n": {"type": "integer"}}, ["n"]),
+                "k": {"type": "integer", "default": 0},
+            },
+            ["h"],
+        )
+        kind, value, _, _ = _p1_call(made, {"h": {"n": "2"}}).observation
+        self.assertEqual(value, kind(2))
+
+    def test_a_closure_that_is_not_filled_yet(self):
+        def f(n: int):
+            return n if n < 9 else later
+
+        (made,) = agentloop.registry([f]).values()
+        later = 1
+        self.assertEqual((made(2), made(9)), (2, 1))
+
+    def test_wrapped_functions(self):
+        source = (
+            "def log(f):\n    @functools.wraps(f)\n    def inner(*a, **k):\n"
+            "        return f(*a, **k)\n    return inner\n"
+            "@log\ndef tool(x: int, y: str = 'a'):\n    'About.'\n    return x, y"
+        )
+        made = _p1_source(source)
+        found = self.same(
+            made, {"x": {"type": "integer"}, "y": {"type": "string", "default": "a"}}, ["x"]
+        )
+        self.assertEqual(found.description, "About.")
+        self.assertEqual(_p1_call(made, {"x": "1"}).observation, (1, "a"))
+        _p1_check(self, _p1_call(made, {"x": 1, "z": 2}), _p1_bad("x, y", at="args.z"))
+
+    def test_partial(self):
+        head = (
+            "def send(conn: str, to: str, n: int = 1):\n"
+            "    'Send.\\n\\nArgs:\\n    to: receiver'\n    return conn, to, n\n"
+        )
+        to = {"type": "string", "description": "receiver"}
+        number = {"type": "integer", "default": 1}
+        rows = [
+            ("functools.partial(send, 'secret')", {"to": to, "n": number}),
+            ("functools.partial(send, conn='secret')", {"to": to, "n": number}),
+            ("functools.partial(functools.partial(send, 'secret'), n=1)", {"to": to}),
+        ]
+        for expression, properties in rows:
+            with self.subTest(expression):
+                made = _p1_source(head + "tool = " + expression)
+                found = self.same(made, properties, ["to"])
+                self.assertEqual((found.name, found.description), ("send", "Send."))
+                self.assertNotIn("secret", json.dumps(found.parameters))
+                self.assertEqual(_p1_call(made, {"to": "x"}).observation, ("secret", "x", 1))
+                _p1_check(
+                    self, _p1_call(made, {"to": "x", "conn": "evil"}), _p1_bad(at="args.conn")
+                )
+
+
+class DocstringTests(unittest.TestCase):
+    """Descriptions from Google, NumPy and reST docstrings."""
+
+    def check(self, doc, about, notes):
+        with self.subTest(doc):
+            (made,) = agentloop.registry([_p1_tool("path: str, limit: int = 10", doc)]).values()
+            self.assertEqual(made.description, about)
+            shown = made.parameters["properties"].items()
+            found = {k: v["description"] for k, v in shown if "description" in v}
+            self.assertEqual(found, notes)
+
+    def test_the_description(self):
+        rows = [
+            ("", ""),
+            ("Read.", "Read."),
+            ("\n    Read.\n    ", "Read."),
+            ("Read.\n\n    As text,\n    in lines.\n\n    Slow.\n    ", None),
+            ("Read :param: in prose, and :x: too.", None),
+            ("Read.\n\nArgs: none of these, it is prose.", None),
+            ("Read.\n\nNote: relative paths only.", None),
+            ("Read.\n\n---\n\nRead on.", None),
+            ("Read.\n\nso far so good\n--\n", "Read.\n\nso far so good\n--"),
+        ]
+        for doc, about in rows:
+            self.check(doc, inspect.cleandoc(doc) if about is None else about, {})
+        self.check("A.\n\nNote: B.\n\nArgs:\n    path: C", "A.\n\nNote: B.", {"path": "C"})
+        self.check(":param path: C", "", {"path": "C"})
+
+    def test_parameters(self):
+        path, both = {"path": "file to read"}, {"path": "file to read", "limit": "most lines"}
+        joined = {"path": "one of: a: alpha limit: beta"}
+        numpy = "Parameters\n----------\n"
+        rows = [
+            # Google
+            ("Args:\n    path: file to read\n    limit: most lines\n\nReturns:\n    path: x", both),
+            ("Args:\n    path (str): file to read\n    limit (int, optional): most lines", both),
+            ("Arguments:\n    path (Dict[str, Tuple[int, int]], optional): file to read", path),
+            (
+                "Args:\n    path: file\n        to\n        read\n    limit: most\n        lines",
+                both,
+            ),
+            ("Args:\n    path: one of:\n        a: alpha\n        limit: beta", joined),
+            ("Args:\n    path: file to read\n\n    limit: most lines\n", both),
+            ("Args:\n    limit: most lines\n    nosuch: x\n    path: file to read", both),
+            ("Args:\n    path: a: b", {"path": "a: b"}),
+            ("Args:\n    path:\n        file to read", path),
+            ("Args:\n\tpath: file to read\n\tlimit: most lines\n", both),
+            ("Args:\n    path: file to read\nSo much for that.\n    limit: no", path),
+            ("Args:\n    Nothing here to see\n    path: file to read", path),
+            ("Args:\n        lost\n    path: file to read", {}),
+            ("Returns:\n    path: no\n\nArgs:\n    path: file to read", path),
+            ("Raises:\n    OSError: limit: no\n\nArgs:\n    path: file to read", path),
+            ("Keyword Args:\n    path: file to read\n\nExamples:\n    limit: no", path),
+            ("参数:\n    path: file to read\n    limit：most lines\n\n返回:\n    path: 无", both),
+            # NumPy
+            (
+                numpy + "path : str\n    file to read\nlimit : int, optional\n    most\n    lines",
+                both,
+            ),
+            (numpy + "path : {'a', 'b'}\n    file to read\nlimit\n    most lines", both),
+            (numpy + "path, limit : str\n    both", {"path": "both", "limit": "both"}),
+            (numpy + "    lost\npath : str\n    file to read", path),
+            (numpy + "path : str\n    file to read\n\nReturns\n-------\nlimit\n    no", path),
+            # reST
+            (":param path: file to read\n:param int limit: most lines\n:returns: x", both),
+            (
+                ":param path: file\n    to read\n:type path: str\n:param limit: most\n    lines",
+                both,
+            ),
+            (":param path: file to read\nnot indented\n:param limit: most lines\n", both),
+            (":param: nothing\n:param path: file to read", path),
+            (":raises OSError: limit\n    path: no\n:param path: file to read\n:rtype: str", path),
+        ]
+        for section, notes in rows:
+            self.check("Read.\n\n" + section, "Read.", notes)
+
+    def test_star_parameters(self):
+        for section in (
+            "Args:\n    *rest: numbers",
+            ":param rest: numbers",
+            ":param *rest: numbers",
+        ):
+            (made,) = agentloop.registry([_p1_tool("*rest: int", "R.\n\n" + section)]).values()
+            wanted = _p1_array("integer", description="numbers")
+            self.assertEqual(made.parameters["properties"]["rest"], wanted)
+
+    def test_whose_words_win(self):
+        doc = "T.\n\nArgs:\n    p: from the docstring"
+        rows = [
+            ("3.8", "p: Item", "from the docstring"),  # over the class's own
+            ("3.8", "p: Item = Item('a')", "from the docstring"),
+            ("3.8", "p: Optional[int] = None", "from the docstring"),
+            ("3.9", "p: Annotated[int, 'from the annotation']", "from the annotation"),
+            ("3.9", "p: Annotated[Item, 'from the annotation'] = Item('a')", "from the annotation"),
+        ]
+        for least, signature, text in rows:
+            if _p1_new_enough(least):
+                (made,) = agentloop.registry([_p1_tool(signature, doc)]).values()
+                self.assertEqual(made.parameters["properties"]["p"]["description"], text, signature)
+
+    def test_no_docstring_of_python_leaks(self):
+        for signature in ("c: Colour", "p: Point", "p: Pair", "t: Film", "p: Loose"):
+            (made,) = agentloop.registry([_p1_tool(signature)]).values()
+            self.assertNotIn("description", json.dumps(made.parameters))
+            self.assertEqual(made.description, "")
+
+
+class ArgumentTests(unittest.TestCase):
+    """What the arguments of a call become: another spelling, never another shape, nothing lost."""
+
+    def play(self, rows):
+        for annotation, cases in rows.items():
+            made = _p1_tool("x: " + annotation)
+            for value, want in cases:
+                with self.subTest("%s: %.100r" % (annotation, value)):
+                    if not isinstance(want, _p1_Bad):
+                        want = {"x": want}
+                    _p1_check(self, _p1_call(made, {"x": value}), want)
+
+    def test_scalars(self):
+        whole, number, flag, text = map(_p1_bad, ("integer", "number", "boolean", "string"))
+        null = _p1_bad("null")
+        self.play({
+            "int": [
+                (7, 7), (0, 0), (-3, -3), (10**40, 10**40), ("8", 8), (" -12\n", -12), ("+4", 4),
+                (6.0, 6), (-2.0, -2),
+                (2.5, whole), ("2.5", whole), ("2.0", whole), ("", whole), (" ", whole),
+                ("1_000", whole),
+                ("1,000", whole), ("0x1f", whole), ("٤", whole), ("one", whole), ("1e3", whole),
+                (True, whole),
+                (None, whole), ([1], whole), ({"x": 1}, whole), (1e400, whole),
+                (float("nan"), whole),
+                ("9" * 99999, whole), ("7" * 500, int("7" * 500)), ("5\n5", whole),
+            ],
+            "float": [
+                (1.5, 1.5), (4, 4.0), (-0.0, -0.0), ("4", 4.0), (" .5 ", 0.5), ("-1e-3", -0.001),
+                ("1.", 1.0),
+                ("", number), ("nan", number), ("-inf", number), ("Infinity", number),
+                ("1_0.0", number),
+                ("1,5", number), ("half", number), (True, number), (None, number), ([1.5], number),
+                (10**400, number), ("1e999", number), (float("inf"), number),
+                (float("nan"), number), ("٤", number),
+            ],
+            "bool": [
+                (True, True), (False, False), ("true", True), ("False", False), (" TRUE ", True),
+                (1, True), (0, False),
+                ("yes", flag), ("on", flag), ("0", flag), ("1", flag), (2, flag), (-1, flag),
+                (1.0, flag), ("", flag),
+                (None, flag), ([], flag), ({}, flag),
+            ],
+            "str": [
+                ("a", "a"), ("", ""), ("null", "null"), ("7", "7"), ('{"a": 1}', '{"a": 1}'),
+                (" a ", " a "), ("😀", "😀"),
+                ("\ud800", "\ud800"), (7, "7"), (-(10**30), str(-(10**30))),
+                (1.5, text), (2.0, text), (True, text), (None, text), (["a"], text),
+                ({"a": 1}, text),
+            ],
+            "None": [(None, None), ("null", None), ("None", None), (" NULL ", None), (False, null),
+             ("", null), (0, null)],
+            "Any": [(v, v) for v in (None, True, 1, 1.5, "5", [1, {"a": None}], {"a": [1]})],
+            "object": [(v, v) for v in (None, "null", [[]])],
+            "UserId": [("5", 5), ("x", whole)],
+        })  # fmt: skip
+
+    def test_unions(self):
+        shape = {"kind": "circle", "radius": 2}
+        self.play({
+            "Optional[int]": [
+                (None, None), (5, 5), ("5", 5), ("null", None), ("None", None),
+                ("", _p1_bad("integer")),
+                ("five", _p1_bad("integer")), (1.5, _p1_bad("integer")),
+                ([], _p1_bad("integer", "null")),
+            ],
+            "Optional[str]": [(None, None), ("null", "null"), ("", ""), (5, "5"),
+             (True, _p1_bad("string"))],
+            "Optional[bool]": [(None, None), (0, False), ("true", True),
+             ("perhaps", _p1_bad("boolean"))],
+            "Optional[Literal['a', None]]": [(None, None), ("A", "a"), ("b", _p1_bad())],
+            "Optional[Any]": [(None, None), ("5", "5")],
+            "Optional[List[int]]": [
+                (None, None), ("null", None), (["1"], [1]), ("[1]", [1]), (3, _p1_bad("array")),
+                (["q"], _p1_bad("integer", at="args.x[0]")),
+            ],
+            # every alternative exactly, before any is tried leniently
+            "Union[int, str]": [
+                (5, 5), ("5", "5"), (5.0, 5), ("x", "x"), (True, _p1_bad("integer", "string")),
+                (None, _p1_bad()),
+            ],
+            "Union[str, int]": [("5", "5"), (5, 5), (1.5, _p1_bad())],
+            "Union[int, float]": [(5, 5), (5.0, 5.0), ("5", 5), ("5.5", 5.5),
+             ("x", _p1_bad("integer", "number"))],
+            "Union[float, int]": [(5, 5), (5.5, 5.5)],
+            "Union[bool, int]": [(1, 1), (True, True), ("true", True), ("7", 7)],
+            "Union[int, bool]": [(True, True), (0, 0), ("false", False)],
+            "Union[bool, str]": [("true", "true"), (False, False), (1, True)],
+            "Union[float, None, str]": [(None, None), ("null", "null"), ("1.5", "1.5")],
+            "Union[str, List[str]]": [
+                ("a", "a"), ('["a"]', '["a"]'), ([1], ["1"]),
+                ([None], _p1_bad("string", at="args.x[0]")),
+            ],
+            "Union[List[int], Dict[str, int]]": [
+                ([1], [1]), ({"a": "2"}, {"a": 2}), ("[1]", [1]), ('{"a": "2"}', {"a": 2}),
+                ([1.5], _p1_bad("integer", at="args.x[0]")),
+                ('["q"]', _p1_bad("integer", at="args.x[0]")),
+                ({"a": "q"}, _p1_bad("integer", at="args.x.a")), (3, _p1_bad("array", "object")),
+            ],
+            "Union[datetime.date, str]": [
+                ("2024-01-31", datetime.date(2024, 1, 31)), ("tomorrow", "tomorrow"),
+                (" 2024-01-31 ", " 2024-01-31 "),
+            ],
+            "Union[Circle, Square]": [
+                (shape, _p1_Circle("circle", 2.0)),
+                ({"kind": "square", "side": "3"}, _p1_Square("square", 3.0)),
+                (json.dumps(shape), _p1_Circle("circle", 2.0)),
+                ({"kind": "square", "side": "q"}, _p1_bad("number", at="args.x.side")),
+                ({"kind": "square"}, _p1_bad("missing", at="args.x.side")),
+                ({"kind": "square", "side": 1, "r": 2}, _p1_bad("unknown", at="args.x.r")),
+                ({"kind": "square", "side": "q", "r": 2}, _p1_bad(at=["args.x.r", "args.x.side"])),
+                (5, _p1_bad("object")), ([], _p1_bad()),
+            ],
+            "Union[Point, Item]": [
+                ({"sku": "a"}, _p1_Item("a")), ({"x": "1"}, _p1_Point(1)),
+                ({"z": 3}, _p1_bad("object")),
+                ({"x": 1, "sku": "a"}, _p1_bad("object")),
+            ],
+            "Union[Node, int]": [
+                ({"value": 1}, _p1_Node(1)), (3, 3), ("3", 3), ([], _p1_bad("object", "integer")),
+                ({"value": "z"}, _p1_bad("integer", at="args.x.value")),
+            ],
+            "Union[Literal['a', 'b'], int]": [
+                ("b", "b"), (7, 7), ("7", 7), ("A", "a"),
+                ("c", _p1_bad('"a", "b"')), (1.5, _p1_bad("string", "integer")), (True, _p1_bad()),
+            ],
+            "Union[Literal[1, 2], List[int]]": [
+                (2, 2), ("2", 2), ([3], [3]), (5, _p1_bad("integer")), (None, _p1_bad()),
+            ],
+            "Union[List[Union[int, bool]], List[str]]": [(["5"], ["5"]), ([5, True], [5, True])],
+            "Union[Dict[str, int], Point]": [
+                ({"y": 2}, {"y": 2}), ({"x": 1}, {"x": 1}),
+                ({"z": "q"}, _p1_bad("integer", at="args.x.z")),
+            ],
+        })  # fmt: skip
+
+    def test_choices(self):
+        red, green = _p1_Colour
+        self.play({
+            "Literal['north', 'south']": [
+                ("south", "south"), (" SOUTH ", "south"),
+                ("norht", _p1_bad('"north"', '"south"', 'did you mean "north"')),
+                ("up", _p1_bad('"north"', '"south"')), ("", _p1_bad("north")), (1, _p1_bad()),
+                (None, _p1_bad()),
+                (["north"], _p1_bad()), ({}, _p1_bad()),
+            ],
+            "Literal['a', 'A']": [("a", "a"), ("A", "A"), (" a", _p1_bad())],
+            "Literal[10, 20]": [(20, 20), ("10", 10), (20.0, 20), (15, _p1_bad("10, 20")),
+             (None, _p1_bad()), (True, _p1_bad())],
+            "Literal[0, 1]": [(1, 1), (True, _p1_bad()), ("true", _p1_bad())],
+            "Literal['7', '8']": [("7", "7"), (8, "8"), (8.0, "8"), (9, _p1_bad()),
+             (7.5, _p1_bad())],
+            "Literal['1', 1]": [("1", "1"), (1, 1), (" 1", _p1_bad())],
+            "Literal['all', 0]": [("ALL", "all"), ("0", 0), (0, 0), (False, _p1_bad())],
+            "Literal[True]": [(True, True), ("true", True), (False, _p1_bad("true")),
+             (1, _p1_bad())],
+            "Literal['a', None]": [(None, None), ("a", "a"), ("null", None)],
+            "Literal[Colour.RED]": [("r", red), ("g", _p1_bad("r"))],
+            "Colour": [
+                ("r", red), ("RED", red), (" green ", green), ("G", green),
+                ("b", _p1_bad('"r"', '"g"')),
+                (None, _p1_bad()), (["r"], _p1_bad()),
+            ],
+            "Level": [
+                (2, _p1_Level.HIGH), ("1", _p1_Level.LOW), (2.0, _p1_Level.HIGH),
+                ("high", _p1_Level.HIGH),
+                (True, _p1_bad()), (3, _p1_bad("1, 2")),
+            ],
+            "Mode": [("write", _p1_Mode.WRITE), ("READ", _p1_Mode.READ)],
+            "Swapped": [("A", _p1_Swapped.B), ("B", _p1_Swapped.A), ("a", _p1_bad())],
+        })  # fmt: skip
+
+    def test_containers(self):
+        array, obj = _p1_bad("array"), _p1_bad("object")
+        self.play({
+            "list": [([1, "a", None], [1, "a", None]), ([], []), ("[1]", [1]), ("a,b", array),
+             (None, array), ({}, array)],
+            "List[int]": [
+                ([1, 2], [1, 2]), (["1", 2.0], [1, 2]), ([], []), (' ["1"] ', [1]),
+                (5, _p1_bad("array", "[5]")),
+                ("5", array), ("[1, 'q']", _p1_bad("array", "JSON")), ("[1", array), ("{}", array),
+                ('"[1]"', array),
+                ("[NaN]", array), ([True], _p1_bad("integer", at="args.x[0]")),
+                (["q", 1, 2.5, None],
+                 _p1_bad("integer", at=["args.x[0]", "args.x[2]", "args.x[3]"])),
+            ],
+            "List[str]": [
+                (["a", 1], ["a", "1"]), ('["a"]', ["a"]), ("a", _p1_bad("array", '["a"]')),
+                ("[draft] notes", array),
+                ([["a"]], _p1_bad("string", at="args.x[0]")),
+            ],
+            "List[List[int]]": [([["1"], "[2]"], [[1], [2]]),
+             ([[1], ["q"]], _p1_bad("integer", at="args.x[1][0]"))],
+            "List[Optional[int]]": [([1, None, "null"], [1, None, None])],
+            "List[bool]": [([True, "false", 1], [True, False, True]),
+             (["yes"], _p1_bad("boolean", at="args.x[0]"))],
+            "Tuple[int, str]": [
+                ([1, "a"], (1, "a")), (["1", 2], (1, "2")), ('[1, "a"]', (1, "a")),
+                ([1], _p1_bad("array", "2")),
+                ([1, "a", 3], _p1_bad("2")), (["q", "a"], _p1_bad("integer", at="args.x[0]")),
+                (["q", None], _p1_bad(at=["args.x[0]", "args.x[1]"])), ({}, array),
+            ],
+            "Tuple[int, ...]": [([1, "2"], (1, 2)), ([], ()),
+             ([1, "q"], _p1_bad("integer", at="args.x[1]")), (4, array)],
+            "tuple": [([1, "a"], (1, "a"))],
+            "Set[str]": [(["a", "a"], {"a"}), ('["a"]', {"a"}),
+             ([[1]], _p1_bad("string", at="args.x[0]")), ("a", array)],
+            "Set[Any]": [([1, 1], {1}), ([[1]], _p1_bad("set"))],
+            "set": [(["a"], {"a"})],
+            "FrozenSet[int]": [(["3"], frozenset([3])),
+             ([1.5], _p1_bad("integer", at="args.x[0]"))],
+            "Sequence[int]": [(["1"], [1]), ("12", array),
+             ([None], _p1_bad("integer", at="args.x[0]"))],
+            "Iterable[int]": [(["1"], [1]), ("12", array)],
+            "AbstractSet[int]": [(["1"], {1})],
+            "dict": [
+                ({"a": [1]}, {"a": [1]}), ('{"a": 1}', {"a": 1}), ("a=1", obj), ([["a", 1]], obj),
+                (None, obj),
+                ("{'a': 1}", _p1_bad("object", "JSON")), ("[1]", obj),
+            ],
+            "Dict[str, int]": [
+                ({"a": "1", "b": 2.0}, {"a": 1, "b": 2}), ({}, {}), ([1], obj),
+                ({"a": "q", "b": 1, "c": 1.5}, _p1_bad("integer", at=["args.x.a", "args.x.c"])),
+                ({"a b": "q"}, _p1_bad("integer", at='args.x["a b"]')),
+                ({"": None}, _p1_bad("integer", at='args.x[""]')),
+                ({'a"b\n': "q"}, _p1_bad("integer", at="args.x[\"a'b\\n\"]")),
+                ({"ü": "q"}, _p1_bad(at="args.x.ü")),
+            ],
+            "Dict[int, str]": [
+                ({"1": "a", " -2 ": 3}, {1: "a", -2: "3"}),
+                ({"q": "a"}, _p1_bad("integer", at="args.x.q")),
+                ({"1": "a", " 1": "b"}, _p1_bad("distinct")),
+                ({"1": 1.5}, _p1_bad("string", at='args.x["1"]')),
+            ],
+            "Dict[str, List[float]]": [
+                ({"a": [1, "2"], "b": "[3]"}, {"a": [1.0, 2.0], "b": [3.0]}),
+                ({"a": [1, "q"]}, _p1_bad("number", at="args.x.a[1]")),
+            ],
+            "Dict[str, Any]": [({"a": None}, {"a": None}), ({}, {})],
+            "Mapping[str, bool]": [({"a": "true"}, {"a": True})],
+        })  # fmt: skip
+
+    def test_records(self):
+        item, point = _p1_Item, _p1_Point
+        self.play({
+            "Item": [
+                ({"sku": "a"}, item("a")), ({"sku": 7, "qty": "2"}, item("7", 2)),
+                ('{"sku": "a"}', item("a")),
+                ({"sku": "a", "qty": None}, item("a")),  # may be left out, takes no null: not given
+                ({"sku": "a", "qty": "two"}, _p1_bad("integer", at="args.x.qty")),
+                ({"sku": "a", "quantity": 2}, _p1_bad("qty", at="args.x.quantity")),
+                ({"sku": "a", "qyt": 2}, _p1_bad('did you mean "qty"', at="args.x.qyt")),
+                ({"sku": None}, _p1_bad("string", at="args.x.sku")),
+                ({}, _p1_bad("missing", at="args.x.sku")),
+                ({"Sku": "a"}, _p1_bad("missing", 'did you mean "sku"',
+                  at=["args.x.Sku", "args.x.sku"])),
+                (["a", 2], _p1_bad("object")), (None, _p1_bad("object")), ("a", _p1_bad("object")),
+            ],
+            "Order": [
+                ({"id": "1", "items": [{"sku": "a"}], "note": None}, _p1_Order(1, [item("a")])),
+                ({"id": 1, "items": '[{"sku": "a", "qty": 2}]'}, _p1_Order(1, [item("a", 2)])),
+                ({"id": 1, "items": [{"sku": "a"}, {"sku": "b"}, {"sku": "c", "qty": "many"}]},
+                 _p1_bad('expected integer, got "many"', at="args.x.items[2].qty")),
+                ({"id": "q", "items": [{"qty": 1}], "nots": 1},
+                 _p1_bad("note", at=["args.x.id", "args.x.items[0].sku", "args.x.nots"])),
+                ({"id": 1, "items": {"sku": "a"}}, _p1_bad("array", at="args.x.items")),
+                ({"id": 1, "items": [None]}, _p1_bad("object", at="args.x.items[0]")),
+            ],
+            "Range": [
+                ({"low": 1, "high": "2"}, _p1_Range(1, 2)),
+                ({"low": 3, "high": 2}, _p1_bad("low is above high")),
+                ({"low": "q", "high": 2}, _p1_bad("integer", at="args.x.low")),
+            ],
+            "List[Range]": [([{"low": 3, "high": 2}],
+              _p1_bad("low is above high", at="args.x[0]"))],
+            "Optional[Range]": [({"low": 3, "high": 2}, _p1_bad("low is above high"))],
+            "Silent": [({"x": 1}, _p1_bad("RuntimeError"))],
+            "Derived": [({"a": "s"}, _p1_Derived("s", "q"))],
+            "Film": [
+                ({"title": "A", "year": "1999"}, {"title": "A", "year": 1999}),
+                ('{"title": "A", "year": 1}', {"title": "A", "year": 1}),
+                ({"title": "A", "year": 1, "yeer": 2},
+                 _p1_bad('did you mean "year"', at="args.x.yeer")),
+                ({"title": None}, _p1_bad(at=["args.x.title", "args.x.year"])),
+                ("A", _p1_bad("object")),
+                ([1, 2], _p1_bad("object")),
+            ],
+            "Options": [({}, {}), ({"limit": "3"}, {"limit": 3}), ({"limit": None}, {})],
+            "Pair": [
+                ({"a": "1"}, _p1_Pair(1)), ([1], _p1_Pair(1)), (["1", 2], _p1_Pair(1, "2")),
+                ("[1]", _p1_bad("object")),
+                (["q"], _p1_bad("integer", at="args.x.a")), ([], _p1_bad("missing", at="args.x.a")),
+                ([1, "b", 3], _p1_bad("object")), ({"a": 1, "c": 2}, _p1_bad(at="args.x.c")),
+            ],
+            "Loose": [({"u": 1, "v": [None]}, _p1_Loose(1, [None]))],
+            "Dict[str, Point]": [({"p": {"x": 1}}, {"p": point(1)}),
+             ({"p": {}}, _p1_bad(at="args.x.p.x"))],
+        })  # fmt: skip
+
+    def test_values_written_as_text(self):
+        utc = datetime.timezone.utc
+        day, when = datetime.date(2024, 1, 31), datetime.datetime(2024, 1, 31, 9, 30)
+        name = "12345678-1234-5678-1234-567812345678"
+        bad = _p1_bad()
+        self.play({
+            "datetime.date": [
+                ("2024-01-31", day), (" 2024-01-31 ", day), ("2024-01-31T00:00:00", bad),
+                ("2024-02-30", bad), ("20240131", bad),
+                ("31/01/2024", bad), ("2024-W05-3", bad), (1706659200, bad), ("", bad), (None, bad),
+                ("today", _p1_bad("date")),
+            ],
+            "datetime.datetime": [
+                ("2024-01-31T09:30:00", when), ("2024-01-31 09:30", when),
+                ("2024-01-31T09:30:45", when.replace(second=45)),
+                ("2024-01-31t09:30:00z", when.replace(tzinfo=utc)),
+                ("2024-01-31T09:30:00Z", when.replace(tzinfo=utc)),
+                ("2024-01-31", datetime.datetime(2024, 1, 31)),
+                ("2024-01-31T09:30:00-05:00",
+                 when.replace(tzinfo=datetime.timezone(-datetime.timedelta(hours=5)))),
+                ("2024-01-31T09:30:00.5Z", when.replace(tzinfo=utc, microsecond=500000)),
+                ("2024-01-31T09:30:00.123456", when.replace(microsecond=123456)),
+                ("2024-01-31T25:00:00", bad),
+                ("1706693400", bad), (1706693400, bad), ("", bad), (None, bad),
+                ("now", _p1_bad("date")), ("2024-13-01", bad),
+            ],
+            "UUID": [
+                (name, uuid.UUID(name)), (name.replace("-", ""), uuid.UUID(name)),
+                ("not-one", _p1_bad("UUID")), (5, _p1_bad("UUID")),
+            ],
+            "Path": [("/etc", pathlib.Path("/etc")), ("~/x", pathlib.Path("~/x")), (5, bad),
+             (None, bad), (["a"], bad)],
+            "PurePath": [("a/b", pathlib.PurePath("a/b"))],
+            "Decimal": [
+                ("19.90", decimal.Decimal("19.90")), (19.9, decimal.Decimal("19.9")),
+                (0.1, decimal.Decimal("0.1")),
+                (5, decimal.Decimal(5)), (" 1 ", decimal.Decimal(1)), ("Infinity", bad),
+                ("1,5", bad), (True, bad), (None, bad),
+                (float("inf"), bad),
+            ],
+        })  # fmt: skip
+
+    def test_whole_calls(self):
+        three = "path: str, limit: int = 10, tag: Optional[str] = None"
+        rest = "*args: int"
+        more = "a: str, **more: int"
+        places = "a: int, b: int = 2, /, c: int = 3"
+        rows = [
+            (three, {"path": "a"}, {"path": "a", "limit": 10, "tag": None}),
+            (three, {"path": "a", "limit": "3", "tag": "t"}, {"path": "a", "limit": 3, "tag": "t"}),
+            (three, {"path": "a", "limit": None, "tag": None},
+             {"path": "a", "limit": 10, "tag": None}),
+            (three, {}, _p1_bad("missing", at="args.path")),
+            (three, {"limit": None}, _p1_bad("missing", at="args.path")),
+            (three, {"path": "a", "": 1}, _p1_bad("unknown", at='args[""]')),
+            (three, {"path": "a", "Limit": 1}, _p1_bad('did you mean "limit"', at="args.Limit")),
+            (three, {"path": "a", "LIMIT": 1}, _p1_bad('did you mean "limit"', at="args.LIMIT")),
+            (three, {"path": "a", "zzzz": 1}, _p1_bad("path, limit, tag", at="args.zzzz")),
+            (three, {"path": 1.5, "limit": "q", "lim": 1},
+             _p1_bad(at=["args.path", "args.limit", "args.lim"])),
+            (three, {"arguments": {"path": "a"}}, _p1_bad(at=["args.arguments", "args.path"])),
+            ("a: int, b: str, c: float", {}, _p1_bad("missing", at=["args.a", "args.b", "args.c"])),
+            ("", {}, {}),
+            ("", {"x": 1}, _p1_bad("unknown", at="args.x")),
+            (rest, {"args": [1, "2"]}, {"args": (1, 2)}),
+            (rest, {}, {"args": ()}),
+            (rest, {"args": None}, {"args": ()}),
+            (rest, {"args": [1, "q"]}, _p1_bad("integer", at="args.args[1]")),
+            (rest, {"args": 5}, _p1_bad("array", at="args.args")),
+            ("a: int, *rest: str, k: int = 0", {"a": 1, "rest": ["x", 2], "k": "3"},
+             {"a": 1, "k": 3, "rest": ("x", "2")}),
+            ("a: int, *rest: str", {"a": 1}, {"a": 1, "rest": ()}),
+            ("a: int = 1, *rest: str", {"rest": ["x"]}, {"a": 1, "rest": ("x",)}),
+            (more, {"a": "x", "k": "5"}, {"a": "x", "more": {"k": 5}}),
+            (more, {"a": "x"}, {"a": "x", "more": {}}),
+            (more, {"k": 1}, _p1_bad("missing", at="args.a")),
+            (more, {"a": "x", "k": "q"}, _p1_bad("integer", at="args.k")),
+            (more, {"a": "x", "more": {"k": 1}}, _p1_bad("integer", at="args.more")),
+            ("a: int = 1, **more", {"a": None, "k": None}, {"a": 1, "more": {"k": None}}),
+            (places, {"a": "1"}, {"a": 1, "b": 2, "c": 3}),
+            (places, {"a": 1, "c": "9"}, {"a": 1, "b": 2, "c": 9}),
+            (places, {"b": 1}, _p1_bad("missing", at="args.a")),
+            ("*, a: int, b: int = 2", {"a": "1"}, {"a": 1, "b": 2}),
+            ("x: int = None", {"x": None}, {"x": None}),
+            ("x: int = None", {"x": "q"}, _p1_bad("integer")),
+            ("self: int, args: int, kwargs: int, name: str",
+             {"self": "1", "args": 2, "kwargs": 3, "name": "n"},
+             {"self": 1, "args": 2, "kwargs": 3, "name": "n"}),
+            ("x", {"x": {"a": 1}}, {"x": {"a": 1}}),
+        ]  # fmt: skip
+        for signature, arguments, want in rows:
+            with self.subTest("(%s) %s" % (signature, arguments)):
+                _p1_check(self, _p1_call(_p1_tool(signature), arguments), want)
+
+    def test_a_message_quotes_a_short_piece(self):
+        step = _p1_call(_p1_tool("x: int"), {"x": "word " * 20000})
+        self.assertLess(len(step.observation), 400)
+        step = _p1_call(_p1_tool("x: int"), {"x": 1, "y" * 99999: 1})
+        self.assertLess(len(step.observation), 400)
+        step = _p1_call(_p1_tool("x: List[int]"), {"x": ["q"] * 9999})
+        self.assertLess(len(step.observation), 9999)
+        self.assertIn("args.x[49]", step.observation)
+
+    def test_nothing_is_listed_where_there_is_nothing(self):
+        step = _p1_call(_p1_tool(""), {"x": 1})
+        self.assertNotIn("known:", step.observation)
+
+    @_p1_real_stack
+    def test_deep_arguments(self):
+        value: Dict[str, Any] = {"value": "z"}
+        for _ in range(60):  # re-running the children at each level would take 2**60 visits
+            value = {"value": 1, "children": [value]}
+        step = _p1_call(_p1_tool("x: Union[Node, int]"), {"x": value})
+        self.assertIn("args.x" + ".children[0]" * 60 + ".value: expected integer", step.observation)
+        for _ in range(5000):
+            value = {"value": 1, "children": [value]}
+        action = agentloop.AgentAction("tool", {}, "c1")
+        bound = agentloop.registry([_p1_tool("x: Node")])["tool"].bind({"x": value}, action, None)
+        self.assertRegex(bound, r"^args.*")
+
+    @_p1_real_stack
+    @unittest.skipUnless(
+        _p1_new_enough("3.9"), "Python 3.8 itself writes to stderr about such a text"
+    )
+    def test_deep_texts(self):
+        brackets = "[" * 99999
+        rows = [
+            ("x: List[int]", {"x": brackets}, _p1_bad("array")),
+            ("x: dict", {"x": '{"a":' * 99999}, _p1_bad("object")),
+            ("x: str = ''", brackets, _p1_bad("object", at="args")),
+            (
+                "x: str = ''",
+                '{"x": %s%s}' % (brackets, brackets.replace("[", "]")),
+                _p1_bad("object", at="args"),
+            ),
+            ("x: str = ''", "(" * 999 + ")" * 999, _p1_bad("object", at="args")),
+        ]
+        for signature, given, want in rows:
+            _p1_check(self, _p1_call(_p1_tool(signature), given), want)
+
+    def test_a_number_that_python_refuses_to_write(self):
+        for annotation in ("str", "List[str]", "Literal[5]", "float"):
+            value = [10**9999] if "List" in annotation else 10**9999
+            step = _p1_call(_p1_tool("x: " + annotation), {"x": value})
+            self.assertEqual(step.status, "invalid_arguments")
+
+    def test_bind(self):
+        made = agentloop.registry([_p1_tool("x: int, y: str = 'a'")])["tool"]
+        run, action = agentloop.AgentRun("go"), agentloop.AgentAction("tool", {}, "c1")
+        args, kwargs = made.bind({"x": "1"}, action, run)
+        self.assertEqual(made.function(*args, **kwargs), {"x": 1, "y": "a"})
+        self.assertIn("args.x", made.bind({"x": "q"}, action, run))
+        self.assertIs(type(made.bind({}, action, run)), str)
+
+
+class RareTypeTests(unittest.TestCase):
+    """Rare types: right as shown here, or refused at registration, by name."""
+
+    def test_right_or_refused(self):
+        lo_hi = _p1_object({"lo": {"type": "integer"}, "hi": {"type": "integer"}})
+        special = _p1_object(
+            {"x": {"type": "integer"}, "seed": {"type": "integer", "default": 0},
+             "left": {"type": "integer", "default": 3}}, ["x"],
+        )  # fmt: skip
+        corners = {"type": "string", "enum": ["NEAR", "FAR"]}
+        text, pair = {"type": "string"}, _p1_array("integer", minItems=2, maxItems=2)
+        half, day = datetime.time(9, 30), datetime.timedelta(days=1, hours=2)
+        half_utc = half.replace(tzinfo=datetime.timezone.utc)
+        future = "from __future__ import annotations"
+        json_type = "type Json = dict[str, Json] | list[Json] | str | int | None"
+        value = {"a": [1, None, "b"]}
+        bad = _p1_bad()
+        rows = [
+            ("3.8", "", "Bound", {"type": "integer"}, [("5", 5), ("q", _p1_bad("integer"))]),
+            ("3.8", "", "Corner", corners, [("NEAR", _p1_Corner.NEAR), ("far", _p1_Corner.FAR)]),
+            ("3.8", "", "Corner", corners, [([0, 0], _p1_bad("NEAR"))]),
+            ("3.8", "", "Dict[Literal['lo', 'hi'], int]", lo_hi, [({"lo": "1"}, {"lo": 1})]),
+            (
+                "3.8",
+                "",
+                "Dict[Literal['lo', 'hi'], int]",
+                lo_hi,
+                [({"q": 1}, _p1_bad(at="args.x.q"))],
+            ),
+            ("3.8", "", "Special", special, [({"x": 1, "seed": "2"}, _p1_Special(1, 2))]),
+            ("3.8", "", "Special", special, [({"x": 1, "norm": 2.0}, _p1_bad(at="args.x.norm"))]),
+            ("3.8", "", "Special", special, [({"x": 1, "kind": "q"}, _p1_bad(at="args.x.kind"))]),
+            ("3.8", "", "datetime.time", dict(text, format="time"), [("09:30:00", half)]),
+            ("3.8", "", "datetime.time", dict(text, format="time"), [("09:30:00Z", half_utc)]),
+            ("3.8", "", "datetime.time", dict(text, format="time"), [("25:00", bad), (570, bad)]),
+            ("3.8", "", "datetime.timedelta", dict(text, format="duration"), [("P1DT2H", day)]),
+            ("3.8", "", "datetime.timedelta", dict(text, format="duration"), [("2 hours", bad)]),
+            ("3.8", "", "bytes", text, [("\xe9", b"\xc3\xa9"), ("aGk=", b"aGk="), (5, bad)]),
+            ("3.8", future, "int | None", _p1_either("integer", "null"), [("5", 5), (None, None)]),
+            ("3.12", "type Ids = list[int]", "Ids", _p1_array("integer"), [(["1"], [1])]),
+            ("3.12", "type Pair[T] = tuple[T, T]", "Pair[int]", pair, [([1, "2"], (1, 2))]),
+            ("3.12", json_type, "Json", {"$ref": "#/$defs/Json"}, [(value, value)]),
+        ]
+        for least, before, annotation, schema, cases in rows:
+            if not _p1_new_enough(least):
+                continue
+            made = _p1_source("%s\ndef tool(x: %s): return x" % (before, annotation))
+            with self.subTest(annotation):
+                try:
+                    (found,) = agentloop.registry([made]).values()
+                except TypeError as error:
+                    self.assertRegex(str(error), r"'x'|of tool")
+                    continue
+                shown = found.parameters["properties"]["x"]
+                self.assertEqual(_p1_ordered(shown), _p1_ordered(schema))
+                for given, want in cases:
+                    _p1_check(self, _p1_call(made, {"x": given}), want)
+
+
+class ArgumentTextTests(unittest.TestCase):
+    """tool_input as text: one JSON object, leniently read, never completed."""
+
+    def test_text(self):
+        a = {"x": "a", "n": 1}
+        whole = _p1_bad("object", at="args")
+        rows = [
+            ({}, {}),
+            (None, {}),
+            ("", {}),
+            (" \n", {}),
+            ("null", {}),
+            ("{}", {}),
+            ('{"x": "a"}', a),
+            (' {"x": "a"}\n', a),
+            ('"{\\"x\\": \\"a\\"}"', a),  # one more encoding
+            ('```json\n{"x": "a"}\n```', a),
+            ('```\n{"x": "a"}\n```\n', a),
+            ("```json\n{'x': 'a'}\n```", a),
+            ('```json\n{"x": "```\\n"}\n```', {"x": "```\n", "n": 1}),
+            ("{'x': 'a'}", a),
+            ("{'x': 'it\\'s', 'n': None}", {"x": "it's", "n": 1}),
+            ('{"x": "b", "x": "a"}', a),
+            ('{"x": "\\ud800"}', {"x": "\ud800", "n": 1}),
+            ("a", whole),
+            ('"a"', whole),
+            ("[1]", whole),
+            ("5", whole),
+            ("true", whole),
+            ('{"x": "a"', whole),
+            ('{"x": "a"} {"x": "b"}', whole),
+            ('{"x": "a",}', a),  # a Python literal
+            ('{"x": NaN}', whole),
+            ('{"x": "a", "n": Infinity}', whole),
+            ('x = "a"', whole),
+            ("{'x': open('/etc/passwd')}", whole),
+            ("{1: 2}", whole),
+            ("{'x'}", whole),
+            ("('x', 1)", whole),
+            ('{"n": 1e400}', _p1_bad("integer", at="args.n")),
+            ("\x00", whole),
+            (5, whole),
+            (0, whole),
+            (False, whole),
+            (["a"], whole),
+            ([], whole),
+            (("x", "a"), whole),
+            (b'{"x": "a"}', whole),
+            (object, whole),
+        ]
+        made = _p1_tool("x: str = '', n: int = 1")
+        for given, want in rows:
+            with self.subTest("%.60r" % (given,)):
+                if not isinstance(want, _p1_Bad):
+                    want = {"x": want.get("x", ""), "n": 1}
+                _p1_check(self, _p1_call(made, given), want)
+
+    def test_it_says_what_was_expected(self):
+        step = _p1_call(_p1_tool("path: str, limit: int"), '{"path": "a"')
+        for word in ('"path"', '"limit"', "JSON object"):
+            self.assertIn(word, step.observation)
+        step = _p1_call(_p1_tool("path: str"), "q" * 99999)
+        self.assertLess(len(step.observation), 600)
+        self.assertIn("qqq", step.observation)
+
+    def test_the_step_keeps_what_the_model_sent_and_the_tool_gets_a_copy(self):
+        kept = {}
+
+        def f(tags: list, more: dict, whole: Any = None, rows: Optional[List[dict]] = None):
+            tags.append("later")
+            more["later"] = 1
+            whole["a"].append("later")
+            rows[0]["later"] = 1
+            kept.update(tags=tags)
+            return tags
+
+        def g(**arguments):
+            arguments["tags"].append("later")
+            arguments["more"].clear()
+
+        given = {"tags": ["a"], "more": {"b": [1]}, "whole": {"a": []}, "rows": [{}]}
+        before = copy.deepcopy(given)
+        by_hand = agentloop.Tool("g", "", {"type": "object"}, g)
+        for tool in (f, by_hand):
+            step = _p1_call(tool, given)
+            self.assertEqual(step.status, "ok", step.observation)
+            self.assertEqual((given, step.action.tool_input), (before, before))
+        text = json.dumps(given)
+        step = _p1_call(f, text)
+        self.assertEqual((step.action.tool_input, step.observation), (text, ["a", "later"]))
+
+
+class HandMadeToolTests(unittest.TestCase):
+    """A Tool made by hand from a foreign schema."""
+
+    def test_calls(self):
+        schema = {
+            "$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+            "required": ["q"],
+            "properties": {"q": {"type": "string", "minLength": 9}, "n": {"type": "integer"}},
+            "additionalProperties": False,
+        }  # fmt: skip
+        open_schema = {"type": "object", "required": ["q"], "properties": None}
+        rows = [
+            (schema, {"q": 5, "n": "many"}, {"q": 5, "n": "many"}),  # values pass as they came
+            (schema, '{"q": null}', {"q": None}),
+            (schema, {}, _p1_bad("missing", at="args.q")),
+            (schema, {"n": 1, "nn": 2}, _p1_bad("missing", "unknown", at=["args.q", "args.nn"])),
+            (schema, {"q": 1, "m": 2}, _p1_bad("q, n", at="args.m")),
+            (schema, "[1]", _p1_bad("object", at="args")),
+            (schema, 5, _p1_bad("object", at="args")),
+            (open_schema, {"q": 1, "z": [1]}, {"q": 1, "z": [1]}),
+            (open_schema, {"z": 1}, _p1_bad("missing", at="args.q")),
+            (open_schema, "[1]", _p1_bad("object", at="args")),
+            ({"type": "object", "additionalProperties": False}, {"z": 1}, _p1_bad(at="args.z")),
+            ({}, {"z": 1}, {"z": 1}),
+            ({}, "", {}),
+            ({"required": None, "additionalProperties": {"type": "string"}}, {"z": 1}, {"z": 1}),
+        ]
+        for parameters, given, want in rows:
+            with self.subTest("%s %s" % (parameters, given)):
+                before = copy.deepcopy(parameters)
+                made = agentloop.Tool("search", "Find.", parameters, lambda **found: found)
+                self.assertIs(agentloop.registry([made])["search"], made)
+                _p1_check(self, _p1_call(made, given), want)
+                self.assertEqual(made.parameters, before)
+
+
+class InjectedTests(unittest.TestCase):
+    """Parameters that the loop fills in, and never shows."""
+
+    def test_action_and_run(self):
+        seen: List[Any] = []
+        signatures = [
+            "x: int, action: AgentAction, run: AgentRun",
+            "action: AgentAction, x: int, *, run: AgentRun",
+            "x: int, run: 'AgentRun', action: Optional[AgentAction] = None",
+            "action: AgentAction, run: AgentRun, /, x: int",
+        ]
+        for signature in signatures:
+            with self.subTest(signature):
+                made = _p1_tool(signature)
+                (found,) = agentloop.registry([made]).values()
+                self.assertEqual(list(found.parameters["properties"]), ["x"])
+                self.assertNotIn("Agent", json.dumps(found.parameters))
+                model = agentloop.Scripted(
+                    [[_p1_act("tool", "c1", x=1), _p1_act("tool", "c2", x=2)], _p1_end()]
+                )
+                run, error = _p1_drive(model, tools=[made])
+                self.assertIsNone(error)
+                for step, n in zip(run.steps, (1, 2)):
+                    self.assertIs(step.observation["run"], run)  # the live one
+                    self.assertIs(step.observation["action"], step.action)
+                    self.assertEqual((step.action.call_id, step.observation["x"]), ("c%d" % n, n))
+                for name in ("run", "action"):
+                    _p1_check(
+                        self,
+                        _p1_call(made, {"x": 1, name: {}}),
+                        _p1_bad("unknown", at="args." + name),
+                    )
+        del seen[:]
+
+    def test_a_tool_may_spend_requests_of_the_budget(self):
+        def ask_others(n: int, run: agentloop.AgentRun):
+            run.requests += n
+            run.usage["output_tokens"] = run.usage.get("output_tokens", 0) + 10
+            return "asked"
+
+        rows = [(4, "model_ended", 4), (3, "budget_exhausted", 3), (2, "budget_exhausted", 3)]
+        for most, state, requests in rows:
+            with self.subTest(most):
+                decisions = {1: _p1_act("ask_others", n=2), 4: _p1_end()}
+                run, error = _p1_drive(
+                    lambda run, tools, d=decisions: d[run.requests],
+                    tools=[ask_others],
+                    max_requests=most,
+                )
+                self.assertIsNone(error)
+                self.assertEqual((run.state, run.requests), (state, requests))
+                self.assertEqual(run.usage, {"output_tokens": 10})
+
+    def test_a_tool_sees_the_steps_so_far(self):
+        def look(run: agentloop.AgentRun):
+            return len(run.steps)
+
+        run, _ = _p1_drive(
+            [[_p1_act("look"), _p1_act("look")], _p1_act("look"), _p1_end()], tools=[look]
+        )
+        self.assertEqual([s.observation for s in run.steps], [0, 1, 2])
+
+
+@unittest.skipIf(_p1_wasm, "asyncio.run does not work there")
+class AsyncToolTests(unittest.TestCase):
+    """Coroutine functions and generators are run to their end."""
+
+    def tools(self):
+        here = threading.current_thread()
+        variable = contextvars.ContextVar("variable", default="unset")
+
+        async def fetch(n: int):
+            await asyncio.sleep(0)
+            return n + 1
+
+        async def fail(n: int):
+            await asyncio.sleep(0)
+            raise LookupError("row %d" % n)
+
+        async def context(n: int):
+            return variable.get()
+
+        async def apart(n: int):
+            return threading.current_thread() is not here
+
+        async def leave(n: int):
+            raise SystemExit(n)
+
+        async def count(n: int):
+            for k in range(n):
+                yield k
+
+        def later(n: int):
+            return fetch(n)
+
+        def steps(n: int):
+            yield from range(n)
+
+        def broken(n: int):
+            yield n
+            raise LookupError("row %d" % n)
+
+        return variable, [fetch, fail, context, apart, leave, count, later, steps, broken]
+
+    def play(self, inside):
+        variable, tools = self.tools()
+        variable.set("set")
+        rows = [
+            ("fetch", "ok", 4),
+            ("later", "ok", 4),
+            ("fail", "tool_error", "LookupError: row 3"),
+            ("context", "ok", "set"),
+            ("apart", "ok", inside),  # in a thread of its own only where it must be
+            ("count", "ok", [0, 1, 2]),
+            ("steps", "ok", [0, 1, 2]),
+            ("broken", "tool_error", "LookupError: row 3"),
+        ]
+        for name, status, observation in rows:
+            with self.subTest(name):
+                run, error = _p1_drive([_p1_act(name, n=3), _p1_end()], tools=tools)
+                self.assertIsNone(error)
+                self.assertEqual(
+                    (run.steps[0].status, run.steps[0].observation), (status, observation)
+                )
+        run, error = _p1_drive([_p1_act("leave", "c1", n=3), _p1_end()], tools=tools)
+        self.assertIsInstance(error, SystemExit)
+        self.assertEqual(run.started, ["c1"])
+
+    def test_outside_an_event_loop(self):
+        self.play(False)
+
+    def test_inside_an_event_loop(self):
+        async def main():
+            self.play(True)
+
+        asyncio.run(main())
+
+    def test_at_the_same_time(self):
+        _, tools = self.tools()
+        tools = [agentloop.tool(read_only=True)(t) for t in tools]
+        run, _ = _p1_drive([[_p1_act("fetch", n=k) for k in range(5)], _p1_end()], tools=tools)
+        self.assertEqual([s.observation for s in run.steps], [1, 2, 3, 4, 5])
+
+    def test_the_items_of_a_generator_are_bounded_and_the_bound_is_told(self):
+        closed = []
+
+        def endless():
+            try:
+                n = 0
+                while True:
+                    yield n
+                    n += 1
+            finally:
+                closed.append("sync")
+
+        async def endless_too():
+            n = 0
+            while True:
+                yield n
+                n += 1
+
+        def some(n: int):
+            yield from range(n)
+
+        async def some_too(n: int):
+            for k in range(n):
+                yield k
+
+        for forever, some_of in ((endless, some), (endless_too, some_too)):
+            found = _p1_call(forever, {}).observation
+            bound = len(found) - 1
+            self.assertLessEqual(100, bound)
+            self.assertLessEqual(bound, 100000)
+            self.assertEqual(found[:-1], list(range(bound)))
+            self.assertIn(str(bound), found[-1])
+            whole = _p1_call(some_of, {"n": bound}).observation
+            self.assertEqual(whole, list(range(bound)))
+            self.assertEqual(_p1_call(some_of, {"n": bound + 1}).observation, found)
+            self.assertEqual(_p1_call(some_of, {"n": 0}).observation, [])
+        self.assertEqual(closed, ["sync"])
+
+
+class LoopStartTests(unittest.TestCase):
+    """What stream and run take, and what they refuse at once."""
+
+    def test_tasks(self):
+        image = agentloop.Image(b"x")
+        for task in ("go", "", ["go"], [image], ["a", image, "b"]):
+            run, _ = _p1_drive([_p1_end()], task)
+            self.assertIs(run.task, task)
+            self.assertEqual((run.state, run.output), ("model_ended", "done"))
+        given = agentloop.AgentRun("go")
+        self.assertIs(agentloop.run(agentloop.Scripted([_p1_end()]), given), given)
+        for task in (None, 5, [], {}, ["a", 5], (), ("a",), b"go", [b"x"], image):
+            for call in (agentloop.run, agentloop.stream):
+                with self.subTest(repr(task)), self.assertRaises(TypeError) as caught:
+                    call(agentloop.Scripted([_p1_end()]), task)
+                self.assertIn("task", str(caught.exception))
+
+    def test_max_requests(self):
+        rows = [(v, TypeError) for v in (True, False, None, 1.0, "3", [3])]
+        rows += [(-1, ValueError), (-(10**9), ValueError)]
+        for value, error in rows:
+            for call in (agentloop.run, agentloop.stream):
+                with self.subTest(repr(value)), self.assertRaises(error) as caught:
+                    call(agentloop.Scripted([]), "go", max_requests=value)
+                self.assertIn("max_requests", str(caught.exception))
+
+    def test_signatures(self):
+        for call in (agentloop.run, agentloop.stream):
+            parameters = inspect.signature(call).parameters
+            names = ["model", "task", "tools", "max_requests", "accept", "journal"]
+            self.assertEqual(list(parameters), names)
+            defaults = [parameters[n].default for n in names[2:]]
+            self.assertEqual(defaults, [(), 10, None, None])
+            for name in names[3:]:
+                self.assertIs(parameters[name].kind, inspect.Parameter.KEYWORD_ONLY)
+
+    def test_a_model_and_accept_are_called(self):
+        for model, accept in (
+            (None, None),
+            ("gpt", None),
+            (5, None),
+            (print, True),
+            (print, "yes"),
+        ):
+            with self.subTest((model, accept)), self.assertRaises(TypeError):
+                agentloop.stream(model, "go", accept=accept)
+
+    def test_what_the_model_gets(self):
+        def f():
+            pass
+
+        seen = []
+
+        def model(run, tools):
+            seen.append((run, tools))
+            return _p1_end()
+
+        run = agentloop.AgentRun("go")
+        registry = agentloop.registry([f])
+        for tools in ([f], registry):
+            agentloop.run(model, run.follow_up("go"), tools)
+        for given, tools in seen:
+            self.assertIsInstance(given, agentloop.AgentRun)
+            self.assertEqual((given.requests, list(tools)), (1, ["f"]))
+            self.assertIsInstance(tools["f"], agentloop.Tool)
+
+    def test_nothing_happens_before_the_first_event_is_asked_for(self):
+        seen = []
+        events = agentloop.stream(lambda run, tools: seen.append(1) or _p1_end(), "go")
+        self.assertEqual(seen, [])
+        self.assertEqual([str(e) for e in events], ["finish: done"])
+
+
+class EventTests(unittest.TestCase):
+    """The order of what happens, of what is yielded, and of what the run holds at that moment."""
+
+    def test_one_reply_after_another(self):
+        log: List[str] = []
+
+        def f(n: int):
+            log.append("f%d" % n)
+            return n
+
+        def model(run, tools):
+            log.append("request %d" % run.requests)
+            replies = {
+                1: [_p1_act("f", "c1", n=1), _p1_act("f", "c2", n=2)],
+                2: _p1_act("f", "c3", n=3),
+            }
+            return replies.get(run.requests) or _p1_end(7)
+
+        run = agentloop.AgentRun("go")
+        events = agentloop.stream(model, run, [f])
+        while True:
+            try:
+                event = next(events)
+            except StopIteration as end:
+                self.assertIs(end.value, run)
+                break
+            log.append(str(event))
+            # What is yielded is already in the run.
+            if isinstance(event, agentloop.AgentAction):
+                self.assertTrue(any(a is event for a in run.pending))
+            elif isinstance(event, agentloop.AgentStep):
+                self.assertIs(run.steps[-1], event)
+                self.assertFalse(any(a is event.action for a in run.pending))
+            else:
+                self.assertIs(run.finish, event)
+                self.assertEqual(run.state, "model_ended")
+        self.assertEqual(
+            log,
+            ["request 1", "f(n=1)", "f(n=2)", "f1", "f(n=1) -> ok: 1", "f2", "f(n=2) -> ok: 2",
+             "request 2", "f(n=3)", "f3", "f(n=3) -> ok: 3", "request 3", "finish: 7"],
+        )  # fmt: skip
+        self.assertEqual((run.requests, run.output, run.pending, run.started), (3, 7, [], []))
+        self.assertEqual([s.action.request for s in run.steps], [1, 1, 2])
+
+    def test_all_actions_of_a_reply_become_pending_at_once(self):
+        run = agentloop.AgentRun("go")
+        reply = [_p1_act("f", "c%d" % n) for n in range(3)]
+        events = agentloop.stream(agentloop.Scripted([reply]), run)
+        next(events)
+        self.assertEqual([a.call_id for a in run.pending], ["c0", "c1", "c2"])
+        events.close()
+
+    def test_the_loop_works_on_copies(self):
+        def f(n: int, action: agentloop.AgentAction):
+            return action
+
+        message = {"role": "assistant"}
+        action = agentloop.AgentAction("f", {"n": "1"}, "", "Hm.", message)
+        finish = agentloop.AgentFinish(["x"], "Hm.", message, "odd")
+        before = copy.deepcopy([action, finish])
+        run, _ = _p1_drive([[action, action], finish], tools=[f])
+        self.assertEqual([action, finish], before)
+        for step in run.steps:
+            self.assertIsNot(step.action, action)
+            self.assertIs(step.action.message, message)  # untouched, shared
+            self.assertEqual((step.action.log, step.action.request), ("Hm.", 1))
+            self.assertIs(step.observation, step.action)
+        self.assertIsNot(run.finish, finish)
+        self.assertEqual(run.finish, finish)
+        self.assertIs(run.output, finish.output)
+
+    def test_the_observation_is_the_tools_own_value(self):
+        values = [
+            object(),
+            {1: 2},
+            (1,),
+            None,
+            "",
+            1.5,
+            b"x",
+            agentloop.Image(b"x"),
+            [agentloop.Image(b"x")],
+        ]
+        made = [_p1_tool("n: int", body="return values[n]")]
+        made[0].__globals__["values"] = values
+        run, _ = _p1_drive(
+            [[_p1_act("tool", n=n) for n in range(len(values))], _p1_end()], tools=made
+        )
+        for step, value in zip(run.steps, values):
+            self.assertIs(step.observation, value)
+            self.assertEqual(step.status, "ok")
+
+    def test_a_finished_run_yields_nothing(self):
+        asked = []
+        for accept in (None, lambda run: None):
+            run, _ = _p1_drive([_p1_end()], accept=accept)
+            before = copy.deepcopy(run)
+            events = list(agentloop.stream(agentloop.Scripted([]), run, accept=asked.append))
+            self.assertIs(agentloop.run(agentloop.Scripted([]), run), run)
+            self.assertEqual((events, run, asked), ([], before, []))
+
+    def test_run_drains_stream(self):
+        decisions = [_p1_act("nosuch", "c1"), _p1_end("x")]
+        run = agentloop.AgentRun("go")
+        for _ in agentloop.stream(agentloop.Scripted(decisions), run):
+            pass
+        self.assertEqual(agentloop.run(agentloop.Scripted(decisions), "go"), run)
+
+
+class ReplyTests(unittest.TestCase):
+    """What a model may answer, and what becomes of everything else."""
+
+    def test_a_bug_in_the_models_code(self):
+        rows = [
+            (None, "None", "null"), ({"tool": "f"}, '{"tool": "f"}'), ("f", "f"), (5, "5"),
+            (True, "true"),
+            ([None], "list", "null"), ([_p1_act("f"), "f"], "list", "f"),
+            ([_p1_end()], "list", "done"),
+            ((_p1_act("f"),), "f"), (agentloop.AgentRun("x"), "x"),
+            (agentloop.AgentAction, "AgentAction"),
+            ([_p1_act("f"), _p1_act], "list"),
+        ]  # fmt: skip
+        for reply, *words in rows:
+            with self.subTest(repr(reply)):
+                run, error = _p1_drive(lambda run, tools, r=reply: r)
+                self.assertIs(type(error), TypeError)
+                self.assertTrue(any(w in str(error) for w in words), str(error))
+                self.assertEqual("list with" in str(error), isinstance(reply, list))
+                self.assertEqual((run.requests, run.state, run.pending), (1, "running", []))
+
+    def test_a_wrong_field_is_the_models_mistake(self):
+        def f(n: int = 1):
+            return n
+
+        action = agentloop.AgentAction
+        rows = [
+            (action(None, {}), "unknown_tool"), (action(5, {}), "unknown_tool"),
+            (action(["f"], {}), "unknown_tool"),
+            (action({}, {}), "unknown_tool"), (action("", {}), "unknown_tool"),
+            (action("f", 5), "invalid_arguments"), (action("f", ["n"]), "invalid_arguments"),
+            (action("f", object()), "invalid_arguments"),
+            (action("f", {"n": threading.Lock()}), "invalid_arguments"),
+            (action("f", {"n": object()}), "invalid_arguments"),
+            (action("f", {5: 1}), "invalid_arguments"), (action("f", {}, None), "ok"),
+            (action("f", {}, 7), "ok"),
+            (action("f", {}, ["c"]), "ok"), (action("f", {}, "c", None), "ok"),
+            (action("f", {}, "c", 5), "ok"),
+            (action("f", {}, "c", "", object()), "ok"), (action("f", {}, "c", "", None, "x"), "ok"),
+        ]  # fmt: skip
+        for bad, status in rows:
+            for reply in (bad, [bad], [bad, _p1_act("f", "other")]):
+                with self.subTest(repr(reply)):
+                    run, error = _p1_drive([reply, _p1_end()], tools=[f])
+                    self.assertIsNone(error)
+                    self.assertEqual(run.steps[0].status, status)
+                    self.assertEqual(_p1_statuses(run)[1:], ["ok"][: len(run.steps) - 1])
+                    for step in run.steps:
+                        fields = step.action.tool, step.action.call_id, step.action.log
+                        self.assertEqual([type(x) for x in fields], [str, str, str])
+                        self.assertTrue(step.action.call_id)
+                        if not bad.call_id and step is run.steps[0]:  # made up
+                            self.assertRegex(step.action.call_id, r"\A[a-zA-Z0-9]{9}\Z")
+                        self.assertEqual(step.action.request, 1)
+                        self.assertNotIn("\n", str(step))
+                    json.dumps(agentloop.to_json(run))
+
+    def test_an_unreadable_reply(self):
+        message = {"role": "assistant", "content": "{"}
+        bad = agentloop.InvalidResponse("that was no JSON", message, "{")
+        run = agentloop.AgentRun("go")
+        events = list(agentloop.stream(agentloop.Scripted([bad, _p1_end()]), run))
+        step = run.steps[0]
+        self.assertEqual(events, [step, run.finish])  # no action is yielded for it
+        self.assertEqual((step.status, step.observation), ("invalid_response", "that was no JSON"))
+        action = agentloop.AgentAction("", {}, "", "{", message, 1)
+        self.assertEqual(step.action, action)
+        self.assertEqual((run.requests, run.output), (2, "done"))
+
+    def test_nothing_may_be_said(self):
+        paused = agentloop.InvalidResponse("", {"content": ["so far"]})
+        run, error = _p1_drive([paused, paused, _p1_end()])
+        self.assertIsNone(error)
+        self.assertEqual([s.observation for s in run.steps], ["", ""])
+
+    def test_an_empty_reply_is_an_invalid_response(self):
+        run, error = _p1_drive([[], _p1_end()])
+        self.assertIsNone(error)
+        self.assertEqual((_p1_statuses(run), run.requests), (["invalid_response"], 2))
+        self.assertTrue(run.steps[0].observation)
+
+    def test_an_invalid_reply_costs(self):
+        def model(run, tools):
+            run.usage["input_tokens"] = run.usage.get("input_tokens", 0) + 5
+            if run.requests < 3:
+                raise agentloop.InvalidResponse("again")
+            return _p1_end()
+
+        run, _ = _p1_drive(model)
+        self.assertEqual((run.requests, run.usage), (3, {"input_tokens": 15}))
+
+    def test_an_unknown_tool(self):
+        def lookup_stock(sku: str = ""):
+            return "found"
+
+        def lookup_price(sku: str = ""):
+            return "found"
+
+        tools = [lookup_stock, lookup_price]
+        rows = [
+            ("lookup_stok", ["lookup_stock", "lookup_price", 'did you mean "lookup_stock"']),
+            ("LOOKUP_PRICES", ["lookup_stock", "lookup_price"]),
+            ("delete_everything", ["lookup_stock", "lookup_price"]),
+            ("x" * 99999, ["lookup_stock"]),
+        ]
+        for name, words in rows:
+            with self.subTest(name[:40]):
+                run, _ = _p1_drive([_p1_act(name), _p1_end()], tools=tools)
+                self.assertEqual(_p1_statuses(run), ["unknown_tool"])
+                for word in words:
+                    self.assertIn(word, run.steps[0].observation)
+                self.assertLess(len(run.steps[0].observation), 500)
+        run, _ = _p1_drive([_p1_act("lookup_stok"), _p1_end()])
+        self.assertIn("no tools", run.steps[0].observation)
+        for name in (" lookup_stock\n", "functions.lookup_stock", "lookup_stock"):
+            run, _ = _p1_drive([_p1_act(name), _p1_end()], tools=tools)
+            self.assertEqual(run.steps[0].observation, "found", name)
+
+    def test_a_name_is_never_guessed_between_two(self):
+        def stock():
+            return "small"
+
+        shout = agentloop.Tool("STOCK", "", {}, lambda: "great")
+        for name, status in (("stock", "ok"), ("STOCK", "ok"), ("Stock", "unknown_tool")):
+            run, _ = _p1_drive([_p1_act(name), _p1_end()], tools=[stock, shout])
+            self.assertEqual(_p1_statuses(run), [status], name)
+
+    def test_a_tool_that_raises(self):
+        class Odd(Exception):
+            def __str__(self):
+                raise ZeroDivisionError
+
+        rows = [
+            (ValueError("no such row"), "ValueError: no such row"),
+            (KeyError("k"), "KeyError: 'k'"),
+            (RuntimeError(), "RuntimeError"), (Odd(), "Odd"),
+            (StopIteration("dry"), "StopIteration: dry"),
+            (TypeError("f() missing 1 argument"), "TypeError: f() missing 1 argument"),
+            (agentloop.InvalidResponse("x"), "InvalidResponse: x"),
+            (Exception("é\n"), "Exception: é\n"),
+        ]  # fmt: skip
+
+        def f(n: int):
+            raise rows[n][0]
+
+        for n, (_, text) in enumerate(rows):
+            run, error = _p1_drive([_p1_act("f", n=n), _p1_end()], tools=[f])
+            self.assertIsNone(error)
+            self.assertEqual(_p1_statuses(run), ["tool_error"])
+            self.assertTrue(run.steps[0].observation.startswith(text), run.steps[0].observation)
+
+
+class BudgetTests(unittest.TestCase):
+    """N permits N requests."""
+
+    def test_how_many_requests(self):
+        def f():
+            return "ran"
+
+        call, end, bad = _p1_act("f"), _p1_end(), agentloop.InvalidResponse("again")
+        rows = [
+            (0, [end], "budget_exhausted", 0, []),
+            (1, [end], "model_ended", 1, []),
+            (1, [call, end], "budget_exhausted", 1, ["ok"]),  # calls of the Nth reply still run
+            (1, [[call, call], end], "budget_exhausted", 1, ["ok", "ok"]),
+            (2, [call, end], "model_ended", 2, ["ok"]),  # a finish on the Nth counts
+            (2, [call, call, end], "budget_exhausted", 2, ["ok", "ok"]),
+            (2, [bad, bad, end], "budget_exhausted", 2, ["invalid_response"] * 2),
+            (3, [bad, bad, end], "model_ended", 3, ["invalid_response"] * 2),
+            (10**6, [end], "model_ended", 1, []),
+        ]
+        for most, decisions, state, requests, statuses in rows:
+            with self.subTest((most, decisions)):
+                run, error = _p1_drive(decisions, tools=[f], max_requests=most)
+                self.assertIsNone(error)
+                self.assertEqual(
+                    (run.state, run.requests, _p1_statuses(run)), (state, requests, statuses)
+                )
+                self.assertEqual(run.output, "done" if state == "model_ended" else None)
+
+    def test_ten_is_the_default(self):
+        run, _ = _p1_drive([_p1_act("f")] * 99)
+        self.assertEqual((run.requests, run.state), (10, "budget_exhausted"))
+
+    def test_the_stream_just_ends_at_the_limit(self):
+        run = agentloop.AgentRun("go")
+        events = list(agentloop.stream(agentloop.Scripted([_p1_act("f")]), run, max_requests=1))
+        self.assertEqual([type(e).__name__ for e in events], ["AgentAction", "AgentStep"])
+
+    def test_it_holds_over_every_resume(self):
+        decisions = [_p1_act("f"), _p1_act("f"), _p1_act("f"), _p1_end()]
+        run, _ = _p1_drive(decisions, max_requests=2)
+        for most, requests, state in ((2, 2, "budget_exhausted"), (1, 2, "budget_exhausted"),
+         (3, 3, "budget_exhausted"),
+                                      (4, 4, "model_ended"), (9, 4, "model_ended")):  # fmt: skip
+            _p1_drive(decisions, run, max_requests=most)
+            self.assertEqual((run.requests, run.state), (requests, state))
+
+    def test_a_request_counts_once_it_is_begun(self):
+        run, error = _p1_drive([ValueError("down"), KeyboardInterrupt(), _p1_end()])
+        self.assertIsInstance(error, ValueError)
+        self.assertEqual((run.requests, run.state), (1, "running"))
+        _, error = _p1_drive([ValueError("down"), KeyboardInterrupt(), _p1_end()], run)
+        self.assertIsInstance(error, KeyboardInterrupt)
+        self.assertEqual(run.requests, 2)
+        run, error = _p1_drive(
+            [ValueError("down"), KeyboardInterrupt(), _p1_end()], run, max_requests=3
+        )
+        self.assertEqual((run.requests, run.state), (3, "model_ended"))
+
+    def test_state_while_it_runs(self):
+        seen = []
+
+        def model(run, tools):
+            seen.append(run.state)
+            return _p1_act("f")
+
+        run, _ = _p1_drive(model, max_requests=1)
+        _p1_drive(model, run, max_requests=2)  # taken up with a larger budget
+        self.assertEqual(seen, ["running", "running"])
+
+
+class PendingTests(unittest.TestCase):
+    """Runs that were broken off and are taken up, and calls that a caller closes."""
+
+    def setUp(self):
+        self.ran: List[int] = []
+
+    def pay(self, n: int):
+        "Pay."
+        self.ran.append(n)
+        return "paid %d" % n
+
+    def start(self, *ids):
+        """(run, model, events) of a reply with these calls."""
+        run = agentloop.AgentRun("go")
+        calls = [_p1_act("pay", call_id, n=n) for n, call_id in enumerate(ids or ("c1", "c2"), 1)]
+        model = agentloop.Scripted([calls, _p1_end()])
+        return run, model, agentloop.stream(model, run, [self.pay])
+
+    def test_pending_actions_are_yielded_again_before_any_runs(self):
+        run, model, events = self.start("c1", "c2", "c3")
+        self.assertEqual(next(events).call_id, "c1")
+        events.close()
+        self.assertEqual((self.ran, [a.call_id for a in run.pending]), ([], ["c1", "c2", "c3"]))
+        self.assertEqual((run.state, run.requests), ("running", 1))
+        for again in (_p1_saved(run), copy.deepcopy(run), run):
+            del self.ran[:]
+            events = agentloop.stream(model, again, [self.pay])
+            self.assertEqual([next(events).call_id for _ in range(3)], ["c1", "c2", "c3"])
+            self.assertEqual(self.ran, [])
+            rest = list(events)
+            self.assertEqual([getattr(e, "status", None) for e in rest], ["ok", "ok", "ok", None])
+            self.assertEqual((self.ran, again.requests, again.output), ([1, 2, 3], 2, "done"))
+
+    def test_broken_off_after_a_step(self):
+        run, model, events = self.start("c1", "c2", "c3")
+        for event in events:
+            if isinstance(event, agentloop.AgentStep):
+                break
+        events.close()
+        self.assertEqual(
+            (self.ran, [a.call_id for a in run.pending], run.started), ([1], ["c2", "c3"], [])
+        )
+        events = list(agentloop.stream(model, run, [self.pay]))
+        self.assertEqual(
+            [e.call_id for e in events if isinstance(e, agentloop.AgentAction)], ["c2", "c3"]
+        )
+        self.assertEqual((self.ran, run.output), ([1, 2, 3], "done"))
+
+    def test_a_dropped_generator_lets_go(self):
+        run, model, events = self.start()
+        next(events)
+        del events
+        gc.collect()
+        self.assertEqual(agentloop.run(model, run, [self.pay]).output, "done")
+
+    def test_one_driver_at_a_time(self):
+        run, model, events = self.start()
+        next(events)
+        before = copy.deepcopy(run)
+        for second in (agentloop.run, lambda *a: list(agentloop.stream(*a))):
+            with self.assertRaises(RuntimeError):
+                second(model, run, [self.pay])
+        self.assertEqual((run, self.ran), (before, []))
+        self.assertEqual(len(list(events)), 4)  # the first goes on
+        self.assertEqual((run.output, self.ran), ("done", [1, 2]))
+        self.assertEqual(
+            agentloop.run(model, run.follow_up("and?"), max_requests=0).state, "budget_exhausted"
+        )
+
+    def test_a_tool_cannot_drive_its_own_run(self):
+        def again(run: agentloop.AgentRun):
+            return agentloop.run(agentloop.Scripted([_p1_end()]), run).output
+
+        run, error = _p1_drive([_p1_act("again"), _p1_end()], tools=[again])
+        self.assertIsNone(error)
+        self.assertEqual(_p1_statuses(run), ["tool_error"])
+        self.assertIn("RuntimeError", run.steps[0].observation)
+
+    def test_close_while_suspended(self):
+        rows = [
+            ({"c1"}, [2, 3], ["denied", "ok", "ok"], ["c1", "c2", "c3"]),
+            ({"c2"}, [1, 3], ["denied", "ok", "ok"], ["c2", "c1", "c3"]),
+            ({"c3"}, [1, 2], ["denied", "ok", "ok"], ["c3", "c1", "c2"]),
+            ({"c1", "c2", "c3"}, [], ["denied"] * 3, ["c1", "c2", "c3"]),
+        ]
+        for denied, ran, statuses, order in rows:
+            with self.subTest(denied):
+                del self.ran[:]
+                run, _, events = self.start("c1", "c2", "c3")
+                log: List[Any] = []
+                for event in events:
+                    log.append(event)
+                    if isinstance(event, agentloop.AgentAction) and event.call_id in denied:
+                        run.close(event, "not today", "denied")
+                    if getattr(event, "status", "") == "denied":
+                        self.assertEqual(self.ran, [])  # before anything runs
+                        self.assertEqual(event.observation, "not today")
+                self.assertEqual(self.ran, ran)
+                steps = [e for e in log if isinstance(e, agentloop.AgentStep)]
+                self.assertEqual([s.status for s in steps], statuses)
+                self.assertEqual([s.action.call_id for s in steps], order)
+                self.assertEqual(run.steps, steps)  # one call, one step, yielded once
+                self.assertEqual(run.output, "done")
+
+    def test_an_action_closed_before_it_was_yielded_is_not_yielded_any_more(self):
+        run, _, events = self.start("c1", "c2", "c3")
+        log = []
+        for event in events:
+            log.append(str(event.call_id if isinstance(event, agentloop.AgentAction) else event))
+            if len(log) == 1:
+                run.close(run.pending[1], "no", "denied")
+        self.assertEqual(log[:3], ["c1", "pay(n=2) -> denied: no", "c3"])
+        self.assertEqual((self.ran, len(log)), ([1, 3], 6))
+
+    def test_close_between_two_steps(self):
+        run, _, events = self.start("c1", "c2", "c3")
+        log = []
+        for event in events:
+            if isinstance(event, agentloop.AgentStep):
+                log.append((event.action.call_id, event.status))
+                if event.action.call_id == "c1":
+                    run.close(run.pending[0], "no", "denied")
+        self.assertEqual(log, [("c1", "ok"), ("c2", "denied"), ("c3", "ok")])
+        self.assertEqual(self.ran, [1, 3])
+
+    def test_closed_between_two_drivers(self):
+        run, model, events = self.start()
+        next(events)
+        events.close()
+        run.close(run.pending[0], {"by": "hand"}, "ok")
+        log = list(agentloop.stream(model, run, [self.pay]))
+        self.assertEqual(
+            [str(e) for e in log], ["pay(n=2)", "pay(n=2) -> ok: paid 2", "finish: done"]
+        )
+        self.assertEqual(_p1_statuses(run), ["ok", "ok"])
+
+    def test_interrupted_calls(self):
+        """As in the journal's table, without a journal."""
+
+        def tools_of(mark):
+            calls: List[str] = []
+
+            @mark
+            def put():
+                calls.append("put")
+                if len(calls) == 1:
+                    raise KeyboardInterrupt
+                return "put"
+
+            def note():
+                calls.append("note")
+
+            return calls, [put, note]
+
+        tool = agentloop.tool
+        rows = [
+            (tool(read_only=True), "ok", 2),
+            (tool(idempotent=True), "ok", 2),
+            (tool(), "unknown_outcome", 1),
+            (tool(return_direct=True), "unknown_outcome", 1),
+        ]
+        model = agentloop.Scripted([[_p1_act("put", "c1"), _p1_act("note", "c2")], _p1_end()])
+        for mark, status, times in rows:
+            for resumed in (lambda run: run, _p1_saved, copy.deepcopy):
+                with self.subTest((mark, resumed)):
+                    calls, tools = tools_of(mark)
+                    run, error = _p1_drive(model, tools=tools)
+                    self.assertIsInstance(error, KeyboardInterrupt)
+                    self.assertEqual((run.started, run.steps, run.state), (["c1"], [], "running"))
+                    run, error = _p1_drive(model, resumed(run), tools=tools)
+                    self.assertIsNone(error)
+                    self.assertEqual(_p1_statuses(run), [status, "ok"])
+                    self.assertTrue(str(run.steps[0].observation).strip())
+                    self.assertEqual((calls, run.started), (["put"] * times + ["note"], []))
+                    self.assertEqual((run.output, run.requests), ("done", 2))
+
+    def test_a_started_call_can_be_settled(self):
+        def put():
+            self.ran.append(1)
+            raise KeyboardInterrupt
+
+        model = agentloop.Scripted([_p1_act("put", "c1"), _p1_end()])
+        run, _ = _p1_drive(model, tools=[put])
+        run.close(run.pending[0], "looked: it is there", "ok")
+        self.assertEqual(run.started, [])
+        run, error = _p1_drive(model, run, tools=[put])
+        self.assertIsNone(error)
+        self.assertEqual((_p1_statuses(run), self.ran, run.output), (["ok"], [1], "done"))
+
+    def test_tools_may_differ_from_one_call_to_the_next(self):
+        def put(n: int = 0):
+            raise KeyboardInterrupt
+
+        def other():
+            return "other"
+
+        model = agentloop.Scripted(
+            [[_p1_act("put", "c1"), _p1_act("put", "c2")], _p1_act("other"), _p1_end()]
+        )
+        run, _ = _p1_drive(model, tools=[put])
+        run, error = _p1_drive(model, run, tools=[other])
+        self.assertIsNone(error)
+        self.assertEqual(_p1_statuses(run), ["unknown_outcome", "unknown_tool", "ok"])
+
+
+class ParallelTests(unittest.TestCase):
+    """Where all calls of a reply that can run are to read_only tools, they run at the same time."""
+
+    def play(self, tools, *calls, **options):
+        return _p1_drive([list(calls), _p1_end()], tools=tools, **options)
+
+    @_p1_real_threads
+    def test_they_meet(self):
+        met = threading.Barrier(3, timeout=10)
+
+        @agentloop.tool(read_only=True)
+        def meet(n: int):
+            met.wait()
+            return n, threading.current_thread() is threading.main_thread()
+
+        run, error = self.play([meet], *[_p1_act("meet", n=n) for n in range(3)])
+        self.assertIsNone(error)
+        self.assertEqual([s.observation for s in run.steps], [(0, False), (1, False), (2, False)])
+        # Calls that cannot run do not count.
+        run, error = self.play(
+            [meet], _p1_act("meet", n=0), _p1_act("nosuch"), _p1_act("meet", n="q"),
+            _p1_act("meet", n=1),
+            _p1_act("meet", n=2),
+        )  # fmt: skip
+        self.assertIsNone(error)
+        statuses = ["ok", "unknown_tool", "invalid_arguments", "ok", "ok"]
+        self.assertEqual(_p1_statuses(run), statuses)
+
+    @_p1_real_threads
+    def test_steps_are_recorded_in_the_order_asked(self):
+        ended = [threading.Event() for _ in range(5)]
+
+        @agentloop.tool(read_only=True)
+        def last_first(n: int):
+            if n < 4:
+                ended[n + 1].wait(10)
+            ended[n].set()
+            if n == 2:
+                raise ValueError("two")
+            return n
+
+        run, error = self.play(
+            [last_first], *[_p1_act("last_first", "c%d" % n, n=n) for n in range(5)]
+        )
+        self.assertIsNone(error)
+        self.assertEqual([s.action.call_id for s in run.steps], ["c0", "c1", "c2", "c3", "c4"])
+        self.assertEqual([s.observation for s in run.steps], [0, 1, "ValueError: two", 3, 4])
+
+    @_p1_real_threads
+    def test_a_call_may_take_longer_than_a_second(self):
+        @agentloop.tool(read_only=True)
+        def slow(n: float):
+            threading.Event().wait(n)
+            return n
+
+        run, error = self.play([slow], _p1_act("slow", n=1.2), _p1_act("slow", n=0))
+        self.assertEqual((error, [s.observation for s in run.steps]), (None, [1.2, 0]))
+
+    @_p1_real_threads
+    def test_at_most_sixteen_at_once(self):
+        lock, more = threading.Lock(), threading.Event()
+        begun: List[int] = []
+        # While sixteen are under way, a seventeenth has a tenth of a second to begin, wrongly.
+        full = threading.Barrier(16, action=lambda: more.wait(0.1), timeout=10)
+
+        @agentloop.tool(read_only=True)
+        def busy(n: int):
+            with lock:
+                begun.append(n)
+                if len(begun) > 16 and not first_over.is_set():
+                    more.set()
+            full.wait()
+            first_over.set()
+            return n
+
+        first_over = threading.Event()
+        run, error = self.play([busy], *[_p1_act("busy", n=n) for n in range(32)])
+        self.assertIsNone(error)
+        self.assertEqual([s.observation for s in run.steps], list(range(32)))
+        self.assertFalse(more.is_set())
+
+    @_p1_real_threads
+    def test_each_has_a_copy_of_the_context(self):
+        variable = contextvars.ContextVar("variable")
+        set_it = threading.Barrier(3, timeout=10)
+
+        @agentloop.tool(read_only=True)
+        def look(n: int):
+            before = variable.get()
+            variable.set(n)
+            set_it.wait()
+            return before, variable.get()
+
+        variable.set("outside")
+        run, _ = self.play([look], *[_p1_act("look", n=n) for n in range(3)])
+        self.assertEqual([s.observation for s in run.steps], [("outside", n) for n in range(3)])
+        self.assertEqual(variable.get(), "outside")
+
+    def test_else_the_callers_thread_runs_them_in_turn(self):
+        here = threading.current_thread()
+        log: List[Any] = []
+
+        @agentloop.tool(read_only=True)
+        def read(n: int):
+            log.append((n, threading.current_thread() is here))
+
+        def write(n: int):
+            log.append((n, threading.current_thread() is here))
+
+        @agentloop.tool(idempotent=True)
+        def put(n: int):
+            log.append((n, threading.current_thread() is here))
+
+        mixes = ["read write", "write read", "write write", "read read put", "put put"]
+        for mix in mixes:
+            del log[:]
+            calls = [_p1_act(name, n=n) for n, name in enumerate(mix.split())]
+            run, _ = self.play([read, write, put], *calls)
+            self.assertEqual(log, [(n, True) for n in range(len(calls))], mix)
+            self.assertEqual(_p1_statuses(run), ["ok"] * len(calls))
+
+    def test_without_threads(self):
+        @agentloop.tool(read_only=True)
+        def read(n: int):
+            return n
+
+        calls = [_p1_act("read", n=n) for n in range(20)]
+        with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("no more")):
+            run, error = self.play([read], *calls)
+        self.assertIsNone(error)
+        self.assertEqual([s.observation for s in run.steps], list(range(20)))
+
+    def test_closed_while_they_run(self):
+        @agentloop.tool(read_only=True)
+        def read(n: int):
+            return n
+
+        run = agentloop.AgentRun("go")
+        model = agentloop.Scripted([[_p1_act("read", "c%d" % n, n=n) for n in range(3)], _p1_end()])
+        log = []
+        for event in agentloop.stream(model, run, [read]):
+            if isinstance(event, agentloop.AgentStep):
+                log.append((event.action.call_id, event.status, event.observation))
+                if event.action.call_id == "c0":
+                    run.close(run.pending[-1], "too late", "denied")
+        self.assertEqual(log, [("c0", "ok", 0), ("c2", "denied", "too late"), ("c1", "ok", 1)])
+        self.assertEqual((len(run.steps), run.started, run.output), (3, [], "done"))
+
+    def interrupt(self, interrupt, wanted):
+        """One of three calls is interrupted; one has ended by then, one goes on for ever."""
+        release, quick_thread = threading.Event(), []
+        quick_began = threading.Event()
+        self.addCleanup(release.set)
+        asked: List[str] = []
+
+        @agentloop.tool(read_only=True)
+        def look(what: str):
+            asked.append(what)
+            if len(asked) > 3:
+                return what + " again"
+            if what == "quick":
+                quick_thread.append(threading.current_thread())
+                quick_began.set()
+            elif what == "slow":
+                release.wait(30)
+            else:
+                quick_began.wait(10)
+                quick_thread[0].join(10)  # it was the last: its thread ends with it
+                interrupt(release)
+            return what
+
+        calls = [_p1_act("look", what, what=what) for what in ("broken", "slow", "quick")]
+        model = agentloop.Scripted([calls, _p1_end()])
+        run, error = _p1_drive(model, tools=[look])
+        self.assertFalse(release.is_set())  # it did not wait for the rest
+        self.assertIsInstance(error, wanted)
+        self.assertEqual(
+            [s.action.call_id for s in run.steps], ["quick"]
+        )  # what ended is recorded first
+        self.assertEqual((run.started, len(run.pending)), (["broken", "slow"], 2))
+        self.assertEqual(run.state, "running")
+        release.set()
+        run, error = _p1_drive(model, run, tools=[look])
+        self.assertIsNone(error)
+        self.assertEqual(
+            [s.observation for s in run.steps], ["quick", "broken again", "slow again"]
+        )
+        self.assertEqual((run.requests, run.output), (2, "done"))
+
+    @_p1_real_threads
+    def test_a_tool_that_leaves(self):
+        for error in (KeyboardInterrupt, SystemExit):
+            with self.subTest(error.__name__):
+
+                def leave(release, error=error):
+                    raise error
+
+                self.interrupt(leave, error)
+
+    @unittest.skipUnless(
+        threading.current_thread() is threading.main_thread() and hasattr(signal, "pthread_kill"),
+        "Ctrl-C comes to the main thread",
+    )
+    def test_ctrl_c(self):
+        came = threading.Event()
+
+        def handler(number, frame):
+            under_way = set()
+            while frame:
+                under_way.add(frame.f_code.co_name)
+                frame = frame.f_back
+            if "wait" in under_way and "start" not in under_way:  # the loop waits for its calls
+                came.set()
+                raise KeyboardInterrupt
+
+        def press(release):
+            while not came.is_set():
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+                came.wait(0.01)
+            release.wait(30)
+
+        old = signal.signal(signal.SIGINT, handler)
+        self.addCleanup(signal.signal, signal.SIGINT, old)
+        self.interrupt(press, KeyboardInterrupt)
+
+    @_p1_processes
+    def test_the_process_does_not_wait_either(self):
+        script = (
+            "import threading, agentloop\n"
+            "def look(n: int):\n    if n: threading.Event().wait()\n    raise KeyboardInterrupt\n"
+            "calls = [agentloop.AgentAction('look', {'n': n}) for n in (0, 1)]\n"
+            "tools = [agentloop.tool(read_only=True)(look)]\n"
+            "try:\n    agentloop.run(agentloop.Scripted([calls]), 'go', tools)\n"
+            "except KeyboardInterrupt:\n    print('left')\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=os.path.dirname(os.path.abspath(agentloop.__file__)),
+            capture_output=True, stdin=subprocess.DEVNULL, timeout=30,
+        )  # fmt: skip
+        self.assertEqual((done.returncode, done.stdout.strip()), (0, b"left"), done.stderr)
+
+    @_p1_real_threads
+    def test_broken_off_after_the_rest_has_ended(self):
+        threads: List[Any] = [None, None]
+
+        @agentloop.tool(read_only=True)
+        def look(n: int):
+            threads[n] = threading.current_thread()
+            return n
+
+        run = agentloop.AgentRun("go")
+        calls = [_p1_act("look", "c%d" % n, n=n) for n in range(2)]
+        model = agentloop.Scripted([calls, _p1_end()])
+        events = agentloop.stream(model, run, [look])
+        for event in events:
+            if isinstance(event, agentloop.AgentStep):
+                break
+        while threads[1] is None:
+            threads[0].join(0.01)
+        threads[1].join(10)
+        events.close()
+        self.assertEqual([s.observation for s in run.steps], [0, 1])
+        self.assertEqual((run.pending, run.started), ([], []))
+        self.assertEqual([str(e) for e in agentloop.stream(model, run)], ["finish: done"])
+
+
+class CallIdTests(unittest.TestCase):
+    """Ids: made where they are missing, never used twice."""
+
+    def pay(self, n: int = 0):
+        self.paid.append(n)
+        return n
+
+    def setUp(self):
+        self.paid: List[int] = []
+
+    def test_made_up_ids(self):
+        def play():
+            act = _p1_act
+            decisions = [
+                [act("pay", n=1), act("pay", n=2)],
+                act("nosuch"),
+                _p1_end(),
+                act("pay", n=3),
+                _p1_end(),
+            ]
+            run, _ = _p1_drive(decisions, tools=[self.pay])
+            turn, _ = _p1_drive(decisions, run.follow_up("and?"), tools=[self.pay])
+            return [s.action.call_id for s in run.steps + turn.steps]
+
+        ids = play()
+        self.assertEqual(len(set(ids)), 4)
+        for call_id in ids:
+            self.assertRegex(call_id, r"\A[a-zA-Z0-9]{9}\Z")
+        self.assertEqual(play(), ids)  # made of the call's number, not of chance
+        self.assertEqual(self.paid, [1, 2, 3] * 2)
+        self.assertEqual([re.sub(r"\D", "", i).lstrip("0") for i in ids], ["1", "2", "3", "4"])
+
+    def test_a_made_up_id_that_is_taken(self):
+        run, _ = _p1_drive([[_p1_act("pay") for _ in range(5)], _p1_end()], tools=[self.pay])
+        ids = [s.action.call_id for s in run.steps]
+        # The ids of the replies; the numbers in those made up: the call's own, or the next free.
+        rows = [
+            ([["", ids[0]]], [2]),
+            ([[ids[0], ""]], [2]),
+            ([[ids[1], ""], [""]], [3, 4]),
+            ([[ids[0]], [""]], [2]),
+            ([[ids[1]], [""]], [3]),
+            ([[ids[1]], ["", ""]], [3, 4]),
+            ([[ids[2]], ["", "", ""]], [2, 4, 5]),
+            ([["x", ids[3]], ["", ids[2], ""]], [5, 6]),
+        ]
+        for replies, numbers in rows:
+            with self.subTest(replies):
+                del self.paid[:]
+                decisions: List[Any] = [[_p1_act("pay", i) for i in reply] for reply in replies]
+                run, _ = _p1_drive(decisions + [_p1_end()], tools=[self.pay])
+                found = [s.action.call_id for s in run.steps]
+                self.assertEqual(_p1_statuses(run), ["ok"] * len(found))
+                self.assertEqual(len(set(found)), len(found))
+                given = [i for reply in replies for i in reply]
+                made = [int(re.sub(r"\D", "", f)) for f, i in zip(found, given) if not i]
+                self.assertEqual(made, numbers)
+
+    def test_a_resumed_run_goes_on_counting(self):
+        decisions = [[_p1_act("pay"), _p1_act("pay")], _p1_act("pay"), _p1_end()]
+        straight, _ = _p1_drive(decisions, tools=[self.pay])
+        run = agentloop.AgentRun("go")
+        events = agentloop.stream(agentloop.Scripted(decisions), run, [self.pay])
+        next(events)
+        events.close()
+        for again in (_p1_saved(run), run):
+            done, _ = _p1_drive(decisions, again, tools=[self.pay])
+            self.assertEqual(done, straight)
+
+    def test_an_id_is_executed_once(self):
+        one, two = _p1_act("pay", "c1", n=1), _p1_act("pay", "c2", n=2)
+        rows = [
+            ([[one, one], _p1_end()], ["ok", "duplicate_call"], [1]),
+            ([[one, two, one], _p1_end()], ["ok", "ok", "duplicate_call"], [1, 2]),
+            ([one, one, _p1_end()], ["ok", "duplicate_call"], [1]),
+            ([one, [two, one], _p1_end()], ["ok", "ok", "duplicate_call"], [1, 2]),
+            ([_p1_act("nosuch", "c1"), one, _p1_end()], ["unknown_tool", "duplicate_call"], []),
+            (
+                [_p1_act("pay", "c1", n="q"), one, _p1_end()],
+                ["invalid_arguments", "duplicate_call"],
+                [],
+            ),
+        ]
+        for decisions, statuses, paid in rows:
+            with self.subTest(statuses):
+                del self.paid[:]
+                run, _ = _p1_drive(decisions, tools=[self.pay])
+                self.assertEqual((_p1_statuses(run), self.paid), (statuses, paid))
+                self.assertEqual(run.output, "done")
+                self.assertIn("not executed", run.steps[-1].observation.lower())
+
+    def test_not_in_a_later_turn_either(self):
+        decisions = [
+            _p1_act("pay", "c1"),
+            _p1_end(),
+            [_p1_act("pay", "c1"), _p1_act("pay", "c2")],
+            _p1_end(),
+        ]
+        run, _ = _p1_drive(decisions, tools=[self.pay])
+        for turn in (_p1_saved(run).follow_up("and?"), run.follow_up("and?")):
+            del self.paid[:]
+            done, _ = _p1_drive(decisions, turn, tools=[self.pay])
+            self.assertEqual(_p1_statuses(done), ["duplicate_call", "ok"])
+            self.assertEqual(self.paid, [0])
+
+    def test_a_closed_call_used_its_id(self):
+        run = agentloop.AgentRun("go")
+        model = agentloop.Scripted([_p1_act("pay", "c1"), _p1_act("pay", "c1"), _p1_end()])
+        for event in agentloop.stream(model, run, [self.pay]):
+            if isinstance(event, agentloop.AgentAction) and run.requests == 1:
+                run.close(event, "no", "denied")
+        self.assertEqual((_p1_statuses(run), self.paid), (["denied", "duplicate_call"], []))
+
+    def test_two_pending_calls_of_one_id(self):
+        run = agentloop.AgentRun("go")
+        model = agentloop.Scripted(
+            [[_p1_act("pay", "c1", n=1), _p1_act("pay", "c1", n=2)], _p1_end()]
+        )
+        events = agentloop.stream(model, run, [self.pay])
+        first, second = next(events), next(events)
+        run.close(second, "no", "denied")  # this very one
+        rest = [str(e) for e in events]
+        self.assertEqual(rest[0], "pay(n=2) -> denied: no")
+        self.assertEqual(self.paid, [])  # its id was used up by then
+        self.assertEqual(_p1_statuses(run), ["denied", "duplicate_call"])
+        self.assertIs(run.steps[1].action, first)
+
+
+class ReturnDirectTests(unittest.TestCase):
+    """A return_direct call that was the only one of its reply, and went well, is a finish."""
+
+    def setUp(self):
+        @agentloop.tool(return_direct=True)
+        def answer(n: int):
+            return {"n": 12 // n}
+
+        def note(text: str = ""):
+            return "noted"
+
+        self.tools = [answer, note]
+
+    def play(self, *decisions, **options):
+        return _p1_drive(list(decisions), tools=self.tools, **options)[0]
+
+    def test_alone(self):
+        message = {"role": "assistant"}
+        run = agentloop.AgentRun("go")
+        action = agentloop.AgentAction("answer", {"n": 3}, "c1", "Here.", message)
+        events = list(agentloop.stream(agentloop.Scripted([[action]]), run, self.tools))
+        self.assertEqual(
+            [type(e).__name__ for e in events], ["AgentAction", "AgentStep", "AgentFinish"]
+        )
+        self.assertEqual((run.state, run.requests, run.output), ("model_ended", 1, {"n": 4}))
+        self.assertEqual(
+            run.finish, agentloop.AgentFinish({"n": 4}, "Here.", message, "return_direct")
+        )
+        self.assertIs(run.output, run.steps[0].observation)
+
+    def test_else_the_loop_goes_on(self):
+        act = _p1_act
+        rows = [
+            ([act("answer", n=3), act("note")], ["ok", "ok"]),
+            ([act("note"), act("answer", n=3)], ["ok", "ok"]),
+            ([act("answer", n=3), act("answer", n=4)], ["ok", "ok"]),
+            ([act("answer", n=3), act("nosuch")], ["ok", "unknown_tool"]),
+            ([act("nosuch"), act("answer", n=3)], ["unknown_tool", "ok"]),
+            ([act("answer", "c1", n=3), act("answer", "c1", n=3)], ["ok", "duplicate_call"]),
+            (act("answer", n=0), ["tool_error"]),
+            (act("answer", n="q"), ["invalid_arguments"]),
+            (act("answer"), ["invalid_arguments"]),
+        ]
+        for reply, statuses in rows:
+            with self.subTest(reply):
+                run = self.play(reply, _p1_end("stopped"))
+                self.assertEqual((_p1_statuses(run), run.output), (statuses, "stopped"))
+                self.assertEqual((run.finish.reason, run.requests), ("stop", 2))
+
+    def test_it_was_not_alone_though_the_other_is_gone(self):
+        model = agentloop.Scripted(
+            [[_p1_act("note", "c1"), _p1_act("answer", "c2", n=3)], _p1_end("stopped")]
+        )
+        run = agentloop.AgentRun("go")
+        for event in agentloop.stream(model, run, self.tools):
+            if getattr(event, "call_id", "") == "c1":
+                run.close(event, "no", "denied")
+        self.assertEqual((_p1_statuses(run), run.output), (["denied", "ok"], "stopped"))
+        run = agentloop.AgentRun("go")
+        events = agentloop.stream(model, run, self.tools)
+        for event in events:
+            if isinstance(event, agentloop.AgentStep):
+                break
+        events.close()
+        for again in (_p1_saved(run), run):
+            self.assertEqual(len(again.pending), 1)
+            done, _ = _p1_drive(model, again, tools=self.tools)
+            self.assertEqual((_p1_statuses(done), done.output), (["ok", "ok"], "stopped"))
+
+    def test_a_run_made_by_hand(self):
+        action = agentloop.AgentAction
+        rows = [
+            ([], None, {"n": 4}),
+            ([action("note", {}, "c0")], None, {"n": 4}),
+            ([action("note", {}, "c0", "", {"reply": 1})], {"reply": 1}, {"n": 4}),
+            ([action("note", {}, "c0", "", None, 3)], None, {"n": 4}),
+        ]
+        for done, message, output in rows:
+            steps = [agentloop.AgentStep(a, "noted") for a in done]
+            pending = [action("answer", {"n": 3}, "c1", "", message)]
+            run, error = _p1_drive([], agentloop.AgentRun("go", steps, pending), self.tools)
+            self.assertEqual((error, run.output, run.requests), (None, output, 0))
+        shared = {"reply": 1}  # one message, one reply
+        steps = [agentloop.AgentStep(action("note", {}, "c0", "", shared), "noted")]
+        pending = [action("answer", {"n": 3}, "c1", "", shared)]
+        run, _ = _p1_drive([_p1_end()], agentloop.AgentRun("go", steps, pending), self.tools)
+        self.assertEqual((run.output, run.requests), ("done", 1))
+
+    def test_a_later_reply_is_another_reply(self):
+        run = self.play(_p1_act("note"), _p1_act("answer", n=4))
+        self.assertEqual((run.output, run.requests), ({"n": 3}, 2))
+
+    def test_taken_up_before_it_ran(self):
+        run = agentloop.AgentRun("go")
+        model = agentloop.Scripted([_p1_act("answer", n=4)])
+        events = agentloop.stream(model, run, self.tools)
+        next(events)
+        events.close()
+        done, _ = _p1_drive(model, _p1_saved(run), tools=self.tools)
+        self.assertEqual((done.output, done.finish.reason), ({"n": 3}, "return_direct"))
+
+    def test_on_the_last_request(self):
+        run = self.play(_p1_act("answer", n=4), max_requests=1)
+        self.assertEqual((run.state, run.output), ("model_ended", {"n": 3}))
+
+    def test_accept_is_asked(self):
+        def wants_four(run):
+            return None if run.output == {"n": 4} else "wanted 4, got %s" % run.output
+
+        run = self.play(_p1_act("answer", n=4), _p1_act("answer", n=3), accept=wants_four)
+        self.assertEqual(_p1_statuses(run), ["ok", "not_accepted", "ok"])
+        self.assertEqual((run.state, run.output), ("succeeded", {"n": 4}))
+
+
+class AcceptTests(unittest.TestCase):
+    """The acceptance check: a finish is a claim, not the proof."""
+
+    def test_accepted(self):
+        seen = []
+
+        def accept(run):
+            seen.append((run.state, run.finish.output, run.output, run.requests))
+
+        run = agentloop.AgentRun("go")
+        events = list(agentloop.stream(agentloop.Scripted([_p1_end(4)]), run, accept=accept))
+        self.assertEqual(seen, [("running", 4, 4, 1)])
+        self.assertEqual((run.state, events), ("succeeded", [run.finish]))
+
+    def test_rejected(self):
+        message = {"role": "assistant", "content": "41"}
+        first = agentloop.AgentFinish(41, "41", message)
+        run = agentloop.AgentRun("go")
+        events = list(
+            agentloop.stream(
+                agentloop.Scripted([first, _p1_end(42)]), run,
+                accept=lambda run: None if run.output == 42 else "it is not 42",
+            )
+        )  # fmt: skip
+        (step,) = run.steps
+        self.assertEqual(
+            events, [step, run.finish]
+        )  # the rejected finish is not yielded, its step is
+        self.assertEqual((step.status, step.observation), ("not_accepted", "it is not 42"))
+        self.assertEqual(step.action, agentloop.AgentAction("", {}, "", "41", message, 1))
+        self.assertEqual((run.state, run.output, run.requests), ("succeeded", 42, 2))
+
+    def test_a_finish_is_none_again_after_a_rejection(self):
+        seen = []
+
+        def model(run, tools):
+            seen.append((run.finish, run.state))
+            return _p1_end()
+
+        run, _ = _p1_drive(model, accept=lambda run: "no", max_requests=3)
+        self.assertEqual(seen, [(None, "running")] * 3)
+        self.assertEqual((run.state, run.output, run.finish), ("budget_exhausted", None, None))
+        self.assertEqual(_p1_statuses(run), ["not_accepted"] * 3)
+
+    def test_a_refusal_is_not_asked_about(self):
+        def never(run):
+            raise AssertionError("asked about a refusal")
+
+        run, error = _p1_drive([_p1_end("I cannot.", reason="refusal")], accept=never)
+        self.assertIsNone(error)
+        self.assertEqual((run.state, run.finish.reason), ("model_ended", "refusal"))
+
+    def test_without_accept(self):
+        run, _ = _p1_drive([_p1_end()])
+        self.assertEqual(run.state, "model_ended")
+
+    def test_anything_else_is_a_type_error(self):
+        for value in (True, False, "", 0, 1, [], ["no"], b"no", ValueError("no")):
+            with self.subTest(repr(value)):
+                run, error = _p1_drive([_p1_end(7)], accept=lambda run, v=value: v)
+                self.assertIs(type(error), TypeError)
+                self.assertIn("accept", str(error))
+                self.assertEqual((run.output, run.state, run.steps), (7, "running", []))
+
+    def test_asked_again_on_resume_without_a_request(self):
+        def down(run):
+            raise ConnectionError("the database is down")
+
+        def stop(run):
+            raise KeyboardInterrupt
+
+        for broken, error_type in ((down, ConnectionError), (stop, KeyboardInterrupt)):
+            for resumed in (lambda run: run, _p1_saved):
+                with self.subTest((broken, resumed)):
+                    model = agentloop.Scripted([_p1_end(41), _p1_end(42)])
+                    run, error = _p1_drive(model, accept=broken)
+                    self.assertIsInstance(error, error_type)
+                    self.assertEqual((run.state, run.output, run.requests), ("running", 41, 1))
+                    asked: List[Any] = []
+
+                    def accept(run, asked=asked):
+                        asked.append((run.output, run.requests))
+                        return None if run.output == 42 else "no"
+
+                    # The budget is spent, and yet it is asked.
+                    run, _ = _p1_drive(model, resumed(run), accept=accept, max_requests=1)
+                    self.assertEqual((asked, run.state), ([(41, 1)], "budget_exhausted"))
+                    run, _ = _p1_drive(model, run, accept=accept)
+                    self.assertEqual((asked[1:], run.state), ([(42, 2)], "succeeded"))
+
+    def test_taken_up_without_accept(self):
+        run, _ = _p1_drive([_p1_end(41)], accept=lambda run: 1)
+        events = list(agentloop.stream(agentloop.Scripted([]), run))
+        self.assertEqual((events, run.state), ([run.finish], "model_ended"))
+
+
+class RepeatedFailureTests(unittest.TestCase):
+    """The same call failing in the same way again: its observation says how often."""
+
+    def texts(self, tool, calls, status, run=None):
+        decisions = [*calls, _p1_end()]
+        run, error = _p1_drive(
+            decisions, run or "go", tools=[tool] if tool else [], max_requests=99
+        )
+        self.assertIsNone(error)
+        self.assertEqual(set(_p1_statuses(run)), {status})
+        return [s.observation for s in run.steps]
+
+    def test_it_says_how_often(self):
+        def lookup(key: int):
+            raise LookupError("no row")
+
+        rows = [
+            (lookup, _p1_act("lookup", key=1), "tool_error", "LookupError: no row"),
+            (lookup, _p1_act("lookup", key="q"), "invalid_arguments", "args.key"),
+            (lookup, _p1_act("lookup"), "invalid_arguments", "args.key"),
+            (lookup, agentloop.AgentAction("lookup", "{"), "invalid_arguments", "object"),
+            (None, _p1_act("nosuch"), "unknown_tool", "nosuch"),
+        ]
+        for tool, call, status, words in rows:
+            with self.subTest(status):
+                found = self.texts(tool, [call] * 4, status)
+                for n, text in enumerate(found, 1):
+                    self.assertIn(words, text)
+                    warned = re.search("will not help", text)
+                    self.assertEqual(bool(warned), n > 1)
+                    if warned:
+                        self.assertRegex(text, r"\b%d\b" % n)
+                        self.assertLess(
+                            len(text), len(found[0]) + 120
+                        )  # the warnings do not pile up
+                self.assertEqual(len({len(t) for t in found[1:]}), 1)
+
+    def test_in_one_reply(self):
+        def lookup(key: int):
+            raise LookupError("no row")
+
+        found = self.texts(lookup, [[_p1_act("lookup", key=1)] * 2], "tool_error")
+        self.assertNotIn("help", found[0])
+        self.assertIn("2", found[1])
+
+    def test_what_does_not_count(self):
+        seen: List[int] = []
+
+        def lookup(key: int):
+            seen.append(key)
+            raise LookupError("row %d" % len(seen))
+
+        for text in self.texts(lookup, [_p1_act("lookup", key=1)] * 3, "tool_error"):
+            self.assertNotIn("help", text)  # fails in another way each time
+
+        def same(key: int):
+            raise LookupError("no row")
+
+        for text in self.texts(same, [_p1_act("same", key=k) for k in (1, 2, 3)], "tool_error"):
+            self.assertNotIn("help", text)  # another call each time
+        decisions = [_p1_end(n) for n in range(3)]
+        run, _ = _p1_drive(decisions, accept=lambda run: "no", max_requests=3)
+        for step in run.steps:
+            self.assertEqual(step.observation, "no")  # a rejected finish is no call
+        run, _ = _p1_drive([agentloop.InvalidResponse("what?")] * 3 + [_p1_end()])
+        for step in run.steps:
+            self.assertEqual(step.observation, "what?")
+
+    def test_it_counts_over_a_resume(self):
+        def lookup(key: int):
+            raise LookupError("no row")
+
+        calls = [_p1_act("lookup", key=1)] * 4
+        straight = self.texts(lookup, calls, "tool_error")
+        run, _ = _p1_drive(calls, tools=[lookup], max_requests=2)
+        again = self.texts(lookup, calls, "tool_error", _p1_saved(run))
+        self.assertEqual(again, straight)
+
+
+class ExceptionTests(unittest.TestCase):
+    """What leaves the loop carries the run so far."""
+
+    def test_from_a_model_accept_and_a_tool(self):
+        class Closed(Exception):
+            __slots__ = ()
+
+        for error in (ValueError("x"), KeyboardInterrupt(), SystemExit(3), GeneratorExit(),
+         Closed(),
+                      agentloop.ModelError("x", "auth"), RuntimeError("x"),
+                      AssertionError()):  # fmt: skip
+
+            def fail(*_, error=error):
+                raise error
+
+            for options in (
+                {"model": fail},
+                {"model": agentloop.Scripted([_p1_end()]), "accept": fail},
+            ):
+                with self.subTest((error, list(options))):
+                    run = agentloop.AgentRun("go")
+                    with self.assertRaises(type(error)) as caught:
+                        agentloop.run(options["model"], run, accept=options.get("accept"))
+                    self.assertIs(caught.exception, error)
+                    self.assertIs(caught.exception.agent_run, run)
+                    self.assertEqual((run.requests, run.state), (1, "running"))
+
+    def test_a_base_exception_from_a_tool(self):
+        class Stop(BaseException):
+            pass
+
+        for error in (KeyboardInterrupt(), SystemExit(3), GeneratorExit(), Stop()):
+            with self.subTest(repr(error)):
+
+                def leave(error: Any = error):
+                    raise error
+
+                tool = agentloop.Tool("leave", "", {}, leave)
+                run, caught = _p1_drive(
+                    [[_p1_act("leave", "c1"), _p1_act("leave", "c2")]], tools=[tool]
+                )
+                self.assertIs(caught, error)
+                self.assertEqual((run.started, len(run.pending), run.steps), (["c1"], 2, []))
+
+    def test_stop_iteration(self):
+        def dry(*_):
+            raise StopIteration("dry")
+
+        for options in ({"decisions": dry}, {"decisions": [_p1_end()], "accept": dry}):
+            run, error = _p1_drive(**options)
+            self.assertIs(type(error), RuntimeError)
+            self.assertIn("StopIteration", str(error))
+            self.assertIn("dry", str(error))
+            self.assertEqual(run.requests, 1)
+
+    def test_an_exception_that_takes_no_attributes(self):
+        class Rigid(Exception):
+            def __setattr__(self, name, value):
+                raise TypeError("no")
+
+        with self.assertRaises(Rigid):
+            agentloop.run(agentloop.Scripted([Rigid()]), "go")
+
+    def test_an_exception_thrown_into_the_generator(self):
+        run = agentloop.AgentRun("go")
+        events = agentloop.stream(agentloop.Scripted([_p1_act("f"), _p1_end()]), run)
+        next(events)
+        with self.assertRaises(KeyboardInterrupt) as caught:
+            events.throw(KeyboardInterrupt())
+        self.assertIs(caught.exception.agent_run, run)
+        self.assertEqual(_p1_drive([_p1_act("f"), _p1_end()], run)[0].output, "done")
+
+    def test_the_run_can_be_taken_up_again(self):
+        def f():
+            return "ran"
+
+        decisions = [_p1_act("f"), ValueError("down"), _p1_end()]
+        run, error = _p1_drive(decisions, tools=[f])
+        self.assertIsInstance(error, ValueError)
+        self.assertEqual((_p1_statuses(run), run.requests), (["ok"], 2))
+        run, error = _p1_drive(decisions, run, tools=[f])
+        self.assertIsNone(error)
+        self.assertEqual((_p1_statuses(run), run.requests, run.output), (["ok"], 3, "done"))
+
+
+class ScriptedTests(unittest.TestCase):
+    """The model for tests and lessons."""
+
+    def test_the_nth_request_of_a_conversation_gets_the_nth_decision(self):
+        model = agentloop.Scripted(_p1_end(n) for n in range(1, 4))
+        run = agentloop.AgentRun("go")
+        for n in (1, 2, 3):
+            run = agentloop.run(model, run.follow_up("more") if n > 1 else run)
+            self.assertEqual(run.output, n)
+        for _ in range(2):  # stateless: one object serves many runs
+            self.assertEqual(agentloop.run(model, "again").output, 1)
+
+    def test_a_decision(self):
+        action, finish = _p1_act("f", "c1"), _p1_end()
+        model = agentloop.Scripted([action, [action, action], finish])
+        for n, decision in enumerate([action, [action, action], finish], 1):
+            self.assertEqual(model(agentloop.AgentRun("go", requests=n), {}), decision)
+
+    def test_an_exception_in_the_list_is_raised(self):
+        for decision in (
+            ValueError("x"),
+            ValueError,
+            KeyboardInterrupt(),
+            agentloop.ModelError("x"),
+        ):
+            kind = decision if isinstance(decision, type) else type(decision)
+            run, error = _p1_drive([decision])
+            self.assertIsInstance(error, kind)
+            self.assertEqual(run.requests, 1)
+
+    def test_past_the_end(self):
+        run, error = _p1_drive([_p1_act("f"), _p1_act("f")])
+        self.assertIs(type(error), IndexError)
+        self.assertRegex(str(error), r"\b2\b")
+        self.assertEqual(run.requests, 3)
+        _, error = _p1_drive([])
+        self.assertRegex(str(error), r"\b0\b")
+
+    def test_it_pickles(self):
+        model = pickle.loads(pickle.dumps(agentloop.Scripted([_p1_act("f"), _p1_end("x")])))
+        self.assertEqual(agentloop.run(model, "go").output, "x")
+
+
+class FirstExampleTests(unittest.TestCase):
+    """The first example: stock is {"A1": 3}, and its right values are fixed."""
+
+    def setUp(self):
+        self.asked: List[str] = []
+
+    def lookup_stock(self, sku: str) -> str:
+        """Return the quantity that can be sold now; read-only, reserves nothing."""
+        self.asked.append(sku)
+        left = {"A1": 3}.get(sku)
+        return "not found" if left is None else "%d available" % left
+
+    def play(self, *first, **options):
+        text = "3 can be sold; nothing is reserved."
+        calls = list(first) or [_p1_act("lookup_stock", "c17", sku="A1")]
+
+        def model(run, tools):
+            if run.requests <= len(calls):
+                return calls[run.requests - 1]
+            assert "3 available" in run.steps[0].observation or first
+            return _p1_end(text)
+
+        run, error = _p1_drive(model, "How many A1 can we sell?", [self.lookup_stock], **options)
+        self.assertIsNone(error)
+        return run
+
+    def test_it_ends(self):
+        run = self.play()
+        self.assertEqual((run.state, len(run.steps), run.requests), ("model_ended", 1, 2))
+        step = run.steps[0]
+        self.assertEqual(
+            (step.action.call_id, step.status, step.observation), ("c17", "ok", "3 available")
+        )
+        self.assertIn("3 can be sold", run.output)
+        self.assertIn("nothing is reserved", run.output)
+
+    def test_one_request(self):
+        run = self.play(max_requests=1)
+        self.assertEqual((run.state, len(run.steps), run.output), ("budget_exhausted", 1, None))
+
+    def test_calls_that_go_wrong(self):
+        rows = [
+            (_p1_act("delete_stock", "c17", sku="A1"), "unknown_tool", "lookup_stock", []),
+            (_p1_act("lookup_stock", "c17", sku=1), "ok", "not found", ["1"]),
+            (_p1_act("lookup_stock", "c17", sku=["A1"]), "invalid_arguments", "args.sku", []),
+        ]
+        for call, status, words, asked in rows:
+            del self.asked[:]
+            run = self.play(call)
+            self.assertEqual((_p1_statuses(run), self.asked), ([status], asked))
+            self.assertIn(words, run.steps[0].observation)
+
+    def test_an_acceptance_check_that_wants_a_reservation(self):
+        run = self.play(accept=lambda run: "A1 has to be reserved", max_requests=5)
+        self.assertEqual((run.state, run.output), ("budget_exhausted", None))
+        self.assertEqual(_p1_statuses(run), ["ok"] + ["not_accepted"] * 4)
+
+    def test_a_second_use_of_c17(self):
+        call = _p1_act("lookup_stock", "c17", sku="A1")
+        run = self.play(call, call)
+        self.assertEqual((_p1_statuses(run), self.asked), (["ok", "duplicate_call"], ["A1"]))
+
+
+class BadInputTests(unittest.TestCase):
+    """What bad input gets; what the classes above have is not repeated here."""
+
+    def test_a_tool_name_that_servers_refuse(self):
+        def wetter_münchen():
+            return "Föhn"
+
+        sent: List[Any] = []
+        models = [agentloop.OpenAIChat, agentloop.OpenAIResponses, agentloop.AnthropicMessages]
+        for kind in models:
+            model = kind("m", base_url="http://127.0.0.1:9", api_key="k", transport=sent.append)
+            run, error = _p1_drive(model, tools=[wetter_münchen])
+            self.assertIs(type(error), ValueError)
+            self.assertIn("wetter_münchen", str(error))
+        self.assertEqual(sent, [])
+        run, _ = _p1_drive([_p1_act("wetter_münchen"), _p1_end()], tools=[wetter_münchen])
+        self.assertEqual(run.steps[0].observation, "Föhn")
+
+    def test_a_tool_that_misbehaves(self):
+        big = "x" * 10_000_000
+
+        def returns_10_mb():
+            return big
+
+        def prints():
+            print("hello from the tool")
+            return "printed"
+
+        def exits():
+            sys.exit(3)
+
+        def recurses():
+            return recurses()
+
+        def returns_no_json():
+            return {1j, print}
+
+        def mutates(rows: List[Dict[str, int]]):
+            rows[0].clear()
+            rows.append({})
+            return len(rows)
+
+        tools = [returns_10_mb, prints, exits, recurses, returns_no_json, mutates]
+        rows = [
+            ("returns_10_mb", "ok", big),
+            ("prints", "ok", "printed"),
+            ("returns_no_json", "ok", {1j, print}),
+        ]
+        for name, status, observation in rows:
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                run, error = _p1_drive([_p1_act(name), _p1_end()], tools=tools)
+            self.assertIsNone(error)
+            self.assertEqual((run.steps[0].status, run.steps[0].observation), (status, observation))
+            self.assertEqual(out.getvalue(), "hello from the tool\n" if name == "prints" else "")
+            self.assertLess(len(str(run.steps[0])), 500)
+            json.dumps(agentloop.to_json(run))
+        run, error = _p1_drive([_p1_act("recurses"), _p1_end()], tools=tools)
+        self.assertEqual((error, _p1_statuses(run)), (None, ["tool_error"]))
+        self.assertIn("RecursionError", run.steps[0].observation)
+        run, error = _p1_drive([_p1_act("mutates", rows=[{"a": 1}]), _p1_end()], tools=tools)
+        self.assertEqual(
+            (run.steps[0].observation, run.steps[0].action.tool_input), (2, {"rows": [{"a": 1}]})
+        )
+        calls = [_p1_act("mutates", rows=[{}]), _p1_act("exits", "c2")]
+        run, error = _p1_drive([calls, _p1_end()], tools=tools)
+        self.assertEqual((type(error), error.code), (SystemExit, 3))
+        self.assertEqual((_p1_statuses(run), run.started), (["ok"], ["c2"]))
+
+    def test_servers_that_are_none(self):
+        def answers(status, body, kind="application/json"):
+            return lambda *a: (status, {"content-type": kind}, [body.encode()])
+
+        def nobody(*_):
+            raise ConnectionRefusedError("refused")
+
+        rows = [
+            (nobody, "connection", ["127.0.0.1:9"]),
+            (
+                answers(404, '{"error": {"message": "no such path"}}'),
+                "bad_request",
+                ["404", "base_url"],
+            ),
+            (
+                answers(404, "<html>nothing here</html>", "text/html"),
+                "bad_request",
+                ["404", "127.0.0.1:9"],
+            ),
+            (answers(200, "<html>hello</html>", "text/html"), "bad_response", ["127.0.0.1:9"]),
+            (
+                answers(401, '{"error": {"message": "bad key"}}'),
+                "auth",
+                ["bad key", "OPENAI_API_KEY"],
+            ),
+            (answers(200, ""), "bad_response", ["127.0.0.1:9"]),
+            (
+                answers(200, '{"error": {"message": "model is sleeping"}}'),
+                None,
+                ["model is sleeping"],
+            ),
+        ]
+        for transport, kind, words in rows:
+            calls: List[Any] = []
+
+            def counted(*a, transport=transport, calls=calls):
+                calls.append(a)
+                return transport(*a)
+
+            with self.subTest((kind, words)), mock.patch("time.sleep"):
+                model = agentloop.OpenAIChat(
+                    "m",
+                    base_url="http://127.0.0.1:9/v1",
+                    api_key="sk-secret",
+                    retries=2,
+                    transport=counted,
+                )
+                run, error = _p1_drive(model)
+                self.assertIsInstance(error, agentloop.ModelError)
+                self.assertIn(
+                    error.kind, [kind] if kind else ["server", "bad_response", "bad_request"]
+                )
+                for word in words:
+                    self.assertIn(word, str(error))
+                self.assertNotIn("sk-secret", str(error))
+                self.assertLessEqual(len(calls), 3)  # within the retry budget
+                self.assertEqual((run.requests, run.state), (1, "running"))
+
+    @_p1_processes
+    def test_a_tools_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            files = {"broken.py": "def f(:", "raises.py": "1 / 0", "empty.py": "_x = 1\n"}
+            for name, text in files.items():
+                pathlib.Path(folder, name).write_text(text, encoding="utf-8")
+            for name in ["missing.py", *files]:
+                done = subprocess.run(
+                    [sys.executable, agentloop.__file__, "hello", "--model", "m", "--base-url",
+                     "http://127.0.0.1:9/v1",
+                     "--tools", os.path.join(folder, name)],
+                    capture_output=True, stdin=subprocess.DEVNULL,
+                    timeout=60,
+                )  # fmt: skip
+                self.assertEqual((done.returncode, done.stdout), (2, b""), name)
+                text = done.stderr.decode("utf-8", "replace")
+                self.assertEqual(len(text.strip().splitlines()), 1, text)
+                self.assertIn(name, text)
+
+
+# == journal, copies, command line, examples ======================================================
+
+
+_p2_FILE = Path(agentloop.__file__).resolve()
+
+
+_p2_ROOT = _p2_FILE.parent
+
+
+_p2_HERE = os.path.abspath(__file__)
+
+
+_p2_BROWSER = sys.platform == "emscripten"  # Pyodide: no processes, sockets or threads
+
+
+_p2_STATUSES = {
+    "ok", "unknown_tool", "invalid_arguments", "tool_error", "duplicate_call", "invalid_response",
+    "not_accepted", "unknown_outcome", "not_executed",
+}  # fmt: skip
+
+
+_p2_forks = unittest.skipUnless(hasattr(os, "fork") and not _p2_BROWSER, "needs os.fork")
+
+
+_p2_locks = unittest.skipUnless(
+    importlib.util.find_spec("fcntl") and not _p2_BROWSER, "needs locks of the system's"
+)
+
+
+_p2_processes = unittest.skipIf(_p2_BROWSER, "needs processes")
+
+
+_p2_sockets = unittest.skipIf(_p2_BROWSER, "needs sockets")
+
+
+class _p2_Stop(BaseException):
+    """Breaks off what runs, as Ctrl-C does, and is no Exception."""
+
+
+class _p2_Case(unittest.TestCase):
+    maxDiff = 3000
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="agentloop-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def write(self, name, text):
+        path = self.path(name)
+        with open(path, "wb") as f:
+            f.write(text if isinstance(text, bytes) else text.encode("utf-8"))
+        return path
+
+
+def _p2_bytes(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def _p2_env(**more):
+    """The environment without what would lead an adapter to a real server."""
+    drop = ("OPENAI_", "ANTHROPIC_", "PYTHON")
+    env = {
+        k: v for k, v in os.environ.items() if not k.startswith(drop) and "proxy" not in k.lower()
+    }
+    return {**env, "PYTHONIOENCODING": "utf-8", **more}
+
+
+def _p2_python(*args, stdin="", timeout=60, cwd=None, **env):
+    """Run this Python in a process of its own: (exit status, standard output, standard error)."""
+    done = subprocess.run(
+        [sys.executable, *args], input=stdin.encode("utf-8"), timeout=timeout, cwd=cwd,
+        capture_output=True, env=_p2_env(**env),
+    )  # fmt: skip
+    out, err = (
+        s.decode("utf-8", "replace").replace("\r\n", "\n") for s in (done.stdout, done.stderr)
+    )
+    return done.returncode, out, err
+
+
+def _p2_side_by_side(jobs):
+    """Results of {name: function without arguments}, a few at a time."""
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        futures = {name: pool.submit(job) for name, job in jobs.items()}
+    return {name: future.result() for name, future in futures.items()}
+
+
+def _p2_load(path, name, register=True):
+    """The Python file as a module of that name, with or without an entry in sys.modules."""
+    spec = importlib.util.spec_from_file_location(name, str(path))
+    module = importlib.util.module_from_spec(spec)
+    if register:
+        sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        if register:
+            del sys.modules[name]
+    return module
+
+
+def _p2_child(function, *args):
+    """Begin to call a function of this file in a new process; `_p2_said` waits for it."""
+    code = (
+        "import importlib.util as u, sys; sys.path.insert(0, sys.argv[1]); "
+        "s = u.spec_from_file_location('part', sys.argv[2]); m = u.module_from_spec(s); "
+        "sys.modules['part'] = m; s.loader.exec_module(m); getattr(m, sys.argv[3])(*sys.argv[4:])"
+    )
+    command = [sys.executable, "-c", code, str(_p2_ROOT), _p2_HERE, function, *args]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, env=_p2_env())
+
+
+def _p2_said(child):
+    """What the function printed."""
+    try:
+        out, err = child.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        out, err = child.communicate()
+    if child.returncode:
+        raise AssertionError("the child ended with %d: %s" % (child.returncode, err.decode()))
+    return out.decode()
+
+
+def _p2_drain(events, watch=lambda event: None):
+    """What a stream yields, and its run; the generator is closed whatever happens."""
+    seen = []
+    with contextlib.closing(events):
+        while True:
+            try:
+                event = next(events)
+            except StopIteration as end:
+                return seen, end.value
+            seen.append(event)
+            watch(event)
+
+
+def _p2_named(event):
+    """An event in a word or two: "pay 1", "pay 1: ok", "finish"."""
+    if event.type == "AgentFinish":
+        return "finish"
+    action = event if event.type == "AgentAction" else event.action
+    given = action.tool_input if isinstance(action.tool_input, dict) else {}
+    text = ("%s %s" % (action.tool or "reply", given.get("n", ""))).strip()
+    return text if event is action else "%s: %s" % (text, event.status)
+
+
+def _p2_told(run):
+    """What a conversation says, its counts aside: a request lost to a kill stays counted."""
+    return [
+        (
+            turn.task, turn.finish, turn.state, turn.pending, turn.started,
+            [
+                (dataclasses.replace(s.action, request=0), s.observation, s.status)
+                for s in turn.steps
+            ],
+        )
+        for turn in [*run.history, run]
+    ]  # fmt: skip
+
+
+class _p2_Play:
+    """One conversation by plan, its tools and journal, and notes that outlive a kill.
+
+    A plan is a list of turns, a turn a list of replies: ["pay 1", "look 2"] are calls, "?" cannot
+    be read, any other text is a finish. With check, `accept` rejects a text with "no" in it.
+    """
+
+    tasks = ("go", "and then?", "and at last?")
+
+    def __init__(self, folder, *turns, check=False, **options):
+        os.makedirs(folder, exist_ok=True)
+        self.turns, self.options, self.values, self.events = turns, options, {}, []
+        self.journal, self.notes = os.path.join(folder, "run.jsonl"), os.path.join(folder, "notes")
+        self.at_note = lambda text: None
+        if check:
+            self.options["accept"] = self.accept
+
+        def pay(n: int) -> dict:
+            """Pay; twice is twice."""
+            return self.act("pay", n)
+
+        @agentloop.tool(read_only=True)
+        def look(n: int) -> dict:
+            """Look."""
+            return self.act("look", n)
+
+        @agentloop.tool(idempotent=True)
+        def put(n: int) -> dict:
+            """Put it there; twice is once."""
+            return self.act("put", n)
+
+        @agentloop.tool(return_direct=True, idempotent=True)
+        def answer(n: int) -> dict:
+            """Answer."""
+            return self.act("answer", n)
+
+        self.tools = [pay, look, put, answer]
+
+    def note(self, text):
+        fd = os.open(self.notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(fd, (text + "\n").encode())  # one write: whole or not at all
+        finally:
+            os.close(fd)
+        self.at_note(text)
+
+    def noted(self):
+        return _p2_bytes(self.notes).decode().splitlines() if os.path.exists(self.notes) else []
+
+    def count(self, text):
+        return self.noted().count(text)
+
+    def act(self, tool, n):
+        call = "%s %d" % (tool, n)
+        for word in ("begin ", "", "end "):
+            self.note(word + call)
+        value = self.values.get(call, {"did": call})
+        if isinstance(value, BaseException):
+            raise value
+        return value
+
+    def model(self, run, tools):
+        self.note("asked")
+        run.usage["input_tokens"] = run.usage.get("input_tokens", 0) + 10
+        left = len(
+            run.steps
+        )  # each reply but the last one has become as many steps as it has calls
+        for n, reply in enumerate(self.turns[len(run.history)], 1):
+            if not left:
+                message = {"role": "assistant", "n": n, "text": "h\u00e9 \U0001f600 \ud800 \u2028"}
+                if reply == "?":
+                    raise agentloop.InvalidResponse("unreadable", message, "hm")
+                if isinstance(reply, str):
+                    return agentloop.AgentFinish(reply, "log", message)
+                return [
+                    agentloop.AgentAction(tool, {"n": int(i)}, log="log %d" % n, message=message)
+                    for tool, i in map(str.split, reply)
+                ]
+            left -= 1 if isinstance(reply, str) else len(reply)
+            if left < 0:
+                raise RuntimeError("asked with a half-recorded reply: %s" % run.steps)
+        raise RuntimeError("asked after the end of the plan")
+
+    def accept(self, run):
+        self.note("accept")
+        return "not good enough" if "no" in str(run.output) else None
+
+    def go(self, run=None, watch=lambda event: None, **options):
+        """The script of all turns, to be run again after a crash; returns the last run."""
+        options = {"max_requests": 40, "journal": self.journal, **self.options, **options}
+        self.events, given = [], run or self.tasks[0]
+
+        def see(event):
+            self.events.append(_p2_named(event))
+            watch(event)
+            self.note("yielded " + self.events[-1])
+
+        for number in range(len(run.history) if run else 0, len(self.turns)):
+            given = given or run.follow_up(self.tasks[number])
+            run = _p2_drain(agentloop.stream(self.model, given, self.tools, **options), see)[1]
+            given = None
+        return run
+
+    def stopped(self, at, error=_p2_Stop, **options):
+        """Go until that note, break off there, and return the run so far."""
+
+        def stop(text):
+            if text == at:
+                raise error("at " + text)
+
+        self.at_note = stop
+        try:
+            self.go(**options)
+        except error as e:
+            return getattr(e, "agent_run", None)
+        finally:
+            self.at_note = lambda text: None
+        raise AssertionError("it did not come to %r: %s" % (at, self.noted()))
+
+    def load(self):
+        return agentloop.AgentRun.load(self.journal)
+
+    def data(self):
+        return _p2_bytes(self.journal)
+
+    def put_data(self, data):
+        with open(self.journal, "wb") as f:
+            f.write(data)
+
+
+_p2_LONG = [
+    ["pay 1"], ["look 1", "look 2", "look 3"], ["nix 1"], "?", ["pay 2", "look 4", "put 1"], "no!",
+    ["put 2"], ["pay 3", "pay 4"], "yes",
+]  # fmt: skip
+
+
+_p2_SECOND = [["look 5", "pay 5"], ["answer 1"]]
+
+
+class JournalTest(_p2_Case):
+    """A run that has paid once does not pay again because its process died."""
+
+    @classmethod
+    def setUpClass(cls):
+        """The crash test's processes work while the other tests run."""
+        cls.crashes = tempfile.mkdtemp(prefix="agentloop-")
+        cls.crashed = None
+        if hasattr(os, "fork") and not _p2_BROWSER:
+            cls.crashed = _p2_child("_p2_crashes", cls.crashes)
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.crashed and cls.crashed.returncode is None:
+            cls.crashed.kill()
+            cls.crashed.communicate()
+        shutil.rmtree(cls.crashes, True)
+
+    def setUp(self):
+        super().setUp()
+        self.plays = 0
+        for name in (
+            "fsync",
+            "fdatasync",
+        ):  # a disk takes milliseconds for each; who asks for them is tested below
+            if hasattr(os, name):
+                patch = mock.patch.object(os, name, lambda fd: None)
+                patch.start()
+                self.addCleanup(patch.stop)
+
+    def play(self, *turns, **options):
+        self.plays += 1
+        return _p2_Play(self.path("play%d" % self.plays), *turns, **options)
+
+    def refused(self, play, error=ValueError, line=True, use=None, **options):
+        """The run is refused with path (and line) in the message; the file stays as it was."""
+        before, noted = play.data(), play.noted()
+        with self.assertRaises(error) as caught:
+            use() if use else play.go(**options)
+        text = str(caught.exception)
+        self.assertIn(play.journal, text)
+        if line:
+            self.assertRegex(text.replace(play.journal, ""), r"line \d")
+        self.assertEqual(play.data(), before, "the file was changed")
+        self.assertEqual(play.noted(), noted, "something was called")
+        return text
+
+    # -- what is found on resume ------------------------------------------------------------------
+
+    def test_cut_after_every_line(self):
+        """The table of the journal, for whatever the first k lines of a file tell."""
+        whole = self.play(_p2_LONG, _p2_SECOND, check=True)
+        want = _p2_told(whole.go())
+        lines = whole.data().splitlines(True)
+        kinds = set()
+        for k in range(1, len(lines) + 1):
+            with self.subTest(lines=k):
+                play = self.play(_p2_LONG, _p2_SECOND, check=True)
+                play.put_data(b"".join(lines[:k]))
+                found, given = play.load(), play.load()
+                expected, calls = (
+                    [],
+                    [],
+                )  # the statuses of what is pending, and the calls to come of it
+                for a in found.pending:
+                    begun, twice = a.call_id in found.started, a.tool not in ("pay", "nix")
+                    kinds.add(
+                        "%s, %s"
+                        % ("started" if begun else "proposed", "again" if twice else a.tool)
+                    )
+                    status = "unknown_outcome" if begun and not twice else "ok"
+                    expected.append("unknown_tool" if a.tool == "nix" else status)
+                    calls += [_p2_named(a)] * (expected[-1] == "ok")
+                claimed = found.finish is not None and found.state == "running"
+                kinds.add("claimed" if claimed else found.state)
+                events, run = _p2_drain(
+                    agentloop.stream(
+                        play.model, given if found.history else "go", play.tools,
+                        max_requests=40, accept=play.accept, journal=play.journal,
+                    )
+                )  # fmt: skip
+                told, right = _p2_told(run), want[: len(run.history) + 1]
+                for got, wanted in zip(told, right):
+                    self.assertEqual(got[:5], wanted[:5])
+                    self.assertEqual(len(got[5]), len(wanted[5]))
+                self.assertEqual(
+                    run.steps[: len(found.steps)], found.steps, "a recorded step is changed"
+                )
+                n = len(found.pending)
+                self.assertEqual(events[:n], found.pending, "yielded again first")
+                self.assertEqual([e.status for e in events[n : 2 * n]], expected)
+                for g, w in zip(told[-1][5], right[-1][5]):
+                    self.assertTrue(g == w or g[2] == "unknown_outcome", (g, w))
+                begun = [t[6:] for t in play.noted() if t.startswith("begin")]
+                self.assertEqual(sorted(begun[: len(calls)]), sorted(calls))
+                for step in found.steps:
+                    self.assertNotIn(_p2_named(step.action), begun, "done, and called again")
+                for a, status in zip(found.pending, expected):
+                    if status == "unknown_outcome":
+                        self.assertNotIn(_p2_named(a), begun)
+                if claimed:
+                    self.assertEqual(play.noted()[0], "accept", "asked before any request")
+                if found.state == "succeeded":
+                    self.assertEqual((events, play.noted()), ([], []))
+                    self.assertEqual(play.data(), b"".join(lines[:k]))
+                self.assertEqual(play.load(), run)
+                self.assertEqual(run.requests, found.requests + play.count("asked"))
+        self.assertEqual(
+            kinds,
+            {"proposed, pay", "proposed, again", "proposed, nix", "started, pay", "started, again"}
+            | {"claimed", "running", "succeeded"},
+        )  # fmt: skip
+
+    def test_broken_off_at_every_event(self):
+        """Who drops the stream after its k-th event, and goes on, misses nothing."""
+        whole = self.play(_p2_LONG, check=True)
+        want = _p2_told(whole.go())
+        for with_journal in (True, False):
+            for k in range(1, len(whole.events) + 1):
+                with self.subTest(event=k, journal=with_journal):
+                    play = self.play(_p2_LONG, check=True)
+                    options = {} if with_journal else {"journal": None}
+                    run, left = agentloop.AgentRun("go"), [k]
+
+                    def stop(text, left=left):
+                        left[0] -= text.startswith("yielded")
+                        if not left[0]:
+                            left[0] = -1
+                            raise _p2_Stop()
+
+                    play.at_note = stop
+                    with self.assertRaises(_p2_Stop):
+                        play.go(run, **options)
+                    if with_journal:
+                        self.assertEqual(play.load(), run)
+                    self.assertIs(play.go(run, **options), run)
+                    self.assertEqual(_p2_told(run), want)
+                    paid = [t for t in play.noted() if t.startswith("pay")]
+                    self.assertEqual(sorted(paid), ["pay 1", "pay 2", "pay 3", "pay 4"])
+
+    def test_done_is_not_called_again(self):
+        play = self.play([["pay 1"], ["pay 2"], "ok"])
+        play.stopped("yielded pay 2")
+        run = play.go()
+        self.assertEqual(run.steps[0].observation, {"did": "pay 1"})
+        self.assertEqual((play.count("pay 1"), play.count("asked"), run.requests), (1, 3, 3))
+
+    def test_proposed_is_yielded_again_then_executed(self):
+        play = self.play([["pay 1", "pay 2"], "ok"])
+        play.stopped("yielded pay 1")
+        self.assertEqual([_p2_named(a) for a in play.load().pending], ["pay 1", "pay 2"])
+        self.assertEqual(play.load().started, [])
+        play.go()
+        self.assertEqual(play.events, ["pay 1", "pay 2", "pay 1: ok", "pay 2: ok", "finish"])
+        self.assertEqual(play.count("asked"), 2)
+
+    def test_started(self):
+        """Broken off inside a call: again where twice is no harm, else unknown_outcome."""
+        for tool, again in (("pay", False), ("look", True), ("put", True)):
+            for where in ("begin %s 1", "%s 1", "end %s 1"):
+                for way in ("other process", "same run", "no journal"):
+                    with self.subTest(tool=tool, where=where, way=way):
+                        play = self.play([[tool + " 1", "pay 2"], "ok"])
+                        options = {"journal": None} if way == "no journal" else {}
+                        run = play.stopped(where % tool, **options)
+                        self.assertEqual(len(run.started), 1)
+                        if way != "no journal":
+                            self.assertEqual(play.load(), run)
+                        run = play.go(None if way == "other process" else run, **options)
+                        first = "%s 1: %s" % (tool, "ok" if again else "unknown_outcome")
+                        self.assertEqual(
+                            play.events, [tool + " 1", "pay 2", first, "pay 2: ok", "finish"]
+                        )
+                        self.assertEqual(play.count("begin %s 1" % tool), 1 + again)
+                        self.assertEqual(play.count("pay 2"), 1)
+                        self.assertTrue(str(run.steps[0].observation).strip())
+
+    def test_some_done_some_not(self):
+        play = self.play([["pay 1", "pay 2", "pay 3"], "ok"])
+        play.stopped("pay 2")
+        run = play.go()
+        self.assertEqual([s.status for s in run.steps], ["ok", "unknown_outcome", "ok"])
+        self.assertEqual([play.count("pay %d" % n) for n in (1, 2, 3)], [1, 1, 1])
+
+    @unittest.skipIf(_p2_BROWSER, "needs threads")
+    def test_broken_off_in_parallel_calls(self):
+        """Of parallel calls those that ended are kept, and the others run again."""
+        play = self.play([["look 1", "look 2", "look 3", "look 4"], "ok"])
+        waiting, go_on = threading.Event(), threading.Event()
+
+        def wait(text):
+            if text == "begin look 3":
+                waiting.set()
+                go_on.wait(30)
+
+        play.at_note = wait
+        others = set(threading.enumerate())
+        run = agentloop.AgentRun("go")
+        events = agentloop.stream(play.model, run, play.tools, journal=play.journal)
+        try:
+            while _p2_named(next(events)) != "look 1: ok":
+                pass
+            waiting.wait(30)
+            threads = set(threading.enumerate()) - others
+            end = time.monotonic() + 30
+            while len([t for t in threads if t.is_alive()]) > 1:  # all but the one of look 3
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.001)
+            self.assertRaises(KeyboardInterrupt, events.throw, KeyboardInterrupt())
+        finally:
+            go_on.set()
+        for thread in threads:
+            thread.join(30)
+        self.assertEqual([_p2_named(s) for s in run.steps], ["look %d: ok" % n for n in (1, 2, 4)])
+        self.assertEqual([_p2_named(a) for a in run.pending], ["look 3"])
+        self.assertEqual(play.load(), run)
+        self.assertEqual(play.go().steps[3].observation, {"did": "look 3"})
+        self.assertEqual([play.count("look %d" % n) for n in (1, 2, 3, 4)], [1, 1, 2, 1])
+        # A call that raises what is no Exception, the others' fate left open
+        play = self.play([["look 1", "look 2", "look 3", "look 4"], "ok"])
+        run = play.stopped("begin look 3")
+        self.assertEqual(play.load(), run)
+        self.assertIn("look 3", [_p2_named(a) for a in run.pending])
+        self.assertEqual([_p2_named(s) for s in run.steps][:2], ["look 1: ok", "look 2: ok"])
+        final = play.go()
+        self.assertEqual(final.steps[: len(run.steps)], run.steps)
+        wanted = ["look %d: ok" % n for n in (1, 2, 3, 4)]
+        self.assertEqual(sorted(_p2_named(s) for s in final.steps), wanted)
+        self.assertEqual(play.count("asked"), 2)
+
+    def test_accept_is_asked_again(self):
+        for error in (_p2_Stop, RuntimeError, KeyboardInterrupt):
+            with self.subTest(error=error.__name__):
+                play = self.play([["pay 1"], "ok"], check=True)
+                run = play.stopped("accept", error)
+                found = play.load()
+                self.assertEqual((found.state, found.output, found.requests), ("running", "ok", 2))
+                self.assertEqual(found, run)
+                run = play.go(max_requests=2)
+                self.assertEqual(
+                    (run.state, play.events, run.requests), ("succeeded", ["finish"], 2)
+                )
+                self.assertEqual((play.count("asked"), play.count("accept")), (2, 2))
+
+    def test_a_rejected_answer(self):
+        play = self.play(["no 1", "no 2", "yes"], check=True)
+        play.stopped("yielded reply: not_accepted")
+        found = play.load()
+        self.assertEqual((found.finish, found.state, len(found.steps)), (None, "running", 1))
+        run = play.go()
+        self.assertEqual((run.state, run.output, play.count("asked")), ("succeeded", "yes", 3))
+        self.assertEqual([s.status for s in run.steps], ["not_accepted"] * 2)
+        self.assertEqual(run.steps[0].action.message["n"], 1)
+
+    def test_finished_is_returned(self):
+        for check in (True, False):
+            with self.subTest(accept=check):
+                play = self.play([["pay 1"], "ok"], check=check)
+                first, data, noted = play.go(), play.data(), play.noted()
+                again = play.go()
+                self.assertEqual((again, play.events), (first, []))
+                self.assertEqual((play.data(), play.noted()), (data, noted))
+                self.assertEqual(play.load(), first)
+                # A finished run is not asked again, also where the second time accept is given.
+                self.assertEqual(play.go(accept=lambda run: "never").state, first.state)
+                self.assertEqual(play.data(), data)
+
+    def test_return_direct_is_one_event(self):
+        """Wherever the file is cut, the step is there with its finish or not at all."""
+        whole = self.play([["look 1"], ["answer 1"]])
+        want = whole.go()
+        self.assertEqual((want.finish.reason, want.output), ("return_direct", {"did": "answer 1"}))
+        lines = whole.data().splitlines(True)
+        for k in range(1, len(lines) + 1):
+            with self.subTest(lines=k):
+                play = self.play([["look 1"], ["answer 1"]])
+                play.put_data(b"".join(lines[:k]))
+                found = play.load()
+                self.assertEqual(len(found.steps) == 2, found.finish is not None)
+                self.assertEqual(_p2_told(play.go()), _p2_told(want))
+        play = self.play([["answer 1"]])
+        play.stopped("yielded answer 1: ok")
+        run = play.go(max_requests=1)
+        self.assertEqual((run.state, run.requests, play.count("answer 1")), ("model_ended", 1, 1))
+        self.assertEqual(play.load(), run)
+        play = self.play(check=True)  # rejected, it is a finish no more
+        play.values["answer 1"] = "no"
+        call = agentloop.AgentAction("answer", {"n": 1})
+        model = agentloop.Scripted([call, agentloop.AgentFinish("yes")])
+        run = agentloop.run(model, "go", play.tools, accept=play.accept, journal=play.journal)
+        self.assertEqual([s.status for s in run.steps], ["ok", "not_accepted"])
+        self.assertEqual((run.state, play.load()), ("succeeded", run))
+
+    # -- requests, usage, budgets -----------------------------------------------------------------
+
+    def test_a_request_counts_before_it_is_made(self):
+        play = self.play([["pay 1"], "ok"])
+        for n in (1, 2, 3):
+            play.stopped("asked", max_requests=3)
+            self.assertEqual((play.load().requests, play.load().usage), (n, {}))
+        run = play.go(max_requests=3)
+        self.assertEqual((run.state, run.requests, play.count("asked")), ("budget_exhausted", 3, 3))
+        self.assertEqual(play.load(), run)
+        run = play.go(max_requests=5)  # a larger budget goes on
+        self.assertEqual((run.state, run.requests), ("model_ended", 5))
+        self.assertEqual(run.usage, {"input_tokens": 20}, "that of killed requests is lost")
+        self.assertEqual(play.load(), run)
+
+    def test_budget_zero(self):
+        play = self.play([["pay 1"], "ok"])
+        run = play.go(max_requests=0)
+        self.assertEqual((run.state, run.requests, play.count("asked")), ("budget_exhausted", 0, 0))
+        self.assertEqual(play.load(), run)
+        self.assertEqual(play.go().state, "model_ended")
+
+    def test_usage_of_every_reply_is_kept(self):
+        play = self.play(["?", ["pay 1"], "no", "ok"], check=True)
+        run = play.go()
+        self.assertEqual((run.usage, run.requests), ({"input_tokens": 40}, 4))
+        self.assertEqual(play.load(), run)
+
+    def test_a_tool_that_spends_requests(self):
+        def colleague(question: str, run: agentloop.AgentRun) -> str:
+            run.requests += 2
+            run.usage["output_tokens"] = run.usage.get("output_tokens", 0) + 7
+            return "yes"
+
+        path = self.path("run.jsonl")
+        model = agentloop.Scripted([agentloop.AgentAction("colleague", {"question": "?"})])
+        events = agentloop.stream(model, "go", [colleague], journal=path)
+        with contextlib.closing(events):
+            next(events), next(events)
+            found = agentloop.AgentRun.load(path)
+        self.assertEqual((found.requests, found.usage), (3, {"output_tokens": 7}))
+
+        def dies(run: agentloop.AgentRun) -> str:
+            run.requests += 2
+            raise _p2_Stop()
+
+        path = self.path("other.jsonl")
+        model = agentloop.Scripted([agentloop.AgentAction("dies", {})] * 4)
+        with self.assertRaises(_p2_Stop) as caught:
+            agentloop.run(model, "go", [dies], journal=path)
+        run = caught.exception.agent_run
+        self.assertEqual(run.requests, 3)
+        run = agentloop.run(model, run, [dies], journal=path, max_requests=3)
+        self.assertEqual(
+            (run.state, run.requests), ("budget_exhausted", 3), "what was spent is spent"
+        )
+        self.assertEqual(agentloop.AgentRun.load(path), run)
+
+    def test_a_model_that_raises(self):
+        play = self.play([["pay 1"], ["pay 2"], "ok"])
+
+        def broken(run, tools):
+            if run.steps:
+                raise ConnectionError("the server is down")
+            return model(run, tools)
+
+        model, play.model = play.model, broken
+        with self.assertRaises(ConnectionError) as caught:
+            play.go()
+        run = caught.exception.agent_run
+        self.assertEqual((run.requests, run.state), (2, "running"))
+        self.assertEqual(play.load(), run)
+        play.model = model
+        run = play.go(run, max_requests=3)
+        self.assertEqual((run.state, run.requests), ("budget_exhausted", 3))
+        run = play.go()
+        self.assertEqual((run.state, run.requests), ("model_ended", 4))
+        self.assertEqual((play.count("pay 1"), play.count("pay 2")), (1, 1))
+
+    def test_a_model_error(self):
+        def transport(method, url, headers, body, timeout):
+            return 401, {"content-type": "application/json"}, [b'{"error": {"message": "bad key"}}']
+
+        server = agentloop.OpenAIChat("m", api_key="k", retries=0, transport=transport)
+        play = self.play([["pay 1"], "ok"])
+        play.stopped("yielded pay 1: ok")
+        with self.assertRaises(agentloop.ModelError) as caught:
+            agentloop.run(server, "go", play.tools, journal=play.journal)
+        run = caught.exception.agent_run
+        self.assertEqual((len(run.steps), run.requests), (1, 2))
+        self.assertEqual(play.load(), run)
+        self.assertEqual((play.go().state, play.count("pay 1")), ("model_ended", 1))
+
+    def test_ids_go_on(self):
+        """Ids that the loop made do not depend on the process in which they were made."""
+        whole = self.play(_p2_LONG, _p2_SECOND, check=True)
+        want = whole.go()
+        ids = [s.action.call_id for t in [*want.history, want] for s in t.steps if s.action.tool]
+        self.assertEqual(len(set(ids)), len(ids))
+        play = self.play(_p2_LONG, _p2_SECOND, check=True)
+        for at in ("yielded pay 2", "yielded pay 3", "yielded answer 1"):
+            play.stopped(at)
+        run = play.go()
+        self.assertEqual(
+            [s.action.call_id for t in [*run.history, run] for s in t.steps if s.action.tool], ids
+        )
+
+    # -- turns and closed calls -------------------------------------------------------------------
+
+    def test_follow_ups_share_a_file(self):
+        play = self.play([["pay 1"], "one"], [["pay 2", "look 1"], "two"], ["three"])
+        run = play.go()
+        found = play.load()
+        self.assertEqual(found, run)
+        self.assertEqual([t.output for t in [*found.history, found]], ["one", "two", "three"])
+        self.assertEqual([t.requests for t in [*found.history, found]], [2, 2, 1])
+        self.assertEqual([t.history for t in found.history], [[], []])
+        # The same script again, line by line: nothing is called, nothing is written.
+        data, noted = play.data(), play.noted()
+        self.assertEqual((play.go(), play.events), (run, []))
+        self.assertEqual((play.data(), play.noted()), (data, noted))
+
+    def test_a_continued_turn_is_only_taken_over(self):
+        """The first line of a script of two turns, of which the first did not end."""
+        play = self.play([["pay 1", "pay 2"], "one"], [["pay 3"], "two"])
+        first = play.stopped("pay 1")
+        follow = first.follow_up("and then?")
+        self.assertEqual([s.status for s in first.steps], ["unknown_outcome", "not_executed"])
+        last = play.go(follow)
+        self.assertEqual(play.load(), last)
+        data, noted = play.data(), play.noted()
+        seen, run = _p2_drain(
+            agentloop.stream(play.model, "go", play.tools, journal=play.journal, max_requests=40)
+        )
+        self.assertEqual((seen, play.data(), play.noted()), ([], data, noted))
+        self.assertEqual(run.steps, first.steps)
+        self.assertEqual(run.state, "running")
+        again = play.go()
+        self.assertEqual(again, last)
+        self.assertEqual(play.data(), data)
+
+    def test_a_killed_turn_is_followed_up(self):
+        """Loaded after a crash and followed up: what was pending is closed, on disk too."""
+        play = self.play([["pay 1", "pay 2", "pay 3"], "one"], [["pay 4"], "two"])
+        play.stopped("pay 2")
+        run = play.load().follow_up("and then?")
+        statuses = ["ok", "unknown_outcome", "not_executed"]
+        self.assertEqual([s.status for s in run.history[0].steps], statuses)
+        run = play.go(run)
+        found = play.load()
+        self.assertEqual(found, run)
+        self.assertEqual([s.status for s in found.history[0].steps], statuses)
+        self.assertEqual((found.output, found.history[0].output), ("two", None))
+        self.assertEqual([play.count("pay %d" % n) for n in (1, 2, 3, 4)], [1, 1, 0, 1])
+
+    def test_a_closed_call_is_written(self):
+        play = self.play([["pay 1", "pay 2"], "ok"])
+        play.stopped("yielded pay 2")
+        run = play.load()
+        run.close(run.pending[0], "Ann says no", "denied")
+        run = play.go(run)
+        self.assertEqual(play.events, ["pay 2", "pay 2: ok", "finish"])
+        self.assertEqual([s.status for s in run.steps], ["denied", "ok"])
+        self.assertEqual((play.count("pay 1"), play.load()), (0, run))
+        again = play.go()
+        self.assertEqual((again, again.steps[0].observation), (run, "Ann says no"))
+
+    def test_a_started_call_is_settled_by_hand(self):
+        play = self.play([["pay 1"], "ok"])
+        play.stopped("pay 1")
+        run = play.load()
+        run.close(run.pending[0], {"did": "pay 1", "seen": "in the book"}, "ok")
+        run = play.go(run)
+        self.assertEqual([s.status for s in run.steps], ["ok"])
+        self.assertEqual((play.count("pay 1"), play.load()), (1, run))
+
+    def test_closed_while_the_stream_is_suspended(self):
+        """The loop records and yields the step before it goes on."""
+        play = self.play([["pay 1", "pay 2"], ["pay 3"], "ok"])
+        live = agentloop.AgentRun("go")
+
+        def deny(event):
+            if _p2_named(event) in ("pay 1", "pay 3"):
+                live.close(event, "no", "denied")
+            if event.type == "AgentStep":
+                self.assertEqual(play.load().steps, live.steps)
+
+        play.go(live, deny)
+        self.assertEqual(
+            play.events,
+            ["pay 1", "pay 1: denied", "pay 2", "pay 2: ok", "pay 3", "pay 3: denied", "finish"],
+        )
+        self.assertEqual(play.load(), live)
+        # Closed and then broken off at once: the file learns of it when the run goes on.
+        play = self.play([["pay 1", "pay 2"], "ok"])
+        live = agentloop.AgentRun("go")
+        events = agentloop.stream(play.model, live, play.tools, journal=play.journal)
+        with contextlib.closing(events):
+            live.close(next(events), "no", "denied")
+        run = play.go(live)
+        self.assertEqual([s.status for s in run.steps], ["denied", "ok"])
+        self.assertEqual((play.count("pay 1"), play.load()), (0, run))
+
+    def test_a_run_that_has_more_is_written_first(self):
+        """A run that began without a journal gets one: all of it is written, earlier turns too."""
+        for turns in ([["pay 1", "nix 1"], "?", "no", "yes"], _p2_LONG):
+            play = self.play(turns, [["pay 7", "look 2"], ["pay 8"], "two"], check=True)
+            first = agentloop.run(play.model, "go", play.tools, max_requests=40, accept=play.accept)
+            run = first.follow_up("and then?")
+            events = agentloop.stream(play.model, run, play.tools)
+            with contextlib.closing(events):
+                while _p2_named(next(events)) != "pay 8":
+                    pass
+            path = play.journal
+            with contextlib.closing(
+                agentloop.stream(play.model, run, play.tools, journal=path)
+            ) as events:
+                self.assertEqual(_p2_named(next(events)), "pay 8")
+                self.assertEqual(play.load(), run)
+            events = map(json.loads, play.data().splitlines())
+            replies = [len(e["actions"]) for e in events if e["event"] == "proposed"]
+            wanted = [len(r) for r in turns if not isinstance(r, str)] + [2, 1]
+            self.assertEqual(replies, wanted, "the calls of one reply are written together")
+            self.assertEqual(play.go(run).output, "two")
+            self.assertEqual(play.load(), run)
+
+    def test_a_run_with_started_calls_is_written_first(self):
+        play = self.play([["pay 1", "look 1", "pay 2"], "ok"])
+        run = play.stopped("look 1", journal=None)
+        self.assertEqual(len(run.started), 1)
+        with contextlib.closing(
+            agentloop.stream(play.model, run, play.tools, journal=play.journal)
+        ) as events:
+            next(events)
+            self.assertEqual(play.load(), run)
+        run = play.go()
+        self.assertEqual([s.status for s in run.steps], ["ok", "ok", "ok"])
+
+    def test_a_finished_run_gets_a_journal(self):
+        play = self.play([["pay 1"], "ok"])
+        run = play.go(journal=None)
+        self.assertIs(play.go(run), run)
+        self.assertEqual(play.load(), run)
+        self.assertEqual(play.count("pay 1"), 1)
+
+    def test_the_run_of_an_exception_goes_on(self):
+        """The same object, or its JSON, or a pickle of it, finds itself in the file."""
+        for way in (
+            lambda r: r,
+            lambda r: agentloop.from_json(json.loads(json.dumps(agentloop.to_json(r)))),
+        ):
+            play = self.play([["pay 1", "look 1"], ["pay 2"], "ok"])
+            run = play.go(way(play.stopped("look 1")))
+            self.assertEqual([s.status for s in run.steps], ["ok"] * 3)
+            self.assertEqual((play.count("pay 1"), play.load()), (1, run))
+
+    def test_an_older_copy_takes_over_what_the_file_has_more(self):
+        play = self.play([["pay 1", "pay 2"], ["pay 3"], "ok"])
+        play.stopped("yielded pay 1")
+        old = play.load()
+        play.stopped("yielded pay 3")
+        run = play.go(old)
+        self.assertIs(run, old)
+        self.assertEqual([s.status for s in run.steps], ["ok"] * 3)
+        self.assertEqual([play.count("pay %d" % n) for n in (1, 2, 3)], [1, 1, 1])
+        self.assertEqual(run.requests, 3)
+
+    # -- another run's journal --------------------------------------------------------------------
+
+    def test_another_run_is_refused(self):
+        play = self.play([["pay 1"], ["pay 2"], "ok"])
+        play.stopped("yielded pay 2")
+        picture = agentloop.Image(b"x")
+
+        def changed(change):
+            run = play.load()
+            change(run)
+            return run
+
+        step = agentloop.AgentStep(agentloop.AgentAction("pay", {"n": 5}, "other"), 1)
+        others = {
+            "task": agentloop.AgentRun("another task"),
+            "list": agentloop.AgentRun(["go"]),
+            "picture": agentloop.AgentRun(["go", picture]),
+            "observation": changed(lambda r: setattr(r.steps[0], "observation", "else")),
+            "status": changed(lambda r: setattr(r.steps[0], "status", "tool_error")),
+            "input": changed(lambda r: setattr(r.steps[0].action, "tool_input", {"n": 9})),
+            "call id": changed(lambda r: setattr(r.steps[0].action, "call_id", "x")),
+            "a step in between": changed(lambda r: r.steps.insert(0, step)),
+            "an earlier turn": changed(lambda r: r.history.append(agentloop.AgentRun("before"))),
+        }
+        lines = play.data().splitlines()
+        text = self.refused(play, run=others["observation"])
+        told = json.loads(lines[int(re.search(r"line (\d+)", text).group(1)) - 1])
+        self.assertEqual((told["event"], told["observation"]), ("done", {"did": "pay 1"}))
+        for name, run in others.items():
+            with self.subTest(name):
+                self.refused(
+                    play,
+                    use=lambda run=run: agentloop.run(
+                        play.model, run, play.tools, journal=play.journal
+                    ),
+                )
+        self.assertEqual(play.go().state, "model_ended", "the right run goes on")
+
+    def test_another_finish_or_pending_call_is_refused(self):
+        play = self.play([["pay 1"], "ok"])
+        play.stopped("yielded pay 1")
+        run = play.load()
+        run.pending[0] = agentloop.AgentAction("pay", {"n": 7}, "other", request=1)
+        self.refused(play, run=run)
+        play.go()
+        run = play.load()
+        run.finish = agentloop.AgentFinish("something else")
+        self.refused(play, run=run)
+
+    def test_a_changed_history_needs_a_journal_of_its_own(self):
+        play = self.play([["pay 1"], "one"], ["two"], ["three"])
+        run = play.go().follow_up("and more?")
+        summary = agentloop.AgentRun("What was said?", finish=agentloop.AgentFinish("this"))
+        summary.state = "model_ended"
+        run.history[:2] = [summary]
+        self.refused(play, use=lambda: agentloop.run(play.model, run, journal=play.journal))
+        other = self.path("other.jsonl")
+        done = agentloop.run(lambda r, t: agentloop.AgentFinish("four"), run, journal=other)
+        self.assertEqual(agentloop.AgentRun.load(other), done)
+        self.assertEqual([t.output for t in done.history], ["this", "three"])
+
+    def test_an_unfinished_copy_does_not_end_a_continued_turn(self):
+        """The run has more in a turn that the file continues with another."""
+        play = self.play([["pay 1"], "one"], ["two"])
+        play.go()
+        run = play.load().history[0]
+        run.steps.append(agentloop.AgentStep(agentloop.AgentAction("pay", {}, "new"), 1))
+        self.refused(
+            play, use=lambda: agentloop.run(play.model, run, play.tools, journal=play.journal)
+        )
+
+    # -- the file ---------------------------------------------------------------------------------
+
+    def test_cut_at_any_byte(self):
+        """A last line without its newline is cut off, wherever it tore."""
+        whole = self.play([["pay 1", "look 1"], "?", ["answer 1"]])
+        want = _p2_told(whole.go())
+        data = whole.data()
+        play = self.play([["pay 1", "look 1"], "?", ["answer 1"]])
+        breaks = {end + n for end, byte in enumerate(data) if byte == 10 for n in (0, 1, 2)}
+        for end in sorted({*range(150), *range(0, len(data), 29), *breaks} - {len(data) + 1}):
+            whole_lines = data[: data.rfind(b"\n", 0, end) + 1]
+            play.put_data(data[:end])
+            if not whole_lines:
+                self.assertRaises(ValueError, play.load)
+            else:
+                found = play.load()
+                if end > len(whole_lines):
+                    play.put_data(whole_lines)
+                    self.assertEqual(play.load(), found, end)
+                # the actions of one reply are recorded together or not at all
+                self.assertIn(len(found.pending) + len(found.steps), (0, 2, 3, 4), end)
+            if end % 50 == 0 or end in breaks:
+                play.put_data(data[:end])
+                run = play.go()
+                got = _p2_told(run)
+                for g, w in zip(got[-1][5], want[-1][5]):
+                    self.assertTrue(g == w or g[2] == "unknown_outcome", (end, g, w))
+                self.assertEqual((got[-1][:5], len(got[-1][5])), (want[-1][:5], len(want[-1][5])))
+                self.assertEqual(play.load(), run)
+
+    def test_nul_bytes_that_a_power_cut_left(self):
+        whole = self.play([["pay 1", "look 1"], "ok"])
+        whole.stopped("yielded pay 1: ok")
+        data, found = whole.data(), whole.load()
+        for name, tail in {
+            "NULs": b"\0" * 20000,
+            "torn, then NULs": b'{"event": "do' + b"\0" * 100,
+            "one NUL": b"\0",
+            "a long torn line": b'{"event": "' + b"x" * 20000,
+        }.items():
+            with self.subTest(name):
+                play = self.play([["pay 1", "look 1"], "ok"])
+                play.put_data(data + tail)
+                self.assertEqual(play.load(), found)
+                self.assertEqual(play.data(), data + tail, "load only reads")
+                run = play.go()
+                self.assertEqual((run.state, play.load()), ("model_ended", run))
+                self.assertTrue(play.data().startswith(data))
+                for line in play.data().splitlines():
+                    json.loads(line)
+
+    def test_a_run_not_begun(self):
+        first = self.play([["pay 1"], "ok"])
+        first.go()
+        line = first.data().split(b"\n")[0]
+        for data in (
+            b"",
+            line[:1],
+            line[: len(line) // 2],
+            line,
+            b"\0" * 100,
+            b"rubbish without a newline",
+        ):
+            with self.subTest(data=data[:40]):
+                play = self.play([["pay 1"], "ok"])
+                play.put_data(data)
+                with self.assertRaises(ValueError) as caught:
+                    play.load()
+                self.assertIn(play.journal, str(caught.exception))
+                self.assertEqual(play.data(), data)
+                run = play.go()
+                self.assertEqual((run.requests, play.load()), (2, run))
+        with self.assertRaises(FileNotFoundError):
+            agentloop.AgentRun.load(self.path("none.jsonl"))
+
+    def test_a_damaged_line_is_told(self):
+        """Each line of a file, replaced by what cannot be read: path and line are told."""
+        play = self.play([["pay 1"], "?", ["look 1"], "ok"])
+        play.go()
+        lines = play.data().splitlines(True)
+        for n in range(1, len(lines) + 1):
+            half = lines[n - 1][: len(lines[n - 1]) // 2] + b"\n"
+            for bad in (
+                b"damaged\n", half, bytes(40) + b"\n", b"17\n", b"{}\n", b"[]\n", b"null\n", b"\n",
+                b"\xff\xfe\n", b'{"event": "what?"}\n', b'{"event": null}\n', b'"done"\n',
+            ):  # fmt: skip
+                with self.subTest(line=n, bad=bad[:20]):
+                    play.put_data(b"".join(lines[: n - 1] + [bad] + lines[n:]))
+                    self.assertIn("line %d" % n, self.refused(play))
+                    self.assertIn("line %d" % n, self.refused(play, use=play.load))
+
+    def test_a_missing_line_is_not_passed_over(self):
+        """Without the line that proposed it, what is done is another's."""
+        play = self.play([["pay 1"], "ok"])
+        play.go()
+        lines = play.data().splitlines(True)
+        at = [json.loads(line)["event"] for line in lines].index("proposed")
+        play.put_data(b"".join(lines[:at] + lines[at + 1 :]))
+        self.refused(play)
+
+    def test_a_newer_format_is_refused(self):
+        play = self.play([["pay 1"], "ok"])
+        play.go()
+        lines = play.data().splitlines(True)
+        first = json.loads(lines[0])
+        self.assertEqual(first["version"], 1)
+        for version in (2, 99):
+            newer = json.dumps(dict(first, version=version)).encode() + b"\n"
+            play.put_data(newer + b'{"event": "of another kind"}\n')
+            for use in (play.go, play.load):
+                text = self.refused(play, use=use)
+                self.assertIn("line 1", text)
+                self.assertIn("newer", text)
+                self.assertNotIn("damaged", text)
+
+    @unittest.skipIf(os.name == "nt" or _p2_BROWSER, "needs POSIX permissions")
+    def test_readable_by_its_owner_alone(self):
+        old = os.umask(0)
+        try:
+            play = self.play(["ok"])
+            play.go()
+            self.assertEqual(os.stat(play.journal).st_mode & 0o777, 0o600)
+            there = self.play(["ok"])
+            there.put_data(b"")
+            os.chmod(there.journal, 0o644)
+            there.go()
+            self.assertEqual(os.stat(there.journal).st_mode & 0o777, 0o644, "not its own to change")
+        finally:
+            os.umask(old)
+
+    def test_a_path_is_a_str_or_a_path(self):
+        path = Path(self.path("run.jsonl"))
+        run = agentloop.run(agentloop.Scripted([agentloop.AgentFinish("ok")]), "go", journal=path)
+        self.assertEqual(agentloop.AgentRun.load(path), run)
+        self.assertEqual(agentloop.AgentRun.load(str(path)), run)
+
+    def test_a_missing_folder(self):
+        for with_run in (False, True):
+            play = self.play([["pay 1"], "ok"])
+            play.journal = self.path("none", "run.jsonl")
+            with self.assertRaises(FileNotFoundError) as caught:
+                play.go(agentloop.AgentRun("go") if with_run else None)
+            self.assertEqual(caught.exception.agent_run.task, "go")
+            self.assertEqual(play.noted(), [])
+
+    def test_a_folder_in_its_place(self):
+        play = self.play([["pay 1"], "ok"])
+        play.journal = self.folder
+        with self.assertRaises(OSError) as caught:
+            play.go()
+        self.assertEqual((caught.exception.agent_run.requests, play.noted()), (0, []))
+
+    @unittest.skipUnless(hasattr(os, "geteuid") and not _p2_BROWSER, "needs POSIX permissions")
+    def test_read_only(self):
+        """A file or folder that may not be written: the system's error, and no request."""
+        play = self.play([["pay 1"], "ok"])
+        play.stopped("yielded pay 1")
+        for path in (self.folder, os.path.dirname(play.journal), play.notes):
+            os.chmod(path, 0o777)
+        new = self.play([["pay 1"], "ok"])
+        os.chmod(play.journal, 0o444)
+        os.chmod(os.path.dirname(new.journal), 0o555)
+        root = os.geteuid() == 0
+        if root:
+            os.seteuid(65534)  # to root nothing is forbidden
+        try:
+            for p in (play, new):
+                noted = p.noted()
+                with self.assertRaises(PermissionError) as caught:
+                    p.go()
+                self.assertEqual(caught.exception.agent_run.task, "go")
+                self.assertEqual(p.noted(), noted)
+            self.assertEqual(len(play.load().pending), 1, "it can still be read")
+        finally:
+            if root:
+                os.seteuid(0)
+            os.chmod(os.path.dirname(new.journal), 0o777)
+
+    def test_a_file_that_vanishes(self):
+        """Removed or replaced meanwhile: an OSError, and no tool runs whose start is nowhere."""
+        if os.name == "nt":
+            self.skipTest("open files cannot be removed here")
+        for replaced in (False, True):
+            with self.subTest(replaced=replaced):
+                play = self.play([["pay 1", "pay 2"], "ok"])
+
+                def take_away(text, play=play, replaced=replaced):
+                    if text == "pay 1":
+                        os.rename(play.journal, play.journal + ".old")
+                        if replaced:
+                            play.put_data(b"")
+
+                play.at_note = take_away
+                with self.assertRaises(OSError) as caught:
+                    play.go()
+                self.assertIn(
+                    "pay 1", [_p2_named(s.action) for s in caught.exception.agent_run.steps]
+                )
+                self.assertEqual(play.count("begin pay 2"), 0)
+                self.assertEqual(
+                    os.path.exists(play.journal) and play.data(), b"" if replaced else False
+                )
+                play.at_note = lambda text: None
+                os.replace(play.journal + ".old", play.journal)
+                run = play.go(
+                    caught.exception.agent_run
+                )  # put back, the run's step is written first
+                self.assertEqual([s.status for s in run.steps], ["ok", "ok"])
+                self.assertEqual((play.count("pay 1"), play.load()), (1, run))
+
+    # -- a disk that fails ------------------------------------------------------------------------
+
+    def agree(self, play, run, want):
+        """As an undisturbed run, but where an outcome is unknown; no effect is doubled."""
+        for got, right in zip(_p2_told(run), _p2_told(want)):
+            self.assertEqual(got[:5], right[:5])
+            self.assertEqual(len(got[5]), len(right[5]))
+            for g, r in zip(got[5], right[5]):
+                self.assertEqual(g[0], r[0])
+                ordinary, call = g[0].tool == "pay", _p2_named(g[0])
+                if g != r:
+                    self.assertTrue(ordinary and g[2] == "unknown_outcome", g)
+                if ordinary:
+                    self.assertIn(play.count(call), (1,) if g[2] == "ok" else (0, 1), call)
+                elif g[2] == "ok":
+                    self.assertGreaterEqual(play.count(call), 1)
+        self.assertEqual(len(run.history), len(want.history))
+
+    def test_a_full_disk(self):
+        """Full at any byte: an OSError with the run; half a line does not stay; it goes on."""
+        try:
+            import resource
+        except ImportError:
+            self.skipTest("needs resource")
+        plan = [["pay 1"], ["look 1", "look 2"], ["pay 2", "pay 3"], "ok"]
+        whole = self.play(plan)
+        want, size = whole.go(), len(whole.data())
+        old = resource.getrlimit(resource.RLIMIT_FSIZE)
+        for limit in range(0, size - 10, max(1, size // 60)):
+            with self.subTest(bytes=limit):
+                play = self.play(plan)
+                play.note = lambda text, play=play: play.memory.append(
+                    text
+                )  # the notes need no room
+                play.memory = []
+                play.noted = lambda play=play: play.memory
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, old[1]))
+                try:
+                    with self.assertRaises(OSError) as caught:
+                        play.go()
+                finally:
+                    resource.setrlimit(resource.RLIMIT_FSIZE, old)
+                run = caught.exception.agent_run
+                data = play.data()
+                self.assertTrue(not data or data.endswith(b"\n"), "half a line stays")
+                begun = [t[6:] for t in play.memory if t.startswith("begin")]
+                if data:
+                    found = play.load()
+                    recorded = [_p2_named(s.action) for s in found.steps]
+                    recorded += [_p2_named(a) for a in found.pending if a.call_id in found.started]
+                    self.assertLessEqual(set(begun), set(recorded), "a start is not in the file")
+                else:
+                    self.assertEqual(begun, [])
+                self.agree(play, play.go(run if limit % 2 else None), want)
+                self.assertEqual(play.load().state, "model_ended")
+
+    def test_a_sync_that_fails(self):
+        plan = [["pay 1"], ["pay 2", "look 1"], "ok"]
+        whole = self.play(plan)
+        calls = []
+        with mock.patch.object(os, "fsync", calls.append):
+            want = whole.go()
+        for k in range(1, len(calls) + 1):
+            with self.subTest(sync=k):
+                play, left = self.play(plan), [k]
+
+                def fsync(fd, left=left):
+                    left[0] -= 1
+                    if left[0] == 0:
+                        raise OSError(errno.EIO, "the disk is gone")
+
+                try:
+                    with mock.patch.object(os, "fsync", fsync):
+                        self.agree(
+                            play, play.go(), want
+                        )  # the folder's sync may fail: some systems have none
+                    self.assertEqual(k, 1)
+                except OSError as e:
+                    self.assertEqual(e.errno, errno.EIO)
+                    self.assertEqual(play.count("pay 2") + play.count("pay 1"), sum(
+                        s.action.tool == "pay" for s in e.agent_run.steps))  # fmt: skip
+                    self.agree(play, play.go(e.agent_run), want)
+                self.assertEqual(play.load().output, "ok")
+
+    # -- two writers ------------------------------------------------------------------------------
+
+    @_p2_locks
+    def test_one_writer_at_a_time(self):
+        play = self.play([["pay 1"], "ok"])
+        events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
+        with contextlib.closing(events):
+            next(events)
+            self.refused(play, BlockingIOError, line=False)
+            self.assertEqual(len(play.load().pending), 1, "load needs no lock")
+        self.assertEqual(play.go().state, "model_ended", "closing the stream lets go")
+        # A run that raised, or came to its end, lets go as well.
+        self.assertEqual(play.go().state, "model_ended")
+
+    @_p2_forks
+    @_p2_locks
+    def test_two_processes(self):
+        said = _p2_said(_p2_child("_p2_two_processes", self.folder))
+        self.assertEqual(said.split(), ["fine"])
+
+    # -- what is written --------------------------------------------------------------------------
+
+    def test_written_and_synced_before_what_follows(self):
+        """In model, tool, accept and at each event, the file says what the live run says."""
+        synced = set()
+
+        def fsync(fd):
+            synced.add((os.fstat(fd).st_ino, os.fstat(fd).st_size))
+
+        play = self.play(
+            [["pay 1"], ["look 1", "look 2"], "?", "no", ["pay 2", "put 1"], "yes"], check=True
+        )
+        live = agentloop.AgentRun("go")
+        everything = [f.name for f in dataclasses.fields(agentloop.AgentRun)]
+        failed = []
+
+        def same(where, fields):
+            found, stat = play.load(), os.stat(play.journal)
+            if os.name != "nt" and (stat.st_ino, stat.st_size) not in synced:
+                failed.append("%s: not synced" % where)
+            for f in fields:
+                if getattr(found, f) != getattr(live, f):
+                    failed.append(
+                        "%s: %s is %s, live %s" % (where, f, getattr(found, f), getattr(live, f))
+                    )
+
+        def look(text):
+            if text == "asked":
+                same(text, ["task", "requests", "steps", "pending", "started", "usage"])
+            elif text == "accept":
+                same(text, ["requests", "steps", "finish", "state", "usage"])
+            elif text.startswith("begin"):
+                if "look" not in text:  # what runs at the same time may be recorded at any moment
+                    same(text, ["requests", "steps", "pending", "finish", "started"])
+                found = play.load()
+                begun = [_p2_named(a) for a in found.pending if a.call_id in found.started]
+                if text[6:] not in begun + [_p2_named(s.action) for s in found.steps]:
+                    failed.append("%s: not started" % text)
+
+        def watch(event):
+            if event not in live.steps + live.pending + [live.finish]:
+                failed.append("%s is not in the run" % event)
+            same(_p2_named(event), everything)
+
+        play.at_note = look
+        with mock.patch.object(os, "fsync", fsync):
+            if hasattr(os, "fdatasync"):
+                with mock.patch.object(os, "fdatasync", fsync):
+                    play.go(live, watch)
+            else:
+                play.go(live, watch)
+        self.assertEqual(failed, [])
+        self.assertEqual(live.state, "succeeded")
+
+    @unittest.skipIf(os.name == "nt" or _p2_BROWSER, "folders cannot be synced here")
+    def test_the_name_of_a_new_file_is_synced(self):
+        synced = []
+        with mock.patch.object(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino)):
+            play = self.play(["ok"])
+            play.go()
+            self.assertIn(os.stat(os.path.dirname(play.journal)).st_ino, synced)
+
+    def test_json_lines(self):
+        """One JSON object a line, in ASCII, with event and time; the first has the version."""
+        play = self.play(_p2_LONG, _p2_SECOND, check=True)
+        run = play.go()
+        self.assertTrue(play.data().endswith(b"\n"))
+        lines = play.data().decode("ascii").splitlines()
+        events = [json.loads(line) for line in lines]
+        before = 0
+        for event in events:
+            self.assertIsInstance(event["event"], str)
+            self.assertGreaterEqual(event["time"], before)
+            before = event["time"] - 2  # a clock may be set a little
+        self.assertIn("version", events[0])
+        self.assertLess(abs(events[0]["time"] - time.time()), 3600)
+        # Time is for people only.
+        play.put_data(b"".join(json.dumps(dict(e, time=0)).encode() + b"\n" for e in events))
+        self.assertEqual(play.load(), run)
+        play.put_data(b"".join(json.dumps(e).encode() + b"\n" for e in events[:9]))
+        before = play.load()
+        play.put_data(b"".join(json.dumps(dict(e, time="?")).encode() + b"\n" for e in events[:9]))
+        self.assertEqual(play.load(), before)
+        self.assertEqual(play.go(before).output, {"did": "answer 1"})
+
+    def test_a_shared_message_is_written_once(self):
+        message = {"text": "m" * 5000}
+        calls = [agentloop.AgentAction("pay", {"n": n}, message=message) for n in range(20)]
+        play = self.play([])
+        model = agentloop.Scripted([calls, agentloop.AgentFinish("ok")])
+        run = agentloop.run(model, "go", play.tools, journal=play.journal)
+        self.assertLess(len(play.data()), 20000)
+        found = play.load()
+        self.assertEqual(found, run)
+        self.assertEqual(
+            len({id(s.action.message) for s in found.steps}), 1, "one object for a reply"
+        )
+
+    def test_values_that_are_no_json(self):
+        """Written as the text that the model is shown; plain JSON comes back as it went."""
+
+        class Odd:
+            def __str__(self):
+                return "an odd thing"
+
+        plain = [
+            1e308,
+            10**40,
+            None,
+            "",
+            [],
+            {},
+            {"a": [1.5, None, True]},
+            "h\u00e9 \ud800 \u2028 \0",
+            -0.0,
+            0,
+        ]
+        odd = [
+            decimal.Decimal("1.50"), {1}, Odd(), b"caf\xc3\xa9", b"\xff\x00", float("nan"), (1, 2),
+            float("-inf"), {1: {2: b"x"}}, [decimal.Decimal("1")], {"a": {"b": float("nan")}},
+        ]  # fmt: skip
+        play = self.play([["pay %d" % n for n in range(len(plain) + len(odd))], "ok"])
+        for n, value in enumerate(plain + odd):
+            play.values["pay %d" % n] = value
+        run = play.go()
+        found = play.load()
+        tools = agentloop.registry(play.tools)
+        got = [s.observation for s in found.steps]
+        for value, back in zip(plain, got):
+            self.assertEqual((type(back), repr(back)), (type(value), repr(value)))
+        for value, back in zip(odd, got[len(plain) :]):
+            self.assertIsInstance(back, str, value)
+        self.assertEqual(got[len(plain)], "1.50")
+        self.assertEqual(got[len(plain) + 2 : len(plain) + 4], ["an odd thing", "caf\u00e9"])
+        self.assertEqual(agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run)))), found)
+        text = agentloop.ReActText(lambda prompt: "")
+        chat = agentloop.OpenAIChat("m", api_key="k")
+        self.assertEqual(text.prompt(found, tools), text.prompt(run, tools))
+        self.assertEqual(
+            chat.body(found, tools), chat.body(run, tools), "the same bytes after a resume"
+        )
+        data = play.data()
+        again = play.go(run)  # the live run, with its own values, is still this file's
+        self.assertIs(again, run)
+        self.assertEqual(play.data(), data)
+        self.assertIs(run.steps[len(plain) + 2].observation, odd[2])
+
+    def test_an_output_that_is_no_json(self):
+        path = self.path("run.jsonl")
+        for n, output in enumerate((decimal.Decimal("2.50"), {"a": {1}}, [b"x"], 5, {"a": 1})):
+            path = self.path("run%d.jsonl" % n)
+            run = agentloop.run(lambda r, t, o=output: agentloop.AgentFinish(o), "go", journal=path)
+            self.assertIs(run.output, output)
+            found = agentloop.AgentRun.load(path)
+            self.assertEqual(found, agentloop.from_json(agentloop.to_json(run)))
+            self.assertEqual(
+                found.output if n > 2 else type(found.output), output if n > 2 else str
+            )
+            data = _p2_bytes(path)
+            self.assertIs(agentloop.run(lambda r, t: None, run, journal=path), run)
+            self.assertEqual(_p2_bytes(path), data)
+
+    def test_pictures(self):
+        picture = agentloop.Image(bytes(range(256)), "image/gif")
+        play = self.play([["look 1", "look 2"], "ok"])
+        play.tasks = (["What is this?", picture],)
+        play.values = {"look 1": picture, "look 2": ["two", picture, {"n": 1}, picture]}
+        run = play.go()
+        found = play.load()
+        self.assertEqual(found, run)
+        self.assertEqual(found.task[1].data, picture.data)
+        self.assertEqual(found.steps[0].observation, picture)
+        self.assertEqual(found.steps[1].observation, ["two", picture, {"n": 1}, picture])
+        self.assertEqual(play.go(), run)
+
+    def test_odd_actions(self):
+        """What models write: text inputs, empty names, odd ids, each comes back as it went."""
+        calls = [
+            agentloop.AgentAction("pay", '{"n": 1}', "a"),
+            agentloop.AgentAction("pay", "{broken", "b"),
+            agentloop.AgentAction("", {}, "c"),
+            agentloop.AgentAction("nix \ud800", ["n"], "\u00fc"),
+            agentloop.AgentAction("pay", None, "a"),
+            agentloop.AgentAction("pay", {"n": {1}}, ""),
+        ]
+        play = self.play([])
+        model = agentloop.Scripted([calls, agentloop.AgentFinish("ok")])
+        run = agentloop.run(model, "go", play.tools, journal=play.journal)
+        statuses = [
+            "ok",
+            "invalid_arguments",
+            "unknown_tool",
+            "unknown_tool",
+            "duplicate_call",
+            "invalid_arguments",
+        ]
+        self.assertEqual([s.status for s in run.steps], statuses)
+        self.assertEqual(play.load(), agentloop.from_json(agentloop.to_json(run)))
+        again = agentloop.run(model, "go", play.tools, journal=play.journal)
+        self.assertEqual([s.status for s in again.steps], statuses)
+        # Killed before any of them ran
+        play = self.play([])
+        with contextlib.closing(
+            agentloop.stream(model, "go", play.tools, journal=play.journal)
+        ) as events:
+            next(events)
+        again = agentloop.run(model, "go", play.tools, journal=play.journal)
+        self.assertEqual([s.status for s in again.steps], statuses)
+
+    def test_a_started_call_whose_tool_is_gone(self):
+        for tool in ("look", "pay"):
+            play = self.play([[tool + " 1"], "ok"])
+            play.stopped(tool + " 1")
+            run = agentloop.run(play.model, "go", [], journal=play.journal)
+            self.assertEqual([s.status for s in run.steps], ["unknown_outcome"])
+            self.assertEqual(play.load(), run)
+
+    def test_ten_thousand_steps(self):
+        """Size and loading time grow as the steps do."""
+        times, sizes = [], []
+
+        def step(n: int) -> int:
+            return n
+
+        for n in (1000, 10000):
+            path = self.path("%d.jsonl" % n)
+            calls = [
+                agentloop.AgentAction("step", {"n": i}, message={"n": i // 100}) for i in range(n)
+            ]
+            replies = [calls[i : i + 100] for i in range(0, n, 100)]
+            model = agentloop.Scripted([*replies, agentloop.AgentFinish("ok")])
+            done = agentloop.run(model, "go", [step], max_requests=n, journal=path)
+            best = []
+            for _ in range(2):
+                start = time.process_time()
+                found = agentloop.AgentRun.load(path)
+                best.append(time.process_time() - start)
+            self.assertEqual(found, done)
+            times.append(min(best))
+            sizes.append(os.path.getsize(path))
+        self.assertLess(sizes[1], 11 * sizes[0])
+        self.assertLess(times[1], 20 * times[0])
+        # Going on costs what is new, not what was.
+        before = os.path.getsize(path)
+        follow = found.follow_up("more")
+        agentloop.run(lambda r, t: agentloop.AgentFinish("ok"), follow, journal=path)
+        self.assertLess(os.path.getsize(path) - before, 1000)
+
+    def test_without_a_journal_no_file_is_touched(self):
+        opened = []
+        with mock.patch.object(os, "open", lambda *a, **k: opened.append(a)):
+            run = agentloop.run(agentloop.Scripted([agentloop.AgentFinish("ok")]), "go")
+        self.assertEqual((run.output, opened), ("ok", []))
+
+    # -- crashes ----------------------------------------------------------------------------------
+
+    @_p2_forks
+    def test_zz_killed_at_every_boundary(self):
+        """SIGKILL at each note and at each sync, and at 40 random moments."""
+        report = json.loads(_p2_said(self.crashed))
+        self.assertEqual(report["errors"], [])
+        self.assertGreater(report["boundaries"], 80)
+        self.assertGreaterEqual(report["random"], 40)
+        want = _p2_Play(os.path.join(self.crashes, "whole"), _p2_LONG, _p2_SECOND, check=True).go()
+        for name in report["folders"]:
+            with self.subTest(name):
+                play = _p2_Play(os.path.join(self.crashes, name), _p2_LONG, _p2_SECOND, check=True)
+                recorded = []
+                for copy in sorted(os.listdir(os.path.join(self.crashes, name))):
+                    if copy.startswith("killed"):
+                        recorded.append(os.path.join(self.crashes, name, copy))
+                noted = play.noted()
+                # What was yielded, begun and asked stands in the file that the last kill left.
+                left = recorded[-1:] or [play.journal]
+                found = self.turns(left[0]) if os.path.exists(left[0]) else []
+                steps = [_p2_named(s) for t in found for s in t.steps]
+                seen = [t[8:] for t in noted if t.startswith("yielded ") and ":" in t]
+                if name.startswith("boundary"):
+                    self.assertLessEqual(set(seen), set(steps), "yielded, and not in the file")
+                    calls = [
+                        _p2_named(a) for t in found for a in t.pending if a.call_id in t.started
+                    ]
+                    begun = {t[6:] for t in noted if t.startswith("begin")}
+                    self.assertLessEqual(begun, set(calls) | {s.split(":")[0] for s in steps})
+                    self.assertLessEqual(noted.count("asked"), sum(t.requests for t in found))
+                run = play.go()
+                self.agree(play, run, want)
+                self.assertEqual(play.load(), run)
+                spent = sum(t.requests for t in [*run.history, run])
+                self.assertLessEqual(play.count("asked"), spent, "a request was given away")
+                for path in recorded:  # no recorded step is lost
+                    for before, after in zip(self.turns(path), [*run.history, run]):
+                        self.assertEqual(after.steps[: len(before.steps)], before.steps)
+
+    def turns(self, path):
+        try:
+            run = agentloop.AgentRun.load(path)
+        except ValueError as e:
+            self.assertIn("begun", str(e))
+            return []
+        return [*run.history, run]
+
+
+def _p2_fork(work):
+    """work() in a process of its own; returns its pid."""
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        signal.alarm(60)
+        work()
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _p2_crashes(folder):
+    """Kill the play at its first boundary, at its second, and so on; then at random moments."""
+    random_moments = random.Random(4)
+    report = {"boundaries": 0, "random": 0, "errors": [], "folders": []}
+    seconds = []
+
+    def start(name, kill_at):
+        play = _p2_Play(os.path.join(folder, name), _p2_LONG, _p2_SECOND, check=True)
+        lock, ticks = threading.Lock(), [0]
+
+        def tick(text=None):
+            with lock:
+                ticks[0] += 1
+                if ticks[0] == kill_at:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        def fsync(fd):  # what the system has, outlives the process: no need to wait for a disk
+            tick()
+
+        def work():
+            os.fsync = fsync
+            if hasattr(os, "fdatasync"):
+                os.fdatasync = fsync
+            play.at_note = tick
+            play.go()
+
+        return _p2_fork(work)
+
+    def end(name, pid):
+        status = os.waitpid(pid, 0)[1]
+        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        path = os.path.join(folder, name)
+        if killed and os.path.exists(os.path.join(path, "run.jsonl")):
+            copy = "killed%02d" % len([n for n in os.listdir(path) if n.startswith("killed")])
+            shutil.copyfile(os.path.join(path, "run.jsonl"), os.path.join(path, copy))
+        if not killed and status:
+            report["errors"].append("%s ended with %d" % (name, status))
+        return killed
+
+    at, last = 1, 0
+    while not last:
+        begin = time.monotonic()
+        pair = [("boundary%03d" % k, start("boundary%03d" % k, k)) for k in (at, at + 1)]
+        for k, (name, pid) in enumerate(pair, at):
+            report["folders"].append(name)
+            if not end(name, pid):
+                last = last or k
+                seconds.append(time.monotonic() - begin)
+        at += 2
+    report["boundaries"] = last - 1
+    while report["random"] < 40 and not report["errors"]:
+        name = "random%03d" % report["random"]
+        report["folders"].append(name)
+        killed = True
+        while killed:
+            pid = start(name, 0)
+            if report["random"] < 40:
+                time.sleep(random_moments.random() * seconds[0])
+                os.kill(pid, signal.SIGKILL)
+            killed = end(name, pid)
+            report["random"] += killed
+    print(json.dumps(report))
+
+
+def _p2_two_processes(folder):
+    """While one process lives, another gets BlockingIOError; a kill frees the file."""
+    play = _p2_Play(folder, [["look 1"], "ok"])
+    reader, writer = os.pipe()
+
+    def hold():
+        def wait(text):
+            if text == "look 1":
+                os.write(writer, b"x")
+                time.sleep(50)
+
+        play.at_note = wait
+        play.go()
+
+    pid = _p2_fork(hold)
+    os.read(reader, 1)
+    data = play.data()
+    try:
+        play.go()
+    except BlockingIOError as e:
+        if play.journal not in str(e) or e.agent_run.task != "go":
+            raise AssertionError("the error says: %s" % e) from None
+    else:
+        raise AssertionError("two processes write")
+    if len(play.load().started) != 1 or play.data() != data:
+        raise AssertionError("the file was touched")
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    if play.go().state != "model_ended":
+        raise AssertionError("the file is not free again")
+    print("fine")
+
+
+class _p2_Color(enum.Enum):
+    RED = "red"
+    BLUE = 2
+
+
+@dataclasses.dataclass
+class _p2_Node:
+    name: str
+    weight: float = 1.0
+    children: typing.Optional[typing.List["_p2_Node"]] = None
+
+
+def _p2_fuzz_tools():
+    def plain(a: int, b: str = "x", c: bool = False, d: typing.Optional[float] = None) -> str:
+        return "ok"
+
+    def nested(
+        node: _p2_Node, colors: typing.List[_p2_Color] = (), pair: typing.Tuple[int, str] = (1, "a")
+    ) -> object:
+        return node
+
+    def unions(
+        x: typing.Union[int, str, typing.List[int], typing.Dict[str, _p2_Node], None],
+        y: typing.Optional[typing.Set[int]] = None,
+    ) -> object:
+        return x
+
+    def loose(
+        x: typing.Any, when: typing.Optional[decimal.Decimal] = None, **rest: float
+    ) -> object:
+        return x
+
+    def raising(kind: int = 0) -> str:
+        errors = [
+            ValueError("v"),
+            KeyError(),
+            StopIteration(1),
+            RecursionError(),
+            _p2_Odd(),
+            AssertionError(),
+        ]
+        raise errors[kind % len(errors)]
+
+    schema = {"type": "object", "required": ["q"], "additionalProperties": False}
+    foreign = agentloop.Tool("foreign", "From elsewhere.", schema, lambda **arguments: arguments)
+    return agentloop.registry([plain, nested, unions, loose, raising, foreign])
+
+
+class _p2_Odd(Exception):
+    def __str__(self):
+        raise ValueError("not even this")
+
+
+_p2_WORDS = [
+    "", " ", "a", "x", "q", "name", "red", "RED", "true", "null", "5", "1.5", "NaN", "-0", "1e400",
+    "9" * 30, "\ud800", "\x00", "\u2028", "\u00e9", "{}", "[]", '{"a": 1}', '{"a": 1', "<think>",
+    "</think>", "```json\n{}\n```", "Thought: hm\n", "Action: plain\n", "Action Input: ", "\n",
+    "Final Answer: ", "Observation: ", "None", "{'a': 1}", "functions.plain", "**Action:** plain",
+    "Action Input\uff1a{", "plain", "nested",
+]  # fmt: skip
+
+
+_p2_KEYS = [
+    "a", "b", "c", "d", "x", "y", "q", "node", "name", "weight", "children", "colors", "pair",
+    "kind", "type", "content", "tool_calls", "id", "function", "arguments", "index", "delta",
+    "message", "usage", "status",
+]  # fmt: skip
+
+
+def _p2_scalar(rng):
+    number = rng.choice([0, 1, -1, 5.0, 2**70, 1e300, float("nan"), float("inf"), 0.1])
+    return rng.choice([None, True, False, number, rng.choice(_p2_WORDS), rng.randrange(-9, 99)])
+
+
+def _p2_value(rng, depth=4):
+    """Any JSON value; now and then a very deep one."""
+    kind = rng.random()
+    if depth <= 0 or kind < 0.4:
+        return _p2_scalar(rng)
+    if kind < 0.6:
+        return [_p2_value(rng, depth - 1) for _ in range(rng.randrange(4))]
+    if kind < 0.99:
+        return {rng.choice(_p2_KEYS): _p2_value(rng, depth - 1) for _ in range(rng.randrange(4))}
+    deep = 0
+    for _ in range(rng.choice([40, 300])):
+        deep = [deep] if rng.random() < 0.5 else {"children": [deep]}
+    return deep
+
+
+def _p2_mutated(rng, data):
+    """Bytes with some damage: cut, doubled, random ones and telling words put in."""
+    data = bytearray(data)
+    for _ in range(rng.choice([0, 1, 1, 2, 5])):
+        at, length = rng.randrange(len(data) + 1), rng.choice([1, 2, 8, 40])
+        kind = rng.randrange(6)
+        if kind == 0:
+            del data[at : at + length]
+        elif kind == 1:
+            data[at:at] = data[at : at + length] * rng.choice([1, 2, 30])
+        elif kind == 2:
+            data[at:at] = bytes(rng.randrange(256) for _ in range(rng.choice([1, 4])))
+        elif kind == 3:
+            data[at:at] = rng.choice(_p2_WORDS).encode("utf-8", "surrogatepass")
+        elif kind == 4:
+            data[at:at] = json.dumps(_p2_value(rng, 2)).encode()
+        else:
+            del data[at:]
+    return bytes(data)
+
+
+def _p2_replaced(rng, tree, odds=0.06):
+    """The same JSON with something in it replaced by something else, or left out."""
+    if rng.random() < odds:
+        return _p2_value(rng, 2)
+    if isinstance(tree, dict):
+        return {k: _p2_replaced(rng, v, odds) for k, v in tree.items() if rng.random() > odds / 3}
+    return [_p2_replaced(rng, v, odds) for v in tree] if isinstance(tree, list) else tree
+
+
+_p2_CALL = {"id": "c1", "type": "function", "function": {"name": "plain", "arguments": '{"a": 1}'}}
+
+
+_p2_REPLIES = {  # protocol: (a whole reply, the events of a streamed one)
+    "OpenAIChat": (
+        {
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": "Hm.", "tool_calls": [_p2_CALL]},
+                    "finish_reason": "tool_calls",
+                }
+            ],
+            "usage": {"prompt_tokens": 9, "completion_tokens": 3},
+        },
+        [
+            {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hm"}}]},
+            {"choices": [{"index": 0, "delta": {"tool_calls": [dict(_p2_CALL, index=0)]}}]},
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+            {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}},
+        ],
+    ),
+    "OpenAIResponses": (
+        {
+            "status": "completed",
+            "output": [
+                {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"},
+                {
+                    "type": "message",
+                    "role": "assistant",
+                    "content": [{"type": "output_text", "text": "Hm."}],
+                },
+                {
+                    "type": "function_call",
+                    "call_id": "c1",
+                    "name": "plain",
+                    "arguments": '{"a": 1}',
+                },
+            ],
+            "usage": {"input_tokens": 9, "output_tokens": 3},
+        },
+        [
+            {"type": "response.output_text.delta", "output_index": 0, "delta": "Hm."},
+            {
+                "type": "response.output_item.done",
+                "output_index": 1,
+                "item": {
+                    "type": "function_call",
+                    "call_id": "c1",
+                    "name": "plain",
+                    "arguments": "{}",
+                },
+            },
+            {"type": "response.completed", "response": {"status": "completed", "output": []}},
+        ],
+    ),
+    "AnthropicMessages": (
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Hm", "signature": "x"},
+                {"type": "text", "text": "Hm."},
+                {"type": "tool_use", "id": "c1", "name": "plain", "input": {"a": 1}},
+            ],
+            "stop_reason": "tool_use",
+            "usage": {"input_tokens": 9, "output_tokens": 3},
+        },
+        [
+            {"type": "message_start", "message": {"role": "assistant", "content": [], "usage": {}}},
+            {
+                "type": "content_block_start",
+                "index": 0,
+                "content_block": {"type": "text", "text": ""},
+            },
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "text_delta", "text": "Hm."},
+            },
+            {"type": "content_block_stop", "index": 0},
+            {
+                "type": "content_block_start",
+                "index": 1,
+                "content_block": {"type": "tool_use", "id": "c1", "name": "plain", "input": {}},
+            },
+            {
+                "type": "content_block_delta",
+                "index": 1,
+                "delta": {"type": "input_json_delta", "partial_json": '{"a": 1}'},
+            },
+            {"type": "content_block_stop", "index": 1},
+            {
+                "type": "message_delta",
+                "delta": {"stop_reason": "tool_use"},
+                "usage": {"output_tokens": 3},
+            },
+            {"type": "message_stop"},
+        ],
+    ),
+}
+
+
+class FuzzTest(_p2_Case):
+    """Generated replies, arguments and files: steps, and the documented exceptions only."""
+
+    def setUp(self):
+        super().setUp()
+        self.tools = _p2_fuzz_tools()
+        log = logging.getLogger("agentloop")  # what servers do wrong is told there
+        level = log.level
+        log.setLevel(logging.CRITICAL)
+        self.addCleanup(log.setLevel, level)
+
+    def cases(self, number, play):
+        """play(rng) for so many seeds; what goes wrong is told with its seed."""
+        for seed in range(number):
+            rng = random.Random(seed)
+            start = time.process_time()
+            try:
+                play(rng)
+            except Exception as e:
+                raise AssertionError("seed %d: %s: %s" % (seed, type(e).__name__, e)) from e
+            self.assertLess(time.process_time() - start, 2, "seed %d hangs" % seed)
+
+    def sound(self, run, statuses=_p2_STATUSES, allow_nan=False):
+        """What holds of every run: steps have a status, all can be written, read and shown."""
+        for step in run.steps:
+            self.assertIsInstance(step.status, str)
+            self.assertIn(step.status, statuses or {step.status})
+            for event in (step, step.action):
+                odd = [c for c in str(event) if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
+                self.assertEqual(odd, [], repr(str(event)))
+        if run.finish is not None:
+            self.assertNotIn("\n", str(run.finish))
+        text = json.dumps(agentloop.to_json(run), allow_nan=allow_nan)
+        once = agentloop.to_json(
+            agentloop.from_json(json.loads(text))
+        )  # what was no JSON is text now
+        self.assertEqual(agentloop.to_json(agentloop.from_json(once)), once)
+        return run
+
+    def test_arguments(self):
+        """Any JSON value as the arguments of each kind of tool: one step, and it goes on."""
+        reached = dict.fromkeys(("ok", "invalid_arguments", "tool_error"), 0)
+
+        def play(rng):
+            tool, given = rng.choice(list(self.tools)), _p2_value(rng)
+            if rng.random() < 0.7:
+                names = [
+                    n
+                    for n in self.tools[tool].parameters.get("properties", {"q": 0})
+                    if rng.random() < 0.8
+                ]
+                given = {name: _p2_value(rng, 2) for name in names}
+            if rng.random() < 0.4:
+                given = _p2_mutated(rng, json.dumps(given).encode()).decode("utf-8", "replace")
+            sent = json.dumps(given)
+            model = agentloop.Scripted(
+                [agentloop.AgentAction(tool, given), agentloop.AgentFinish("x")]
+            )
+            run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
+            self.assertEqual((run.state, len(run.steps)), ("model_ended", 1))
+            self.assertEqual(
+                json.dumps(run.steps[0].action.tool_input), sent, "the step keeps what was sent"
+            )
+            reached[run.steps[0].status] += 1
+
+        self.cases(1500, play)
+        self.assertGreater(min(reached.values()), 20, reached)
+
+    def test_replies_of_a_model(self):
+        """Any object as a reply: steps, or a TypeError that carries the run."""
+        ends = {"steps": 0, "TypeError": 0}
+
+        def action(rng):
+            name = rng.choice([*self.tools, "nope", "", None, 5, "\udc80", ["x"]])
+            call_id = rng.choice(["", "", "c1", "c2", None, 7, "\x00", ["x"]])
+            given = rng.choice(
+                [_p2_value(rng), {"a": 1}, b"x", {1: 2}, (1,), {"x": {1, 2}}, object()]
+            )
+            return agentloop.AgentAction(
+                name, given, call_id, rng.choice(["", "so", None, 3]), _p2_value(rng)
+            )
+
+        def play(rng):
+            def model(run, tools):
+                kind = rng.random()
+                if kind < 0.5:
+                    return [action(rng) for _ in range(rng.randrange(1, 4))]
+                if kind < 0.75:
+                    return action(rng)
+                if kind < 0.85:
+                    raise agentloop.InvalidResponse(rng.choice(["", "unreadable"]), _p2_value(rng))
+                if kind < 0.95:
+                    return agentloop.AgentFinish(_p2_value(rng), rng.choice(["", "so"]))
+                return rng.choice(
+                    [None, 5, {}, "x", object(), [None], [agentloop.AgentFinish("x")]]
+                )
+
+            try:
+                run = agentloop.run(model, "go", self.tools, max_requests=4)
+                ends["steps"] += 1
+                self.assertEqual((run.pending, run.started), ([], []))
+            except TypeError as e:
+                run = e.agent_run
+                ends["TypeError"] += 1
+            self.sound(run)
+            self.assertLessEqual(run.requests, 4)
+
+        self.cases(600, play)
+        self.assertGreater(min(ends.values()), 20, ends)
+
+    def test_replies_of_servers(self):
+        """Any bytes as a reply, streamed or not; the request after it is sound JSON."""
+        ended = {}
+
+        def play(rng):
+            protocol, streamed = rng.choice(sorted(_p2_REPLIES)), rng.random() < 0.5
+            found = _p2_REPLIES[protocol][streamed]
+            if rng.random() < 0.6:
+                found = _p2_replaced(rng, found)
+            events = found if isinstance(found, list) and streamed else [found]
+            data = b"".join(
+                b"data: %s\n\n" % json.dumps(e).encode() if streamed else json.dumps(e).encode()
+                for e in events
+            )
+            if streamed and rng.random() < 0.7:
+                data += b"data: [DONE]\n\n"
+            if rng.random() < 0.4:
+                data = _p2_mutated(rng, data)
+            status = rng.choice([200] * 12 + [400, 404, 429, 500])
+            kind = "text/event-stream" if streamed else "application/json"
+            kind = rng.choice([kind] * 8 + ["text/html", "", None])
+            cut = rng.randrange(len(data) + 1)
+
+            def transport(method, url, headers, body, timeout):
+                json.loads(body.decode("utf-8"))
+                sent = {} if kind is None else {"content-type": kind}
+                return status, sent, iter([data[:cut], data[cut:]])
+
+            told = []
+            model = getattr(agentloop, protocol)(
+                "m", api_key="k-secret", retries=0, transport=transport,
+                on_text=told.append if streamed else None,
+            )  # fmt: skip
+            try:
+                run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
+                end = run.state
+            except agentloop.ModelError as e:
+                run, end = self.sound(e.agent_run), e.kind
+                self.assertNotIn("k-secret", str(e))
+            self.assertTrue(all(isinstance(t, str) for t in told))
+            ended[protocol, streamed, end] = ended.get((protocol, streamed, end), 0) + 1
+            json.dumps(model.body(run.follow_up("more"), self.tools), allow_nan=False).encode(
+                "utf-8"
+            )
+
+        self.cases(1200, play)
+        kinds = {
+            "auth", "rate_limit", "context_length", "bad_request", "server", "timeout",
+            "connection", "bad_response", "model_ended", "budget_exhausted",
+        }  # fmt: skip
+        self.assertLessEqual({e for _, _, e in ended}, kinds)
+        for protocol in _p2_REPLIES:  # the sound ones among them are understood
+            for streamed in (True, False):
+                self.assertGreater(
+                    ended.get((protocol, streamed, "budget_exhausted"), 0), 10, protocol
+                )
+
+    def test_texts(self):
+        """Whatever a text model writes is a call, an answer, or an invalid response."""
+        seen = {"call": 0, "answer": 0, "invalid_response": 0}
+
+        def play(rng):
+            text = "".join(rng.choice(_p2_WORDS) for _ in range(rng.randrange(1, 12)))
+            if rng.random() < 0.2:
+                text = 'Thought: so\nAction: plain\nAction Input: {"a": %s}\n' % json.dumps(
+                    _p2_value(rng, 2)
+                )
+            if rng.random() < 0.2:
+                text = _p2_mutated(rng, text.encode("utf-8", "replace")).decode("utf-8", "replace")
+            prompts = []
+            model = agentloop.ReActText(lambda prompt: prompts.append(prompt) or text)
+            run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
+            kind = (
+                "answer"
+                if run.finish
+                else "call"
+                if run.steps[0].action.tool
+                else run.steps[0].status
+            )
+            seen[kind] += 1
+            self.assertTrue(all(isinstance(p, str) for p in prompts))
+
+        self.cases(1000, play)
+        self.assertGreater(min(seen.values()), 20, seen)
+
+    def test_journals(self):
+        """Any damage to a file: a run, or a ValueError that names the file and a line."""
+        for name in ("fsync", "fdatasync"):
+            if hasattr(os, name):
+                patch = mock.patch.object(os, name, lambda fd: None)
+                patch.start()
+                self.addCleanup(patch.stop)
+        play = _p2_Play(
+            self.path("sample"),
+            [["pay 1"], "?", ["look 1", "nix 1"], "no", ["put 1"], "yes"],
+            check=True,
+        )
+        play.values = {"pay 1": [agentloop.Image(b"x")], "look 1": {1}}
+        play.go()
+        sample = re.sub(
+            rb'"time": ?[0-9.]+', b'"time": 1', play.data()
+        )  # so that a seed stays the same case
+        lines = [json.loads(line) for line in sample.splitlines()]
+        path = self.path("run.jsonl")
+        ends = {"run": 0, "ValueError": 0}
+
+        def done(run, tools):
+            return agentloop.AgentFinish("done")
+
+        def attempt(rng):
+            if rng.random() < 0.5:
+                data = _p2_mutated(rng, sample)
+            else:
+                events = list(lines)
+                for _ in range(rng.choice([1, 1, 2])):
+                    at = rng.randrange(len(events))
+                    kind = rng.random()
+                    if kind < 0.6:
+                        events[at] = _p2_replaced(rng, events[at], 0.15)
+                    elif kind < 0.75:
+                        del events[at]
+                    elif kind < 0.9:
+                        events.insert(at, rng.choice(lines))
+                    else:
+                        events = events[:at] or events
+                data = b"".join(json.dumps(e).encode() + b"\n" for e in events)
+            with open(path, "wb") as f:
+                f.write(data)
+            for use in (
+                agentloop.AgentRun.load,
+                lambda p: agentloop.run(done, "go", play.tools, journal=p, max_requests=20),
+            ):
+                try:
+                    self.sound(use(path), statuses=None, allow_nan=True)  # a word may be anyone's
+                    ends["run"] += 1
+                except ValueError as e:
+                    self.assertIn(path, str(e))
+                    self.assertRegex(str(e).replace(path, ""), r"line \d")
+                    ends["ValueError"] += 1
+
+        self.cases(600, attempt)
+        self.assertGreater(min(ends.values()), 50, ends)
+
+
+# What every copy must be able to do: `al` is the copy. No `assert`, since -O takes those out.
+_p2_CORE = '''
+import dataclasses, typing
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    sku: str
+    quantity: int = 1
+
+def must(true, *what):
+    if not true:
+        raise RuntimeError(repr(what))
+
+def order(lines: typing.List[Line], how: typing.Literal["post", "courier"] = "post") -> dict:
+    """Order some products.
+
+    Args:
+        lines: what to order.
+    """
+    return {"pieces": sum(line.quantity for line in lines), "how": how}
+
+@al.tool(read_only=True)
+def look(n: int) -> int:
+    """Look."""
+    return n + 1
+
+async def later(n: int) -> int:
+    """Wait."""
+    return n * 2
+
+def core():
+    tools = al.registry([order, look, later])
+    items = tools["order"].parameters["properties"]["lines"]
+    must(items["description"] == "what to order." and items["type"] == "array", items)
+    calls = [al.AgentAction("look", {"n": n}) for n in (1, "2", 3)]
+    model = al.Scripted([
+        al.AgentAction("order", {"lines": [{"sku": "A1", "quantity": "many"}]}),
+        al.AgentAction("order", {"lines": [{"sku": "A1", "quantity": "2"}], "how": "courier"}),
+        calls, al.AgentAction("nix", {}), al.InvalidResponse("hm"),
+        al.AgentFinish("no"), al.AgentFinish("yes"),
+    ])
+    run = al.run(model, "go", tools, accept=lambda run: "no!" if run.output == "no" else None)
+    told = [s.status for s in run.steps]
+    must(told[:5] == ["invalid_arguments", "ok", "ok", "ok", "ok"], told)
+    must(told[5:] == ["unknown_tool", "invalid_response", "not_accepted"], told)
+    must(run.steps[1].observation == {"pieces": 2, "how": "courier"}, run.steps[1])
+    must([s.observation for s in run.steps[2:5]] == [2, 3, 4], run.steps)
+    must((run.state, run.output, run.requests) == ("succeeded", "yes", 7), run)
+    must(al.from_json(al.to_json(run)) == run)
+    import copy, pickle
+    must(copy.deepcopy(run) == run)
+    end = al.run(al.Scripted([al.AgentFinish("more")]), al.AgentRun("a", requests=0).follow_up("b"))
+    must(end.output == "more" and str(end.finish) == "finish: more", end)
+
+def awaits():
+    model = al.Scripted([al.AgentAction("later", {"n": 4}), al.AgentFinish("x")])
+    run = al.run(model, "go", [later])
+    must(run.steps[0].observation == 8, run.steps)
+
+def journal(folder):
+    import os
+    path = os.path.join(folder, "copy.jsonl")
+    call = al.AgentAction("order", {"lines": [{"sku": "A1"}]})
+    model = al.Scripted([call, al.AgentFinish("done")])
+    events = al.stream(model, "go", [order], journal=path)
+    next(events)
+    events.close()
+    run = al.run(model, "go", [order], journal=path)
+    must(run.state == "model_ended" and run.requests == 2, run)
+    must(al.AgentRun.load(path) == run)
+    os.remove(path)
+
+def adapters():
+    import json
+    message = {"role": "assistant", "content": "hi"}
+    answer = {"choices": [{"message": message, "finish_reason": "stop"}]}
+    sent = []
+    def transport(method, url, headers, body, timeout):
+        sent.append(json.loads(body.decode()))
+        return 200, {"content-type": "application/json"}, [json.dumps(answer).encode()]
+    run = al.run(al.OpenAIChat("m", api_key="k", transport=transport), "go", [order])
+    must(run.output == "hi" and sent[0]["tools"][0]["function"]["name"] == "order", run, sent)
+    text = al.ReActText(lambda prompt: "Thought: so\\nFinal Answer: ok")
+    must(al.run(text, "go", [order]).output == "ok")
+    must(al.AnthropicMessages("m", api_key="k").body(run, {})["model"] == "m")
+'''
+
+
+_p2_ALL = (
+    _p2_CORE
+    + """
+def everything(folder):
+    import sys
+    core()
+    if sys.platform != "emscripten":  # no asyncio.run there
+        awaits()
+    journal(folder)
+    adapters()
+"""
+)
+
+
+def _p2_scene(al, source=_p2_ALL, future=False):
+    """The scenario's functions for a copy, as a user's module of its own would have them."""
+    name = "_p2_users_%d" % len(sys.modules)
+    sys.modules[name] = module = types.ModuleType(
+        name
+    )  # Python looks there for what annotations mean
+    module.al = al
+    source = ("from __future__ import annotations\n" if future else "") + source
+    exec(compile(source, "users_module.py", "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+class CopiesTest(_p2_Case):
+    """Copied under any name and loaded in any way, it works."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.source = _p2_FILE.read_text(encoding="ascii")
+        cls.code = compile(cls.source, str(_p2_FILE), "exec", dont_inherit=True)
+
+    def setUp(self):
+        super().setUp()
+        path, modules = list(sys.path), set(sys.modules)
+
+        def back():
+            sys.path[:] = path
+            for name in set(sys.modules) - modules:
+                if (
+                    self.folder in str(getattr(sys.modules[name], "__file__", ""))
+                    or "_p2_users" in name
+                ):
+                    del sys.modules[name]
+            importlib.invalidate_caches()
+
+        self.addCleanup(back)
+
+    def module(self, name="copied", code=None):
+        """The file's code run in a module of that name, which is not in sys.modules."""
+        module = types.ModuleType(name)
+        exec(code or self.code, module.__dict__)
+        return module
+
+    def imported(self, name, *folders):
+        sys.path[:0] = [self.path(*folders)]
+        importlib.invalidate_caches()
+        return importlib.import_module(name)
+
+    # -- loaded in any way ------------------------------------------------------------------------
+
+    def test_another_name(self):
+        self.write("my_agents.py", self.source)
+        al = self.imported("my_agents")
+        self.assertEqual(al.AgentRun.__module__, "my_agents")
+        _p2_scene(al).everything(self.folder)
+        _p2_scene(al, future=True).everything(self.folder)
+
+    def test_in_a_package(self):
+        os.makedirs(self.path("shop", "inner"))
+        self.write("shop/__init__.py", "from .inner import loop as al\n")
+        self.write("shop/inner/__init__.py", "")
+        self.write("shop/inner/loop.py", self.source)
+        package = self.imported("shop")
+        self.assertEqual(package.al.__name__, "shop.inner.loop")
+        _p2_scene(package.al).everything(self.folder)
+
+    def test_not_in_sys_modules(self):
+        path = self.write("agents.py", self.source)
+        al = _p2_load(path, "agents", register=False)
+        self.assertNotIn("agents", sys.modules)
+        for future in (False, True):
+            scene = _p2_scene(al, future=future)
+            scene.core(), scene.journal(self.folder), scene.adapters()
+
+    def test_exec(self):
+        """By exec, as in a notebook cell: __name__ is "__main__" there, and no demo runs."""
+        for names in ({"__name__": "__main__"}, {"__name__": "somewhere"}, {}):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(self.code, names)
+            self.assertEqual(out.getvalue(), "")
+            al = types.SimpleNamespace(**{k: v for k, v in names.items() if k != "__builtins__"})
+            _p2_scene(al).everything(self.folder)
+
+    def test_in_a_zip(self):
+        with zipfile.ZipFile(self.path("all.zip"), "w") as z:
+            z.writestr("zipped_agents.py", self.source)
+        al = self.imported("zipped_agents", "all.zip")
+        self.assertIn("all.zip", al.__file__)
+        _p2_scene(al).everything(self.folder)
+
+    @unittest.skipIf(os.name == "nt" or _p2_BROWSER, "needs POSIX permissions")
+    def test_in_a_read_only_folder(self):
+        os.mkdir(self.path("locked"))
+        self.write("locked/agents_here.py", self.source)
+        os.chmod(self.path("locked"), 0o555)
+        try:
+            with mock.patch.object(sys, "dont_write_bytecode", False):
+                al = self.imported("agents_here", "locked")
+            _p2_scene(al).core()
+        finally:
+            os.chmod(self.path("locked"), 0o755)
+
+    def test_two_copies_understand_each_other(self):
+        a, b = self.module("copy_a"), self.module("copy_b")
+        self.assertIsNot(a.AgentAction, b.AgentAction)
+
+        @b.tool(return_direct=True)
+        def answer(text: str, action: b.AgentAction, run: a.AgentRun) -> str:
+            """Answer."""
+            return "%s %s %s" % (text, action.call_id, run.task)
+
+        @b.tool(read_only=True)
+        def look(n: int) -> object:
+            """Look."""
+            return b.Image(b"x") if n else [b.Image(b"y")]
+
+        hand_made = b.Tool("hand_made", "By hand.", {"type": "object"}, lambda **given: given)
+        self.assertEqual(
+            set(a.registry([answer, look, hand_made])), {"answer", "look", "hand_made"}
+        )
+        tools = a.registry(b.registry([answer, look, hand_made]))
+        script = [
+            b.AgentAction("look", {"n": 1}),
+            [b.AgentAction("look", {"n": 0}), a.AgentAction("hand_made", {"x": 1})],
+            b.InvalidResponse("unreadable", {"m": 1}, "log"),
+            b.AgentFinish("no", "log", {"m": 2}),
+            b.AgentAction("answer", {"text": "hi"}, "id1"),
+        ]
+        task = b.AgentRun(["go", b.Image(b"z"), a.Image(b"z")])
+        path = self.path("run.jsonl")
+        run = a.run(
+            a.Scripted(script),
+            task,
+            tools,
+            journal=path,
+            accept=lambda r: "no!" if r.output == "no" else None,
+        )
+        self.assertIs(run, task)
+        told = ["ok", "ok", "ok", "invalid_response", "not_accepted", "ok"]
+        self.assertEqual([s.status for s in run.steps], told)
+        self.assertEqual(
+            (run.state, run.finish.reason, run.output[:6]), ("succeeded", "return_direct", "hi id1")
+        )
+        self.assertEqual(run.steps[3].action.message, {"m": 1})
+        self.assertEqual(run.steps[2].observation, {"x": 1})
+        for one, other in ((a, b), (b, a)):
+            self.assertEqual(one.to_json(one.AgentRun.load(path)), one.to_json(run))
+            self.assertEqual(other.to_json(one.from_json(other.to_json(run))), one.to_json(run))
+            self.assertIs(one.run(other.Scripted([]), run), run, "a finished run of the other copy")
+            follow = one.run(
+                other.Scripted(script + [other.AgentFinish("more")]), run.follow_up("more")
+            )
+            self.assertEqual(follow.output, "more")
+        pictures = [
+            m
+            for m in a.OpenAIChat("m", api_key="k").body(run, tools)["messages"]
+            if "image_url" in str(m)
+        ]
+        self.assertEqual(len(pictures), 3)
+        self.assertEqual([str(s) for s in run.steps], [str(s) for s in a.AgentRun.load(path).steps])
+
+        def transport(method, url, headers, body, timeout):
+            return 401, {}, [b"{}"]
+
+        with self.assertRaises(b.ModelError) as caught:
+            a.run(b.OpenAIChat("m", api_key="k", retries=0, transport=transport), "go")
+        self.assertEqual(caught.exception.agent_run.requests, 1)
+
+    # -- cut from the bottom up -------------------------------------------------------------------
+
+    def test_cut_at_each_banner(self):
+        banners = [
+            (m.group(1), m.start()) for m in re.finditer(r"(?m)^# == (.+?) =+$", self.source)
+        ]
+        names = [name for name, _ in banners]
+        self.assertEqual(
+            names, ["errors", "data", "tools", "loop", "journal", "models", "command line"]
+        )
+        works = {  # what is left when the section and all below it are gone
+            "command line": ["core", "journal", "adapters"],
+            "models": ["core", "journal"],
+            "journal": ["core"],
+            "loop": [],
+            "tools": [],
+        }
+        for name, at in banners:
+            if name in works:
+                with self.subTest(without=name):
+                    code = compile(self.source[:at], "cut.py", "exec", dont_inherit=True)
+                    al = self.module("cut", code)
+                    run = al.AgentRun("go", [al.AgentStep(al.AgentAction("a", {}), {1})])
+                    self.assertEqual(al.from_json(al.to_json(run)).steps[0].status, "ok")
+                    self.assertEqual(run.follow_up("more").history, [run])
+                    if name == "loop":
+                        found = al.registry([_p2_cut_tool])["_p2_cut_tool"]
+                        self.assertEqual(found.parameters["required"], ["n"])
+                    if works[name]:
+                        scene = _p2_scene(al)
+                        for part in works[name]:
+                            getattr(scene, part)(*[self.folder] * (part == "journal"))
+
+    # -- importing it -----------------------------------------------------------------------------
+
+    @_p2_processes
+    def test_importing_does_nothing(self):
+        """Nothing is printed, opened or configured, and no heavy module is loaded."""
+        script = self.write("import_it.py", _p2_IMPORT_IT % str(_p2_ROOT))
+        status, out, err = _p2_python("-B", "-I", "-S", "-W", "error", script, "agentloop")
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(json.loads(out), {"loaded": [], "opened": [], "changed": []})
+
+    def test_header(self):
+        lines = self.source.splitlines()
+        self.assertEqual(lines[0], "# SPDX-License-Identifier: MIT")
+        self.assertIn('THE SOFTWARE IS PROVIDED "AS IS"', self.source)
+        self.assertTrue(self.source.isascii() if hasattr(str, "isascii") else True)
+        self.assertRegex(agentloop.__version__, r"^\d+\.\d+\.\d+$")
+        self.assertEqual(len(re.findall(r"(?m)^__version__ = ", self.source)), 1)
+        # The lines in the docstring run as they stand, and print what they say.
+        block = re.search(
+            r"(?m)^    import agentloop\n(?:(?:    .*)?\n)+", agentloop.__doc__
+        ).group()
+        block = textwrap.dedent(block)
+        self.assertLessEqual(len([line for line in block.splitlines() if line.strip()]), 10)
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(compile(block, "header", "exec", dont_inherit=True), {"__name__": "header"})
+        self.assertEqual(
+            out.getvalue().splitlines(),
+            ['lookup_stock(sku="A1")', 'lookup_stock(sku="A1") -> ok: 3', "finish: 3 left"],
+        )
+
+    def test_names(self):
+        """__all__ is complete, and in the order in which one reads about them."""
+        self.assertEqual(
+            agentloop.__all__,
+            [
+                "run", "stream", "tool", "registry", "Tool",
+                "AgentAction", "AgentStep", "AgentFinish", "AgentRun", "Image",
+                "to_json", "from_json", "InvalidResponse", "ModelError", "Scripted", "ReActText",
+                "REACT_TEMPLATE", "OpenAIChat", "OpenAIResponses", "AnthropicMessages",
+                "http_transport",
+            ],
+        )  # fmt: skip
+        for name in agentloop.__all__:
+            value = getattr(agentloop, name)
+            if callable(value) and name != "http_transport":
+                self.assertTrue((value.__doc__ or "").strip(), name)
+        own = {
+            n for n, v in vars(agentloop).items()
+            if getattr(v, "__module__", "") == "agentloop" and not n.startswith("_") and callable(v)
+            and isinstance(v, (type, types.FunctionType))
+        }  # fmt: skip
+        self.assertEqual(own - set(agentloop.__all__), {"main"})
+        names = {}
+        exec("from agentloop import *", names)
+        self.assertEqual(set(names) - {"__builtins__"}, set(agentloop.__all__))
+
+    @unittest.skipIf(sys.version_info < (3, 10), "this parser cannot play an older one's")
+    def test_a_python_that_is_too_old(self):
+        """The first error says which is needed, and comes before anything is imported."""
+        imports = re.compile(r"(?m)^(import|from (?!__future__))")
+        head = self.source[: imports.search(self.source, self.source.index('"""\n\n')).start()]
+        with self.assertRaises(SyntaxError) as caught:
+            ast.parse(head, feature_version=(3, 7))
+        line = head.splitlines()[caught.exception.lineno - 1]
+        self.assertIn("agentloop needs Python 3.8", line)
+        for name in ("python2.7", "python3.6", "python3.7"):
+            python = shutil.which(name)
+            if python and not _p2_BROWSER:
+                done = subprocess.run(
+                    [python, str(_p2_FILE)],
+                    capture_output=True,
+                    env=_p2_env(),
+                )
+                if b"SyntaxError" in done.stderr:  # else a launcher without that Python
+                    self.assertIn(b"agentloop needs Python 3.8", done.stderr)
+
+    # -- flags and consoles -----------------------------------------------------------------------
+
+    @_p2_processes
+    def test_flags(self):
+        """Under -O, -I, -S, -X dev, -W error, and where an encoding of the locale's is an error."""
+        body = "import sys\nsys.path.insert(0, %r)\nimport agentloop as al\n%s\neverything(%r)\n"
+        body += "print('fine')\n"
+        jobs = {}
+        for n, flags in enumerate((
+            ["-S"], ["-O", "-I"], ["-W", "error"], ["-X", "dev", "-W", "error"],
+            ["-X", "warn_default_encoding", "-W", "error", "-b"],
+        )):  # fmt: skip
+            os.mkdir(self.path(str(n)))
+            script = self.write(
+                "script%d.py" % n, body % (str(_p2_ROOT), _p2_ALL, self.path(str(n)))
+            )
+            jobs[" ".join(flags)] = lambda flags=flags, script=script: _p2_python(*flags, script)
+        for name, found in _p2_side_by_side(jobs).items():
+            with self.subTest(flags=name):
+                self.assertEqual(found, (0, "fine\n", ""))
+
+    @_p2_processes
+    def test_consoles(self):
+        """The demo where standard output is ASCII, cp1252 or closed."""
+        demo = [sys.executable, str(_p2_FILE)]
+        jobs = {
+            name: lambda name=name: _p2_python(str(_p2_FILE), PYTHONIOENCODING=name)
+            for name in ("ascii", "cp1252", "utf-8")
+        }
+        if os.name != "nt":
+            closed = ["sh", "-c", 'exec "$0" "$@" >&- 2>&-', *demo]
+            jobs["closed"] = lambda: (subprocess.call(closed, env=_p2_env()), "model_ended", "")
+        for name, (status, out, err) in _p2_side_by_side(jobs).items():
+            with self.subTest(console=name):
+                self.assertEqual((status, err), (0, ""))
+                self.assertIn("model_ended", out)
+
+    def test_without_streams(self):
+        """sys.stdout and sys.stderr are None under pythonw and some services."""
+        al = self.module()
+        with mock.patch.object(sys, "stdout", None), mock.patch.object(sys, "stderr", None):
+            _p2_scene(al).everything(self.folder)
+
+    # -- other systems ----------------------------------------------------------------------------
+
+    def test_without_fcntl(self):
+        """No locks at all, or those of Windows."""
+        gone = {"fcntl": None, "msvcrt": None}
+        with mock.patch.dict(sys.modules, gone):
+            _p2_scene(self.module()).everything(self.folder)
+        calls = []
+
+        def locking(fd, how, number):
+            calls.append((how, number))
+            if len(calls) > 1:
+                raise OSError(errno.EACCES, "locked")
+
+        windows = types.SimpleNamespace(LK_NBLCK=2, LK_LOCK=1, LK_UNLCK=0, locking=locking)
+        with mock.patch.dict(sys.modules, dict(gone, msvcrt=windows)):
+            al = self.module()
+            path = self.path("locked.jsonl")
+            model = al.Scripted([al.AgentFinish("ok")])
+            self.assertEqual(al.run(model, "go", journal=path).output, "ok")
+            data = _p2_bytes(path)
+            with self.assertRaises(BlockingIOError) as caught:
+                al.run(model, "go", journal=path)
+            self.assertIn(path, str(caught.exception))
+            self.assertEqual((_p2_bytes(path), len(calls)), (data, 2))
+            self.assertEqual(al.AgentRun.load(path).output, "ok", "load needs no lock")
+
+    def test_users_modules(self):
+        """Frozen dataclasses and postponed annotations in the user's tools."""
+        for future in (False, True):
+            with self.subTest(future=future):
+                _p2_scene(agentloop, future=future).core()
+
+
+def _p2_cut_tool(n: int) -> int:
+    return n
+
+
+_p2_IMPORT_IT = '''
+import builtins, json, os, signal, sys, warnings
+sys.path.insert(0, %r)
+HEAVY = """argparse asyncio concurrent.futures difflib http.client socket sqlite3 ssl subprocess
+    urllib.request logging threading email http.server ctypes pickle random tempfile""".split()
+before = set(sys.modules)
+opened, changed = [], []
+
+def hook(event, args):
+    if event == "open":
+        path = args[0] if isinstance(args[0], str) else ""
+        if not path.endswith((".py", ".pyc", ".so", ".pyd", ".zip")) and not os.path.isdir(path):
+            opened.append([event, str(args[0])])
+    elif event.split(".")[0] in "socket subprocess shutil tempfile urllib sqlite3 ctypes".split():
+        opened.append([event, repr(args)])
+    elif event in "os.mkdir os.remove os.rename os.system os.putenv os.fork os.chdir".split():
+        opened.append([event, repr(args)])
+
+def state():
+    return {
+        "environ": dict(os.environ), "filters": list(warnings.filters), "path": list(sys.path),
+        "sigint": signal.getsignal(signal.SIGINT), "limit": sys.getrecursionlimit(),
+        "hook": sys.excepthook, "display": sys.displayhook, "builtins": sorted(vars(builtins)),
+        "print": builtins.print, "stdout": (id(sys.stdout), sys.stdout.errors),
+    }
+
+was = state()
+if hasattr(sys, "addaudithook"):
+    sys.addaudithook(hook)
+__import__(sys.argv[1])
+found, now = list(opened), state()
+loaded = [name for name in HEAVY if name in sys.modules and name not in before]
+changed = [k for k in was if was[k] != now[k]]
+print(json.dumps({"loaded": loaded, "opened": found, "changed": changed}))
+'''
+
+
+_p2_KEY = "sk-marker-5f0c2a"  # must not be seen anywhere
+
+
+class _p2_Server:
+    """A server on loopback for every protocol; an answer is a text, a call, or a status."""
+
+    def __init__(self):
+        outer = self
+        self.seen, self.answers = [], []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = json.loads(
+                    self.rfile.read(int(self.headers["content-length"])).decode("utf-8")
+                )
+                outer.seen.append((self.path, dict(self.headers.items()), body))
+                answer = outer.answers.pop(0)
+                status = answer if isinstance(answer, int) else 200
+                found = {"error": {"message": "no: %s" % self.headers.get("authorization")}}
+                if status == 200:
+                    found = outer.wire(self.path, answer)
+                data = json.dumps(found).encode()
+                self.send_response(status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+    def wire(self, path, answer):
+        call, text = (answer, None) if isinstance(answer, tuple) else (None, answer)
+        n = "c%d" % len(self.seen)
+        if path.endswith("/responses"):
+            item = {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": text}],
+            }
+            if call:
+                item = {
+                    "type": "function_call",
+                    "call_id": n,
+                    "name": call[0],
+                    "arguments": json.dumps(call[1]),
+                }
+            usage = {"input_tokens": 5, "output_tokens": 2}
+            return {"status": "completed", "output": [item], "usage": usage}
+        if path.endswith("/messages"):
+            block = {"type": "text", "text": text}
+            if call:
+                block = {"type": "tool_use", "id": n, "name": call[0], "input": call[1]}
+            stop, usage = (
+                "tool_use" if call else "end_turn",
+                {"input_tokens": 5, "output_tokens": 2},
+            )
+            return {
+                "type": "message",
+                "role": "assistant",
+                "content": [block],
+                "stop_reason": stop,
+                "usage": usage,
+            }
+        message = {"role": "assistant", "content": text}
+        if call == ("refuse", None):
+            message["refusal"] = "I will not."
+        elif call:
+            function = {"name": call[0], "arguments": json.dumps(call[1])}
+            message["tool_calls"] = [{"id": n, "type": "function", "function": function}]
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": "tool_calls" if call else "stop",
+            "text": text,
+        }
+        return {"choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
+
+
+_p2_TOOLS = '''"""A user's tools."""
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs may ignore it
+from os.path import join
+
+
+def lookup_stock(sku: str) -> int:
+    """Return how many can be sold: \u00e9."""
+    with open(os.environ["NOTES"], "a") as f:
+        f.write(sku + "\\n")
+    return {"A1": 3}.get(sku, 0)
+
+
+def wait(seconds: int) -> str:
+    """Wait."""
+    import time
+    print("waiting", flush=True)
+    time.sleep(seconds)
+    return "done"
+
+
+def _hidden(x: int) -> int:
+    return x
+
+
+def main() -> None:
+    raise SystemExit("main is no tool")
+'''
+
+
+class CommandLineTest(_p2_Case):
+    """The answer on standard output, events on standard error, the end as exit status."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = None if _p2_BROWSER else _p2_Server()
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.server:
+            cls.server.close()
+
+    def setUp(self):
+        super().setUp()
+        self.tools = self.write("my_tools.py", _p2_TOOLS)
+        self.notes = self.write("notes", b"")
+        self.journal = self.path("run.jsonl")
+        env = dict(_p2_env(NOTES=self.notes), OPENAI_API_KEY=_p2_KEY)
+        patch = mock.patch.dict(os.environ, env, clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
+        log, path, modules = logging.getLogger("agentloop"), list(sys.path), set(sys.modules)
+        handlers, sigint = list(log.handlers), signal.getsignal(signal.SIGINT)
+
+        def back():
+            log.handlers[:] = handlers
+            sys.path[:] = path
+            signal.signal(signal.SIGINT, sigint)
+            for name in set(sys.modules) - modules:
+                if self.folder in str(getattr(sys.modules[name], "__file__", "")):
+                    del sys.modules[name]
+
+        self.addCleanup(back)
+
+    def call(self, *args, stdin="", encoding="utf-8"):
+        """The command line in this process: (exit status, standard output, standard error)."""
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n") for _ in "oe")
+        log = logging.getLogger("agentloop")
+        before = list(log.handlers)
+        with mock.patch.object(sys, "stdin", io.StringIO(stdin)), mock.patch.object(
+            sys, "stdout", out
+        ):
+            with mock.patch.object(sys, "stderr", err):
+                try:
+                    status = agentloop.main(list(args))
+                except SystemExit as e:
+                    status = e.code
+        log.handlers[:] = before
+        found = []
+        for stream in (out, err):
+            stream.flush()
+            found.append(stream.buffer.getvalue().decode(encoding))
+        self.assertNotIn(_p2_KEY, "".join(found), "the key is shown")
+        return status or 0, found[0], found[1]
+
+    def ask(self, *args, answers=(), base_url=True, **options):
+        """The same with a server that gives these answers; `self.bodies` is what it was sent."""
+        self.server.seen[:], self.server.answers[:] = [], list(answers)
+        where = ["--base-url", self.server.url + "/v1"] if base_url else []
+        found = self.call(*args, "--model", "m", *where, **options)
+        self.assertEqual(self.server.answers, [], "not all were asked for: %s" % (found,))
+        self.bodies = [body for _, _, body in self.server.seen]
+        return found
+
+    def noted(self):
+        return _p2_bytes(self.notes).decode().split()
+
+    # -- without a server -------------------------------------------------------------------------
+
+    def test_demo(self):
+        status, out, err = self.call()
+        lines = out.splitlines()
+        self.assertEqual((status, err), (0, ""))
+        self.assertLessEqual(6, len(lines))
+        self.assertLessEqual(len(lines), 10)
+        self.assertIn("invalid_arguments", out)
+        self.assertIn("-> ok: ", out)
+        self.assertIn("finish: ", out)
+        self.assertIn("model_ended", lines[-1])
+        self.assertIn("python3 agentloop.py", lines[-1])
+        self.assertIn("--model", lines[-1])
+
+    def test_version_and_help(self):
+        status, out, err = self.call("--version")
+        digest = hashlib.sha256(_p2_bytes(str(_p2_FILE))).hexdigest()
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn(agentloop.__version__, out)
+        self.assertIn(digest, out)
+        status, out, err = self.call("--help")
+        self.assertEqual((status, err), (0, ""))
+        for option in (
+            "--tools", "--schema", "--model", "--base-url", "--api", "--system", "--max-requests",
+            "--set", "--journal", "--json", "--version", "--help", "chat", "responses",
+            "anthropic", "text", "130",
+        ):  # fmt: skip
+            self.assertIn(option, out)
+
+    def test_schema(self):
+        for args in (["--schema"], ["question", "--schema"]):
+            status, out, err = self.call("--tools", self.tools, *args)
+            self.assertEqual((status, err), (0, ""))
+            told = json.loads(out)
+            self.assertEqual([t["name"] for t in told], ["lookup_stock", "wait"])
+            self.assertEqual(told[0]["description"], "Return how many can be sold: \u00e9.")
+            self.assertEqual(told[0]["parameters"]["properties"]["sku"]["type"], "string")
+        self.assertIn("\\xe9", self.call("--tools", self.tools, "--schema", encoding="ascii")[1])
+
+    def test_wrong_use(self):
+        """Exit status 2, and for a tools file one line that names it."""
+        files = {
+            "syntax.py": "def f(:\n",
+            "raises.py": "raise RuntimeError('on\\nimport')\n",
+            "missing.py": "import a_module_that_is_not_there\n",
+            "empty.py": "x = 1\n\n\ndef _hidden():\n    pass\n",
+            "no_form.py": "def f(x: object()) -> int:\n    return 1\n",
+            "imports_only.py": "from os.path import join\n",
+            "not_python.txt": "hello\n",
+            "exits.py": "import sys\nsys.exit(5)\n",
+        }
+        for name, text in files.items():
+            with self.subTest(tools=name):
+                path = self.write(name, text)
+                for more in (["--schema"], ["question", "--model", "m"]):
+                    status, out, err = self.call("--tools", path, *more)
+                    self.assertEqual((status, out), (2, ""), err)
+                    self.assertEqual(len(err.splitlines()), 1, err)
+                    self.assertIn(name, err)
+        for tools in (self.path("nowhere.py"), self.folder):
+            with self.subTest(tools=tools):
+                status, out, err = self.call("--tools", tools, "--schema")
+                self.assertEqual((status, out, len(err.splitlines())), (2, "", 1), err)
+        for args in (
+            ["question"], ["q", "--tools", self.tools], ["--nonsense"], ["a", "b"], ["--tools"],
+            ["q", "--model", "m", "--api", "telepathy"],
+            ["q", "--model", "m", "--max-requests", "-1"],
+            ["q", "--model", "m", "--max-requests", "many"],
+            ["q", "--model", "m", "--set", "temperature"],
+            ["q", "--model", "m", "--set", "temperature=hot"],
+            ["q", "--model", "m", "--base-url", "no url"],
+        ):  # fmt: skip
+            with self.subTest(args=args):
+                status, out, err = self.call(*args)
+                self.assertEqual((status, out), (2, ""), err)
+                self.assertTrue(err.strip())
+                self.assertNotIn("Traceback", err)
+
+    # -- one question -----------------------------------------------------------------------------
+
+    @_p2_sockets
+    def test_a_question(self):
+        status, out, err = self.ask(
+            "How many?",
+            "--tools",
+            self.tools,
+            answers=[("lookup_stock", {"sku": "A1"}), "3 \u2192 of A1."],
+        )
+        self.assertEqual((status, out), (0, "3 \u2192 of A1.\n"))
+        self.assertEqual(self.noted(), ["A1"])
+        lines = err.splitlines()
+        self.assertTrue(
+            any(re.search(r"request 1/10 +lookup_stock\(.*A1.*\) -> ok: 3", s) for s in lines), err
+        )
+        self.assertTrue(any("request 2/10" in s for s in lines), err)
+        self.assertEqual(
+            [m["role"] for m in self.bodies[1]["messages"]], ["user", "assistant", "tool"]
+        )
+        self.assertEqual(
+            [t["function"]["name"] for t in self.bodies[0]["tools"]], ["lookup_stock", "wait"]
+        )
+        self.assertEqual(self.bodies[0]["messages"][0]["content"], "How many?")
+
+    @_p2_sockets
+    def test_from_standard_input(self):
+        status, out, _ = self.ask("-", stdin="Two\nlines?\n", answers=["yes"])
+        self.assertEqual((status, out), (0, "yes\n"))
+        self.assertEqual(self.bodies[0]["messages"][0]["content"], "Two\nlines?")
+
+    @_p2_sockets
+    def test_body_and_system(self):
+        self.ask(
+            "q", "--set", "temperature=0.5", "--set", 'stop=["x=y"]', "--set", "seed=7",
+            "--system", "Be brief.", answers=["ok"],
+        )  # fmt: skip
+        body = self.bodies[0]
+        self.assertEqual((body["temperature"], body["stop"], body["seed"]), (0.5, ["x=y"], 7))
+        self.assertEqual(body["messages"][0], {"role": "system", "content": "Be brief."})
+        self.assertEqual(body["model"], "m")
+
+    @_p2_sockets
+    def test_json(self):
+        status, out, _ = self.ask(
+            "q", "--json", "--tools", self.tools, answers=[("lookup_stock", {"sku": "A1"}), "ok"]
+        )
+        run = agentloop.from_json(json.loads(out))
+        self.assertEqual((status, run.task, run.output, run.state), (0, "q", "ok", "model_ended"))
+        self.assertEqual([s.observation for s in run.steps], [3])
+        status, out, _ = self.ask("q", "--json", "--max-requests", "0")
+        self.assertEqual(
+            (status, agentloop.from_json(json.loads(out)).state), (3, "budget_exhausted")
+        )
+
+    @_p2_sockets
+    def test_exit_statuses(self):
+        call = ("lookup_stock", {"sku": "A1"})
+        tools = ["--tools", self.tools]
+        table = [
+            (0, "answer\n", ["answer"], []),
+            (3, "", [call, call], tools + ["--max-requests", "2"]),
+            (3, "", [], ["--max-requests", "0"]),
+            (4, "I will not.\n", [("refuse", None)], []),
+            (1, "", [401], []),
+            (1, "", [call, 400], tools),
+        ]
+        for status, out, answers, args in table:
+            with self.subTest(status=status, answers=answers):
+                got = self.ask("q", *args, answers=answers)
+                self.assertEqual(got[:2], (status, out), got)
+                if status == 3:
+                    self.assertIn("budget_exhausted", got[2])
+                if status == 1:
+                    self.assertIn(self.server.url, got[2])
+                    self.assertNotIn("Traceback", got[2])
+
+    @_p2_sockets
+    def test_no_server(self):
+        import socket
+
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            url = "http://127.0.0.1:%d/v1" % s.getsockname()[1]
+        with mock.patch.object(time, "sleep", lambda seconds: None):
+            status, out, err = self.call("q", "--model", "m", "--base-url", url)
+        self.assertEqual((status, out), (1, ""))
+        self.assertIn(url, err)
+
+    @_p2_sockets
+    def test_apis(self):
+        """The protocol asked for, else the set key's, and the first event says which."""
+        url, key, other = self.server.url, "OPENAI_API_KEY", "ANTHROPIC_API_KEY"
+        table = [  # arguments, environment, path
+            (["--api", "chat"], {key: _p2_KEY}, "/v1/chat/completions"),
+            (["--api", "responses"], {key: _p2_KEY}, "/v1/responses"),
+            (["--api", "anthropic"], {other: _p2_KEY}, "/v1/messages"),
+            ([], {key: _p2_KEY}, "/v1/chat/completions"),
+            ([], {other: _p2_KEY}, "/v1/messages"),
+            ([], {key: _p2_KEY, other: _p2_KEY}, "/v1/chat/completions"),
+            ([], {}, "/v1/chat/completions"),
+        ]
+        for args, env, path in table:
+            with self.subTest(args=args, env=sorted(env)):
+                more = {
+                    "NOTES": self.notes,
+                    "OPENAI_BASE_URL": url,
+                    "ANTHROPIC_BASE_URL": url,
+                    **env,
+                }
+                with mock.patch.dict(os.environ, more):
+                    for name in {key, other} - set(env):
+                        os.environ.pop(name, None)
+                    status, out, err = self.ask(
+                        "q", "--tools", self.tools, *args, base_url=False,
+                        answers=[("lookup_stock", {"sku": "A1"}), "ok"],
+                    )  # fmt: skip
+                self.assertEqual((status, out), (0, "ok\n"), err)
+                self.assertEqual([p for p, _, _ in self.server.seen], [path] * 2)
+                api = {"/v1/responses": "responses", "/v1/messages": "anthropic"}.get(path, "chat")
+                self.assertIn(api, err.splitlines()[0])
+                sent = {k.lower(): v for k, v in self.server.seen[0][1].items()}
+                shown = sent.get("x-api-key") if api == "anthropic" else sent.get("authorization")
+                self.assertEqual(
+                    shown,
+                    None if not env else _p2_KEY if api == "anthropic" else "Bearer " + _p2_KEY,
+                )
+
+    @_p2_sockets
+    def test_text(self):
+        said = 'Thought: I look.\nAction: lookup_stock\nAction Input: {"sku": "A1"}\n'
+        status, out, err = self.ask(
+            "How many?",
+            "--api",
+            "text",
+            "--tools",
+            self.tools,
+            answers=[said, "Thought: so\nFinal Answer: 3"],
+        )
+        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
+        self.assertIn("text", err.splitlines()[0])
+        prompt = json.dumps(self.bodies[1])
+        for part in ("lookup_stock", "How many?", "Final Answer", "Observation: 3"):
+            self.assertIn(part, prompt)
+        self.assertNotIn("tools", self.bodies[0])
+
+    # -- conversations and journals ---------------------------------------------------------------
+
+    @_p2_sockets
+    def test_a_conversation(self):
+        status, out, err = self.ask(
+            "--tools", self.tools, stdin="How many A1?\n\n  And B2?  \n",
+            answers=[("lookup_stock", {"sku": "A1"}), "3", ("lookup_stock", {"sku": "B2"}), "none"],
+        )  # fmt: skip
+        self.assertEqual((status, out, self.noted()), (0, "3\nnone\n", ["A1", "B2"]))
+        said = [m["content"] for m in self.bodies[3]["messages"] if m["role"] == "user"]
+        self.assertEqual(said, ["How many A1?", "And B2?"])
+        self.assertIn("request 2/10", err)
+        self.assertNotIn("request 3/10", err, "each turn has a budget of its own")
+        self.assertEqual(self.ask(stdin="")[:2], (0, ""))
+        # What fails does not end it.
+        status, out, err = self.ask(stdin="one\ntwo\n", answers=[401, "2"])
+        self.assertEqual(out, "2\n")
+
+    @_p2_sockets
+    def test_journal(self):
+        """The same line again goes on after an interruption; another question is the next turn."""
+        line = ["How many?", "--tools", self.tools, "--journal", self.journal]
+        status, out, err = self.ask(*line, answers=[("lookup_stock", {"sku": "A1"}), 401])
+        self.assertEqual((status, out, self.noted()), (1, "", ["A1"]))
+        status, out, err = self.ask(*line, answers=["3"])
+        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
+        self.assertEqual(len(self.bodies[0]["messages"]), 3)
+        self.assertIn("request 3/10", err)
+        status, out, err = self.ask(*line)  # done: the answer again, and no request
+        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
+        line[0] = "And now?"
+        status, out, err = self.ask(*line, answers=["still 3"])
+        self.assertEqual((status, out), (0, "still 3\n"))
+        self.assertEqual(len(self.bodies[0]["messages"]), 5)
+        run = agentloop.AgentRun.load(self.journal)
+        self.assertEqual([t.output for t in [*run.history, run]], ["3", "still 3"])
+        self.assertEqual(self.ask(*line)[:2], (0, "still 3\n"))
+
+    @_p2_sockets
+    def test_a_larger_budget_goes_on(self):
+        line = ["q", "--tools", self.tools, "--journal", self.journal, "--max-requests"]
+        self.assertEqual(self.ask(*line, "1", answers=[("lookup_stock", {"sku": "A1"})])[0], 3)
+        self.assertEqual(self.ask(*line, "2", answers=["3"])[:2], (0, "3\n"))
+        self.assertEqual(self.noted(), ["A1"])
+
+    @_p2_sockets
+    def test_a_conversation_is_taken_up(self):
+        args = ["--tools", self.tools, "--journal", self.journal]
+        self.ask(*args, stdin="one\ntwo\n", answers=["1", 401])
+        status, out, err = self.ask(*args, stdin="three\n", answers=["2", "3"])
+        self.assertEqual((status, out), (0, "2\n3\n"), err)
+        said = [(m["role"], m["content"]) for m in self.bodies[1]["messages"]]
+        self.assertEqual([c for r, c in said if r == "user"], ["one", "two", "three"])
+        status, out, err = self.ask(*args, stdin="four\n", answers=["4"])
+        self.assertEqual((status, out, len(self.bodies[0]["messages"])), (0, "4\n", 7))
+        run = agentloop.AgentRun.load(self.journal)
+        self.assertEqual([t.task for t in [*run.history, run]], ["one", "two", "three", "four"])
+
+    @_p2_sockets
+    def test_a_journal_that_cannot_be_used(self):
+        line = ["q", "--journal", self.journal]
+        with open(self.journal, "wb") as f:
+            f.write(b"damaged\n")
+        status, out, err = self.ask(*line)
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn(self.journal + ", line 1", err)
+        line[2] = self.path("none", "run.jsonl")
+        status, out, err = self.ask(*line)
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn(line[2], err)
+        for data in (b"", b'{"event": "turn", "ver'):  # a run not begun
+            with open(self.journal, "wb") as f:
+                f.write(data)
+            found = self.ask("q", "--journal", self.journal, answers=["ok"])
+            self.assertEqual(found[:2], (0, "ok\n"), found)
+
+    # -- as a process of its own ------------------------------------------------------------------
+
+    @_p2_sockets
+    def test_as_a_script(self):
+        """The exit status is the process's, and what the console has no letter for is escaped."""
+        self.server.seen[:], self.server.answers[:] = [], ["a \u2192 b"]
+        args = [str(_p2_FILE), "q", "--model", "m", "--base-url", self.server.url]
+        env = {"OPENAI_API_KEY": _p2_KEY, "PYTHONIOENCODING": "cp1252"}
+        status, out, err = _p2_python("-W", "error", *args, **env)
+        self.assertEqual((status, out), (0, "a \\u2192 b\n"), err)
+        self.server.answers[:] = [401]
+        status, out, err = _p2_python("-X", "dev", *args, **env)
+        self.assertEqual((status, out), (1, ""))
+        self.assertNotIn(_p2_KEY, err)
+        self.assertNotIn("Traceback", err)
+        self.assertNotIn("Warning", err)
+        status, out, err = _p2_python(str(_p2_FILE), "q", "--tools", "nowhere.py", "--model", "m")
+        self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
+
+    @_p2_sockets
+    @unittest.skipIf(os.name == "nt", "needs SIGINT")
+    def test_ctrl_c(self):
+        """Ctrl-C while a tool waits: the steps so far, status 130, and the journal goes on."""
+        calls = [("lookup_stock", {"sku": "A1"}), ("wait", {"seconds": 50})]
+        self.server.seen[:], self.server.answers[:] = [], list(calls)
+        line = [
+            "q",
+            "--tools",
+            self.tools,
+            "--model",
+            "m",
+            "--base-url",
+            self.server.url,
+            "--journal",
+            self.journal,
+        ]
+        child = subprocess.Popen(
+            [sys.executable, str(_p2_FILE), *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=dict(_p2_env(), NOTES=self.notes, OPENAI_API_KEY=_p2_KEY),
+        )  # fmt: skip
+        self.assertEqual(child.stdout.readline().strip(), b"waiting")
+        child.send_signal(signal.SIGINT)
+        out, err = (s.decode("utf-8") for s in child.communicate(timeout=30))
+        self.assertEqual((child.returncode, out), (130, ""), err)
+        after = err[err.index("interrupted") :] if "interrupted" in err else ""
+        self.assertRegex(after, r"lookup_stock\(.*A1.*\) -> ok: 3")
+        self.assertNotIn("Traceback", err)
+        self.assertNotIn(_p2_KEY, err)
+        status, out, err = self.ask(
+            "q", "--tools", self.tools, "--journal", self.journal, answers=["ok"]
+        )
+        self.assertEqual((status, out, self.noted()), (0, "ok\n", ["A1"]))
+        self.assertIn("unknown_outcome", err)
+
+
+# What each prints, offline: a few pieces that would be wrong if its idea did not work.
+_p2_EXAMPLES = {
+    "acceptance.py": [
+        (
+            "state: model_ended, rejected claims: 0\n   output: Done, VAT is 7 % now.\n   is "
+            "the table right? no"
+        ),
+        "not_accepted: The checks have not run since the last change.",
+        "not_accepted: The last run of the checks failed.",
+        "state: succeeded, rejected claims: 2",
+        "   is the table right? yes",
+        "state: budget_exhausted, rejected claims: 2\n   output: None",
+    ],
+    "approval.py": [
+        'waiting for approval: delete_customer(customer="cust-1")',
+        'waiting for approval: delete_customer(customer="cust-7")',
+        "customers left: cust-1, cust-4, cust-7\n2. In the morning",
+        "-> denied: Denied by the operator: an open invoice",
+        "-> ok: deleted cust-7",
+        "nothing happens twice.\n   state: model_ended\n   customers left: cust-1, cust-4\n",
+    ],
+    "async_app.py": [
+        (
+            "1. A patient reader\n   text came in pieces: yes\n   events: AgentAction, "
+            "AgentStep, AgentFinish\n   state: model_ended, requests: 2, steps: 1"
+        ),
+        "   events: AgentAction, AgentStep\n   state: running, requests: 2, steps: 1",
+        "   events: AgentFinish\n   state: model_ended, requests: 3, steps: 1",
+        "observations: [3], state: model_ended",
+    ],
+    "benchmark.py": [
+        "growth: ",
+        "parallel: ",
+        "memory: ",
+        "one request: ",
+        "a streamed chunk: ",
+        "a long conversation: ",
+        "journal: ",
+    ],
+    "callbacks.py": [
+        "         tool_error tool=lookup_stock error='B2'",
+        "       run_end state=model_ended\n     tool_end tool=ask_buyer",
+        "inside ask_buyer, inside the outer run: True",
+        "inherited: tags ['shop'], metadata {'user': 'anna', 'agent': 'buyer'}",
+        "requests of a run, mean: 2.5",
+        "lookup_stock: 1 of 2 failed",
+        "one handler failed at every event: yes",
+        "and the run: model_ended, We have 3 pieces of A1.",
+    ],
+    "check_server.py": [
+        (
+            "reachable: yes\n  models: fake\n  one tool call: yes\n  the same, streamed: "
+            "yes\n  a word 6,000 tokens back: yes\n  failures: 0"
+        ),
+        "one tool call: NO\n    llama.cpp: --jinja",
+        "(the server has read 2000 tokens only)\n  a word 6,000 tokens back: NO",
+        "OLLAMA_CONTEXT_LENGTH",
+        "failures: 2",
+    ],
+    "class_server.py": [
+        "anna: In stock: 3.\n   ben: In stock: 3.\n   requests that were paid: 2",
+        "anna is stopped, and told why: True",
+        "anna     4 of 4 paid, 0 from the recording",
+        "ben      2 of 4 paid, 2 from the recording",
+        "what the provider saw: sk-of-the-teacher, small",
+        "no provider\n   carl: In stock: 3.",
+    ],
+    "coding_agent.py": [
+        "PermissionError: ../../etc/passwd is outside the repository",
+        "-> denied: A person refused this command.",
+        "-> ok: killed after 0.3 s, with all its children",
+        "`old` occurs 0 times in slug.py, not once",
+        "reply -> not_accepted: The tests fail:\\nexit status 1",
+        "run_tests() -> ok: exit status 0",
+        "succeeded after 10 requests",
+        '+    return "-".join(title.lower().split())',
+    ],
+    "crash_and_resume.py": [
+        "exit status: 9",
+        "in the journal: running, requests: 1",
+        "started, not done: place_order",
+        "at the service: 1 order(s)",
+        "model_ended after 3 requests",
+        "statuses: unknown_outcome, ok",
+        "orders under cart-1001: 1",
+    ],
+    "error_feedback.py": [
+        "invalid_response: That was no JSON",
+        (
+            '{"error": "bad_day", "problem": "\'June 5th\' is no day", "do": "Write it as '
+            'YYYY-MM-DD."}\n   (so far the function was called 3 times)'
+        ),
+        "invalid_arguments: args.date: unknown name",
+        "args.day: missing\n   (so far the function was called 3 times)",
+        "ok: ['08:12', '10:12']\n   (so far the function was called 4 times)",
+        "model_ended after 5 requests",
+        '{"error": "unavailable", "problem": "3 times ConnectionError',
+    ],
+    "evaluate.py": [
+        "task    succeeded  at once  95 % interval",
+        "value    11 of 19        7   36 to  77 %",
+        "all      45 of 57       28   67 to  88 %",
+        "not judged, since the server broke them off: 3",
+        "(the answer)      82   45 %  not_accepted 37",
+        "get_stock          8  100 %  unknown_tool 8",
+        "lookup_price      51   25 %  invalid_arguments 5, tool_error 8",
+    ],
+    "fan_out.py": [
+        "200 of 200",
+        "budget_exhausted       4        12",
+        "failed                 8         8",
+        "model_ended          188       376",
+        "run 7: ConnectionError: the server hung up",
+        "model_ended          200        28",
+        "done before, nothing asked: 188 of 200",
+    ],
+    "first_run.py": [
+        'lookup_stock(sku="A1") -> ok: {"sku": "A1", "available": 3}',
+        "model_ended: 1 step(s), 2 request(s), '3 of A1 can be sold. Nothing is reserved.'",
+        "budget_exhausted: 1 step(s), 1 request(s), None",
+        "unknown_tool: ",
+        "known: lookup_stock",
+        "ok: {'sku': '1', 'error': 'not found'}",
+        "invalid_arguments: args.sku: expected string",
+        "not_accepted: Looking is not reserving",
+        "budget_exhausted: 3 step(s), 3 request(s), None",
+        "duplicate_call: ",
+    ],
+    "limits.py": [
+        "time: time limit of 0.3 s reached",
+        "tokens: token limit of 5000 reached",
+        "cost: cost limit of $0.02 reached",
+        "stop button: stopped by the user\n   state running, steps kept: yes",
+        ("one last request: model_ended, 1 request: Nothing new on the pages that I have read"),
+        "tool_error: TimeoutError: timed out after 0.1 s, effect unknown",
+    ],
+    "long_output.py": [
+        "the step keeps 10002441 characters, 2063 are sent",
+        "the cut: [... characters 1335 to 10001775 of 10002441 are missing ...]",
+        "read_log_part {'start': 1335}",
+        "the step keeps 1000 characters, 1000 are sent",
+        "model_ended: The error: ERROR disk 7 is full",
+    ],
+    "mcp_tools.py": [
+        "shop offers:\n  stock_level read_only\n  order idempotent\n  photo read_only",
+        'stock_level(sku="A1") -> ok: 3 in stock (ping: {}, roots: 1)',
+        'order(sku="A1") -> tool_error: MCPError: no supplier',
+        "-> ok: shelf 7:\\n[picture: image/gif, 42 bytes]",
+        "timed out after 0.3 s, effect unknown. The server hangs and was ended.",
+        'stock_level(sku="A1") -> tool_error: MCPError: The server has ended. looking',
+        "finish: That is what the server said.",
+    ],
+    "memory.py": [
+        "everything       6    306  Your order number is W-17.",
+        "last             2    105  I was not told.",
+        "summary          4    270  Your order number is W-17.",
+        "the summary: My order number is W-17. My dog's name is Rex.",
+        "search           3    1",
+        "embeddings       3    146  Your order number is W-17.",
+    ],
+    "parallel_reads.py": [
+        (
+            "six reads: 6 calls\n   at the same time: yes\n   faster than one after the "
+            "other: yes\n   came out last: Cairo\n   recorded in the order asked: yes"
+        ),
+        "a write among them: 3 calls\n   at the same time: no",
+        "   came out last: Oslo\n   recorded in the order asked: yes",
+        "one read a reply: 3 calls\n   at the same time: no",
+    ],
+    "real_model.py": [
+        "A scripted model; the top of this file says how to get a real one.",
+        'get_weather(city="Paris") -> ok: It is raining in Paris.',
+        "finish: It is raining in Paris.",
+        "model_ended after 2 of 5 requests",
+    ],
+    "record_replay.py": [
+        "1. Recorded from a server\n   In stock: 3., requests: 2",
+        "recordings: 2, the key in the file: False",
+        "the recording answers\n   In stock: 3., requests: 2",
+        "LookupError: not recorded; from character",
+        "B2",
+    ],
+    "see_images.py": [
+        'take_photo(room="kitchen") -> ok: [picture: image/png',
+        "finish: Your card is red, the wall green.",
+        '{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBOR',
+        '{"role": "tool", "tool_call_id": "c00000001", "content": "[picture: image/png',
+        '{"role": "user", "content": [{"type": "image_url"',
+        "The pictures survive as JSON: True",
+    ],
+    "simulated_world.py": [
+        ("the agent that tries again\n  simulated              succeeded        in the store: 3"),
+        "  real                   budget_exhausted in the store: 6",
+        "the store says 6 reserved, 3 were asked for",
+        "  simulated, mended      budget_exhausted in the store: 6",
+        "first difference: step 2: reserved() -> ok: 0 | reserved() -> ok: 3",
+        "  simulated, mended      succeeded        in the store: 3",
+    ],
+    "structured_answer.py": [
+        "1. not_accepted: Answer by calling the tool `answer`.",
+        (
+            '2. invalid_arguments: args.currency: expected one of "EUR", "USD", got "euros"; '
+            "args.lines[0].cents_each"
+        ),
+        "4. not_accepted: The lines add up to 4900 cents, not to 4000.",
+        "state succeeded, 4 requests",
+        "Invoice 2041: 4000 cents, EUR",
+        "2 x box of tea = 900",
+    ],
+    "sub_agents.py": [
+        'research(question="When was the lighthouse built?") -> ok: It was built in 1921.',
+        "model_ended: 4 requests of 10, the colleague's among them",
+        '[front] hand_over(to="billing") -> ok: billing',
+        "[billing] refund(euros=12.5) -> ok: 12.50 euros paid back",
+        "model_ended: 3 requests",
+        "refund(euros=5) -> unknown_tool: ",
+        "refund(euros=5) -> ok: 5.00 euros paid back",
+        "tools shown at the end: open_drawer, refund",
+    ],
+    "tools_from_functions.py": [
+        '"enum": [',
+        '"description": "what to order, one line for each product."',
+        '-> invalid_arguments: args.lines[0].quantity: expected integer, got "many"',
+        'args.shiping: unknown name, did you mean "shipping"?',
+        "args.note",
+        "(the function gets lines=[Line(sku='A1', quantity=2)], shipping='courier')",
+        "-> ok: ordered 2 pieces by courier",
+        "-> ok: 40 USD",
+        "a lambda: a lambda has no name",
+        "twins: two tools are called 'list_products'",
+    ],
+    "trace_viewer.py": [
+        "7 requests, 9 calls",
+        (
+            "states: denied, finish, invalid_arguments, invalid_response, not_accepted, ok, "
+            "task, tool_error, unknown_tool"
+        ),
+        "scripts: 1, its own",
+    ],
+    "trim_context.py": [
+        "everything: 25 messages, about 1500 tokens, paired: yes",
+        "the last 3 replies: 8 messages, about 400 tokens, paired: yes\n   p10 p11 p12\n",
+        "about 400 tokens: ",
+        (
+            "first two, last five: 17 messages, about 900 tokens, paired: yes\n   p1 p2 p7 "
+            "p8 p9 p10 p11 p12\n"
+        ),
+        "the run still holds 12 steps",
+    ],
+    "unavailable_tool.py": [
+        "The tool works:\n   list_servers()",
+        'get_cpu_usage(server="srv-01") -> ok: 73',
+        ("finish: The CPU of srv-01 is 73 per cent busy.\n   model_ended: 2 calls, ['ok', 'ok']"),
+        "-> tool_error: Unavailable: status 503: its monitoring agent does not answer",
+        "finish: I cannot tell. srv-01 is not available: status 503",
+        "model_ended: 2 calls, ['ok', 'tool_error']",
+        '   | Action Input: {"server": "srv-01"}\n   | Observation: Unavailable: status 503',
+    ],
+    "weather_tools.py": [
+        "list_cities()         ['Cairo', 'Lima', 'Oslo', 'Paris', 'Tokyo']",
+        "no station in 'Parsi'",
+        'get_weather(city="Paris") -> ok: {"city": "Paris", "sky": "cloudy"',
+        "finish: It is cloudy in Paris, 18 degrees Celsius.",
+    ],
+    "course/00_check_laptop/lesson.py": [
+        "ok   Python 3.",
+        "ok   agentloop.py is where it should be",
+        "ok   a run: 2 requests, 1 step, model_ended",
+        "ok   server: one on this machine says hello",
+        "ready: yes",
+    ],
+    "course/01_build_your_own/lesson.py": [
+        "an unknown tool      KeyError     answer       answer       answer       answer",
+        "a tool that raises   KeyError     answer       answer       answer       answer",
+        ("one call, sent twice 2 reserved   2 reserved   1 reserved   1 reserved   1 reserved"),
+        "a model without end  no end       no end       no end       10 steps     10 steps",
+        "step_2 adds 6 lines to step_1",
+        "step_3 adds 4 lines to step_2",
+        "step_4 adds 4 lines to step_3",
+    ],
+    "course/02_tools/lesson.py": [
+        '"additionalProperties": false',
+        "ok       ('A1', 'north', 2)",
+        "ok       ('A1', 'south', 0)",
+        'invalid_arguments args.sku_id: unknown name, did you mean "sku"?',
+        'args.days: expected integer, got "soon"',
+        "invalid_arguments args.days: expected integer, got 2.5",
+        "a lambda: a lambda has no name",
+        "two of one name: two tools are called 'lookup_stock'",
+    ],
+    "course/03_errors/lesson.py": [
+        "requests: 2; statuses: ok; answer: 0 can be sold",
+        "repeating it will not help",
+        "requests: 3; statuses: tool_error, tool_error; answer: I could not find out",
+        "did you mean A1-RED?",
+        "requests: 3; statuses: tool_error, ok; answer: 3 can be sold",
+    ],
+    "course/04_real_model/lesson.py": [
+        '"content": "Answer in one short sentence."',
+        'get_weather({"city": "Paris"}) -> ok',
+        "model_ended after 2 requests and 1 steps",
+        "request 1: 2 messages: system, user",
+        "request 2: 4 messages: system, user, assistant, tool",
+        "'input_tokens': 875",
+    ],
+    "course/05_limits/lesson.py": [
+        "1. budget of 3: budget_exhausted; requests: 3, steps: 3; output: None",
+        ("2. the same run, budget of 5: budget_exhausted; requests: 5, steps: 5; output: None"),
+        "3. the clock: running, stopped early: yes",
+        ("4. the last word: model_ended; requests: 1, steps: 0; output: found nothing on 5 pages"),
+    ],
+    "course/06_accept/lesson.py": [
+        "honest, checked    succeeded         reserved: 2   requests: 2",
+        "hasty              model_ended       reserved: 0   requests: 1",
+        "hasty, checked     succeeded         reserved: 2   requests: 3",
+        "stubborn, checked  budget_exhausted  reserved: 0   requests: 4  output: None",
+        "not_accepted: 2 of A1 are not reserved yet; call reserve",
+    ],
+    "course/07_crash_and_resume/lesson.py": [
+        "orders in the book: 2\n\n2. With a journal",
+        'place_order(sku="A1") -> unknown_outcome',
+        'count_orders(sku="A1") -> ok: 1',
+        "(model_ended, steps: 2, waiting: 0)\norders in the book: 1",
+        "(running, steps: 0, waiting: 1)",
+        "finish: nothing was ordered: Ann says no",
+    ],
+}
+
+
+_p2_ARGUMENTS = {  # the figures of the benchmark take too long, and depend on what else runs here
+    "benchmark.py": ["--quick", "growth", "parallel", "memory", "wire", "journal"],
+}
+
+
+def _p2_blocks(path):
+    """The Python blocks of a Markdown file: (line, source)."""
+    text = path.read_text(encoding="utf-8")
+    for found in re.finditer(r"(?ms)^( *)```python[^\n]*\n(.*?)^ *```", text):
+        yield text.count("\n", 0, found.start()) + 1, textwrap.dedent(found.group(2))
+
+
+@_p2_processes
+@unittest.skipUnless((_p2_ROOT / "examples").is_dir(), "the examples are not here")
+class ExamplesTest(_p2_Case):
+    """Every example runs offline as it stands, and shows what it says it shows."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.examples = _p2_ROOT / "examples"
+        cls.scratch = tempfile.mkdtemp(prefix="agentloop-")
+        cls.pool = concurrent.futures.ThreadPoolExecutor(3)
+        cls.files = [p.name for p in sorted(cls.examples.glob("*.py"))]
+        course = cls.examples / "course"
+        cls.lessons = [p.parent.name for p in sorted(course.glob("[0-9]*/lesson.py"))]
+        cls.files += ["course/%s/lesson.py" % name for name in cls.lessons]
+        cls.before = cls.listed()
+        jobs = [(name, _p2_ARGUMENTS.get(name, [])) for name in cls.files]
+        for name in cls.lessons:
+            jobs += [("course/%s/check.py" % name, more) for more in ([], ["--solution"])]
+        jobs.sort(key=lambda job: "benchmark" in job[0])  # the longest ones are not left to the end
+        cls.results = {}
+        for name, more in reversed(jobs):
+            cls.results[(name, *more)] = cls.pool.submit(cls.example, name, more)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.pool.shutdown()
+        shutil.rmtree(cls.scratch, True)
+
+    @classmethod
+    def listed(cls):
+        """The files of the checkout's examples, compiled ones aside."""
+        paths = (p for p in cls.examples.rglob("*") if "cache" not in str(p))
+        return {str(p): p.stat().st_mtime_ns for p in paths if p.is_file()}
+
+    @classmethod
+    def example(cls, name, more=()):
+        """Run it in an empty folder: exit status, output, errors, seconds, files that it left."""
+        folder = tempfile.mkdtemp(dir=cls.scratch)
+        start = time.monotonic()
+        try:
+            status, out, err = _p2_python(str(cls.examples / name), *more, cwd=folder, timeout=60)
+        except subprocess.TimeoutExpired:
+            status, out, err = "it hangs", "", ""
+        return status, out, err, time.monotonic() - start, os.listdir(folder)
+
+    def result(self, name, *more):
+        return self.results[(name, *more)].result()
+
+    def test_each_has_its_output_checked(self):
+        self.assertEqual(sorted(set(self.files) ^ set(_p2_EXAMPLES)), [])
+
+    def test_examples(self):
+        for name in self.files:
+            with self.subTest(name):
+                more = _p2_ARGUMENTS.get(name, [])
+                status, out, err, seconds, left = self.result(name, *more)
+                if seconds > 5 and not more:  # others ran beside it: once more, alone
+                    status, out, err, seconds, left = self.example(name)
+                self.assertEqual(status, 0, out + err)
+                for text in _p2_EXAMPLES[name]:
+                    self.assertIn(text, out)
+                self.assertNotIn("Traceback", err)
+                self.assertNotIn("Warning", err)
+                self.assertEqual(left, [], "it leaves files where it is run")
+                if not more:
+                    self.assertLess(seconds, 5)
+
+    def test_course(self):
+        """Each check fails for the exercise as handed out, with a hint; not for the solution."""
+        for lesson in self.lessons:
+            with self.subTest(lesson):
+                name = "course/%s/check.py" % lesson
+                status, out, err = self.result(name)[:3]
+                self.assertEqual((status, err), (1, ""))
+                self.assertTrue(out.startswith("not yet: "), out)
+                self.assertEqual(len(out.splitlines()), 1)
+                status, out, err = self.result(name, "--solution")[:3]
+                self.assertEqual((status, err), (0, ""), out)
+                self.assertTrue(out.startswith("right: "), out)
+
+    def test_examples_leave_the_folder_as_it_was(self):
+        for result in self.results.values():
+            result.result()
+        self.assertEqual(self.listed(), self.before)
+
+    def test_importing_an_example_does_nothing(self):
+        files = [n for n in self.files if "/" not in n]
+        code = (
+            "import importlib, sys; sys.path.insert(0, sys.argv[1])\n"
+            "for name in sys.argv[2:]: importlib.import_module(name[:-3])"
+        )
+        found = _p2_python("-c", code, str(self.examples), *files, cwd=self.folder)
+        self.assertEqual(found, (0, "", ""))
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_each_example_says_what_it_is(self):
+        index = (self.examples / "README.md").read_text(encoding="utf-8")
+        for name in self.files:
+            with self.subTest(name):
+                source = (self.examples / name).read_text(encoding="utf-8")
+                self.assertTrue(ast.get_docstring(ast.parse(source)), "no docstring")
+                self.assertTrue("/" in name or name in index, "it is not in examples/README.md")
+        for name in re.findall(r"\]\(([\w./]+)\)", index):
+            self.assertTrue((self.examples / name).exists(), name)
+
+    def blocks(self, path):
+        for line, source in _p2_blocks(path):
+            with self.subTest(file=path.name, line=line):
+                name = "_p2_block_%d" % line
+                sys.modules[name] = module = types.ModuleType(name)
+                here = os.getcwd()
+                os.chdir(self.folder)
+                try:
+                    with contextlib.redirect_stdout(io.StringIO()):
+                        code = compile("\n" * line + source, str(path), "exec", dont_inherit=True)
+                        exec(code, module.__dict__)
+                finally:
+                    os.chdir(here)
+                    del sys.modules[name]
+
+    def test_from_langchain(self):
+        """Every block of code runs, on its own."""
+        path = self.examples / "from_langchain.md"
+        self.assertGreater(len(list(_p2_blocks(path))), 8)
+        self.blocks(path)
+
+    def test_readme(self):
+        path = _p2_ROOT / "README.md"
+        if not path.exists():
+            self.skipTest("there is no README.md here")
+        with mock.patch.dict(os.environ, _p2_env(), clear=True):
+            self.blocks(path)
+
+
+# == models =======================================================================================
+
+
+_P3_PROTOCOLS = ("chat", "responses", "anthropic")
+
+
+_P3_CLASSES = {
+    "chat": agentloop.OpenAIChat,
+    "responses": agentloop.OpenAIResponses,
+    "anthropic": agentloop.AnthropicMessages,
+}
+
+
+_P3_KEY = "sk-MARKER-0123456789"
+
+
+_P3_JSON = {"content-type": "application/json"}
+
+
+_P3_SSE = {"content-type": "text/event-stream"}
+
+
+_P3_PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
+    "gg=="
+)
+
+
+def get_weather(city: str) -> str:
+    """Return the weather of a city."""
+    return "sunny in " + city
+
+
+def _p3_strict(raw):
+    """The body as a strict parser takes it; AssertionError for what it would refuse."""
+
+    def refuse(constant):
+        raise AssertionError("%s is not JSON" % constant)
+
+    body = json.loads(raw.decode("utf-8"), parse_constant=refuse)
+    json.dumps(body, ensure_ascii=False).encode("utf-8")  # no lone surrogates
+    return body
+
+
+def _p3_split(raw):
+    """The text around the messages, and the exact text of each message."""
+    text, decoder, at = raw.decode("utf-8"), json.JSONDecoder(), 1
+    while True:
+        at = re.compile(r"[ ,]*").match(text, at).end()
+        if text[at] == "}":
+            raise AssertionError("no messages in %s" % text)
+        key, at = decoder.raw_decode(text, at)
+        at = re.compile(r"[ :]*").match(text, at).end()
+        if key in ("messages", "input"):
+            break
+        at = decoder.raw_decode(text, at)[1]
+    start, found, at = at, [], at + 1
+    while True:
+        at = re.compile(r"[ ,]*").match(text, at).end()
+        if text[at] == "]":
+            return text[:start] + text[at + 1 :], found
+        end = decoder.raw_decode(text, at)[1]
+        found.append(text[at:end])
+        at = end
+
+
+def _p3_must(true, *what):
+    if not true:
+        raise AssertionError("a strict server refuses: " + " ".join(map(str, what)))
+
+
+def _p3_says(content, kinds, where):
+    """Content is a non-blank text, or parts of these kinds, none of them empty."""
+    if isinstance(content, str):
+        _p3_must(content.strip(), where, "blank text")
+        _p3_must("base64," not in content, where, "a picture as text")
+        return
+    _p3_must(isinstance(content, list) and content, where, "content is", content)
+    for part in content:
+        _p3_must(part["type"] in kinds, where, "a part of type", part["type"])
+        if "text" in part:
+            _p3_must(part["text"].strip(), where, "blank part")
+
+
+def _p3_check_chat(body, extra, paused):
+    _p3_top(body, {"model", "messages", "tools", "stream", "stream_options"} | extra, extra)
+    _p3_must("stream_options" not in body or "stream" in body or extra, "stream_options")
+    due, seen, before, legacy = [], set(), "", ""
+    for n, m in enumerate(body["messages"]):
+        role, where = m["role"], "messages[%d]" % n
+        _p3_must(role == "tool" or not due, where, "results are due:", due)
+        if role == "system":
+            _p3_must(n == 0 and m["content"].strip(), where, "system")
+        elif role == "user":
+            _p3_must(before != "user", where, "two user messages in a row")
+            _p3_says(m["content"], ("text", "image_url"), where)
+        elif role == "tool":
+            _p3_must(due and m["tool_call_id"] == due.pop(0), where, "result out of order")
+            _p3_must(set(m) == {"role", "tool_call_id", "content"}, where, "keys", m)
+            _p3_must(type(m["content"]) is str, where, "content")
+            _p3_says(m["content"], (), where)
+        elif role == "function":
+            _p3_must(set(m) == {"role", "name", "content"} and m["name"] == legacy, where, m)
+        else:
+            _p3_must(role == "assistant", where, "role", role)
+            for key in ("finish_reason", "logprobs", "index"):
+                _p3_must(key not in m, where, key)
+            legacy = (m.get("function_call") or {}).get("name")
+            _p3_must("tool_calls" not in m or m["tool_calls"], where, "tool_calls is empty")
+            if not m.get("tool_calls") and not legacy:
+                content = m["content"]
+                _p3_must(content.strip() if isinstance(content, str) else content, where, "empty")
+            for call in m.get("tool_calls", ()):
+                f = call["function"]
+                _p3_must(call["type"] == "function", where, "type", call)
+                _p3_must(type(f["arguments"]) is str, where, "arguments", f)
+                _p3_must(type(_p3_strict(f["arguments"].encode())) is dict, where, f)
+                _p3_must(type(f["name"]) is str and f["name"], where, "name", f)
+                _p3_must(call["id"] and type(call["id"]) is str, where, "id", call)
+                _p3_must(call["id"] not in seen, where, "id used before", call)
+                seen.add(call["id"])
+                due.append(call["id"])
+        before = role
+    _p3_must(not due, "results are due at the end", due)
+    _p3_must(before != "assistant", "the last message is the assistant's")
+
+
+def _p3_check_responses(body, extra, paused):
+    keys = {"model", "input", "tools", "instructions", "stream", "store", "include"}
+    _p3_top(body, keys | extra, extra)
+    _p3_must(body.get("store") is False or "store" in extra, "store")
+    for t in body.get("tools", ()):
+        _p3_must(t["type"] != "function" or t["strict"] is False, "strict", t)
+    due, seen, answering, before = [], set(), False, ""
+    for n, item in enumerate(body["input"]):
+        kind, where = item.get("type"), "input[%d]" % n
+        role = item.get("role", "output" if kind == "function_call_output" else "assistant")
+        _p3_must(role != "system" and role != "developer", where, role)
+        _p3_must("id" not in item, where, "id of an item", item)
+        own = ("message", "function_call", "reasoning", "function_call_output")
+        _p3_must("status" not in item or kind not in own, where, "status", item)
+        if kind == "function_call_output":
+            answering = True
+            _p3_must(due and item["call_id"] == due.pop(0), where, "output out of order")
+            _p3_says(item["output"], ("input_text", "input_image"), where)
+        elif role == "user":
+            _p3_must(not due and before != "user", where, "a user message where none may be")
+            _p3_must(before != "reasoning", where, "reasoning without what follows")
+            _p3_says(item["content"], ("input_text", "input_image"), where)
+        else:
+            _p3_must(not answering or not due, where, "an item between outputs")
+            answering = False
+            if kind == "message":
+                content = item["content"]
+                text = [p.get("text") or p.get("refusal") for p in content if type(p) is dict]
+                text = content if isinstance(content, str) else "".join(filter(None, text))
+                _p3_must(text.strip(), where, "an empty message")
+            if kind == "function_call":
+                _p3_must(type(_p3_strict(item["arguments"].encode())) is dict, where, item)
+                _p3_must(item["name"] and item["call_id"], where, "name, call_id", item)
+                _p3_must(item["call_id"] not in seen, where, "call_id used before")
+                seen.add(item["call_id"])
+                due.append(item["call_id"])
+            if kind == "reasoning":
+                _p3_must(item.get("encrypted_content") or item.get("content"), where, "a reference")
+                _p3_must(type(item["summary"]) is list, where, "summary", item)
+        before = "reasoning" if kind == "reasoning" else role
+    _p3_must(not due, "outputs are due at the end", due)
+    _p3_must(before not in ("assistant", "reasoning"), "the last item is the assistant's")
+
+
+def _p3_check_anthropic(body, extra, paused):
+    keys = {"model", "messages", "tools", "stream", "system", "max_tokens"}
+    _p3_top(body, keys | extra, extra)
+    _p3_must(type(body["max_tokens"]) is int, "max_tokens")
+    due, seen, before = [], set(), "assistant"
+    for n, m in enumerate(body["messages"]):
+        role, where, blocks = m["role"], "messages[%d]" % n, m["content"]
+        _p3_must(role != before or paused and role == "assistant", where, "roles alternate")
+        _p3_must(set(m) == {"role", "content"} and blocks, where, m)
+        for b in blocks:
+            _p3_must(b["type"] != "text" or b["text"].strip(), where, "a blank text block")
+        results = [b for b in blocks if b["type"] == "tool_result"]
+        if role == "user":
+            _p3_must(blocks[: len(results)] == results, where, "results come first")
+            _p3_must([b["tool_use_id"] for b in results] == due, where, "results for", due)
+            due = []
+            for b in results:
+                _p3_must(b.get("is_error", True) is True, where, b)
+                _p3_says(b["content"], ("text", "image"), where)
+        else:
+            _p3_must(role == "assistant" and not results, where, m)
+            for b in blocks:
+                if b["type"] == "tool_use":
+                    _p3_must(type(b["input"]) is dict and b["name"], where, b)
+                    _p3_must(re.match(r"[a-zA-Z0-9_-]+\Z", b["id"]), where, "id", b)
+                    _p3_must(b["id"] not in seen, where, "id used before", b)
+                    seen.add(b["id"])
+                    due.append(b["id"])
+        before = role
+    _p3_must(not due, "results are due at the end", due)
+    _p3_must(before == "user" or paused, "the last message is the assistant's")
+
+
+def _p3_top(body, allowed, extra):
+    """Only what was asked for: no unknown, null or empty field, no `stream: false`."""
+    for key, value in body.items():
+        _p3_must(key in allowed, "the field", key)
+        _p3_must(key in extra or value not in (None, [], {}, ""), key, "is empty")
+    _p3_must(body.get("stream", True) is True, "stream: false")
+    for t in body.get("tools", ()):
+        name = t.get("function", t).get("name")
+        _p3_must(name is None or re.match(r"[a-zA-Z0-9_-]{1,64}\Z", name), "tool name", name)
+
+
+_P3_CHECKS = {
+    "chat": _p3_check_chat,
+    "responses": _p3_check_responses,
+    "anthropic": _p3_check_anthropic,
+}
+
+
+def _p3_sse(*events, eol="\n", done=True):
+    """Events as the chunks of a stream: one chunk each. A str goes out as the data it is."""
+    texts = [e if isinstance(e, str) else json.dumps(e, ensure_ascii=False) for e in events]
+    texts += ["[DONE]"] if done else []
+    return [("data: " + t + eol + eol).encode("utf-8") for t in texts]
+
+
+class _p3_Server:
+    """A transport that plays answers. An answer is a dict (a JSON document), a list of bytes (a
+    stream), a tuple (status, headers, bytes, str, document or list), or an exception."""
+
+    def __init__(self, protocol, answers, extra=(), paused=False, prefix=True, strict=True):
+        self.protocol, self.answers, self.extra = protocol, list(answers), set(extra)
+        self.paused, self.prefix, self.strict = paused, prefix, strict
+        self.raw, self.seen, self.closed = [], [], 0
+        self.clean = set()  # requests that were answered well: what follows must continue them
+
+    def __call__(self, method, url, headers, body, timeout):
+        at = len(self.raw)
+        self.raw.append(body)
+        self.seen.append((method, url, headers, timeout))
+        sent = _p3_strict(body)
+        _p3_note(self.protocol, sent)
+        if self.strict:
+            _P3_CHECKS[self.protocol](sent, self.extra, self.paused)
+        if self.prefix and at and at - 1 in self.clean:
+            (frame, old), (frame2, new) = _p3_split(self.raw[at - 1]), _p3_split(body)
+            _p3_must(frame == frame2, "the frame changed:", frame, frame2)
+            _p3_must(new[: len(old)] == old, "what was sent before changed:", old, new)
+        if at >= len(self.answers):
+            raise AssertionError("request %d, and only %d answers" % (at + 1, len(self.answers)))
+        answer = self.answers[at]
+        if isinstance(answer, BaseException):
+            raise answer
+        if callable(answer):
+            answer = answer(sent)
+        if isinstance(answer, tuple):
+            status, own, answer = answer
+        else:
+            status, own = 200, _P3_SSE if isinstance(answer, list) else _P3_JSON
+        if status == 200:
+            self.clean.add(at)
+        if isinstance(answer, (dict, type(None), int)):
+            answer = json.dumps(answer, ensure_ascii=False)
+        if isinstance(answer, str):
+            answer = answer.encode("utf-8", "surrogatepass")
+        return status, dict(own), self._play([answer] if isinstance(answer, bytes) else answer)
+
+    def _play(self, chunks):
+        try:
+            for chunk in chunks:
+                if isinstance(chunk, BaseException):
+                    raise chunk
+                yield chunk() if callable(chunk) else chunk
+        finally:
+            self.closed += 1
+
+    @property
+    def sent(self):
+        return [json.loads(raw.decode("utf-8")) for raw in self.raw]
+
+    def said(self, at=-1):
+        """The messages, or items, of a request."""
+        return self.sent[at].get("messages") or self.sent[at]["input"]
+
+
+def _p3_note(protocol, body):
+    """Request bodies for a type check elsewhere, where AGENTLOOP_BODIES names a file."""
+    if os.environ.get("AGENTLOOP_BODIES"):
+        with open(os.environ["AGENTLOOP_BODIES"], "a", encoding="utf-8") as f:
+            f.write(json.dumps({"protocol": protocol, "body": body}) + "\n")
+
+
+def _p3_model(protocol, server, **settings):
+    given = {"base_url": "http://127.0.0.1:9/v1", "api_key": _P3_KEY, "transport": server}
+    return _P3_CLASSES[protocol]("m", **{**given, **settings})
+
+
+def _p3_text(protocol, text, **more):
+    """A reply that is an answer."""
+    return _p3_reply(protocol, text, [], **more)
+
+
+def _p3_call(protocol, *calls, **more):
+    """A reply with calls: (id, name, arguments)."""
+    return _p3_reply(protocol, None, calls, **more)
+
+
+def _p3_reply(protocol, text, calls, **more):
+    if protocol == "chat":
+        message = {"role": "assistant", "content": text}
+        for call_id, name, given in calls:
+            given = given if isinstance(given, str) else json.dumps(given)
+            f = {"name": name, "arguments": given}
+            call = {"id": call_id, "type": "function", "function": f}
+            message.setdefault("tool_calls", []).append(call)
+        reason = more.pop("reason", "tool_calls" if calls else "stop")
+        return {"choices": [{"index": 0, "message": message, "finish_reason": reason}], **more}
+    if protocol == "responses":
+        part = {"type": "output_text", "text": text, "annotations": []}
+        items = []
+        if text is not None:
+            items.append({"type": "message", "role": "assistant", "content": [part]})
+        for call_id, name, given in calls:
+            given = given if isinstance(given, str) else json.dumps(given)
+            call = {"type": "function_call", "call_id": call_id, "name": name, "arguments": given}
+            items.append({**call, "id": "fc_1", "status": "completed"})
+        return {"status": "completed", "error": None, "output": items, **more}
+    blocks = [{"type": "text", "text": text}] if text is not None else []
+    for call_id, name, given in calls:
+        blocks.append({"type": "tool_use", "id": call_id, "name": name, "input": given})
+    reason = more.pop("reason", "tool_use" if calls else "end_turn")
+    return {
+        "type": "message",
+        "role": "assistant",
+        "content": blocks,
+        "stop_reason": reason,
+        **more,
+    }
+
+
+def _p3_stream(protocol, document):
+    """The same reply as the chunks of a stream."""
+    if protocol == "chat":
+        choice = document["choices"][0]
+        delta = copy.deepcopy(choice["message"])
+        for n, call in enumerate(delta.get("tool_calls") or ()):
+            call["index"] = n
+        text = delta.pop("content", None) or ""
+        texts = [text[n : n + 3] for n in range(0, len(text), 3)] or [None]
+        events = [{"choices": [{"index": 0, "delta": {"content": t}}]} for t in texts]
+        events.append({"choices": [{"index": 0, "delta": delta}]})
+        last = {"delta": {}, "finish_reason": choice["finish_reason"]}
+        events.append({"choices": [{"index": 0, **last}]})
+        if "usage" in document:
+            events.append({"choices": [], "usage": document["usage"]})
+        return _p3_sse(*events)
+    if protocol == "responses":
+        events = []
+        for n, item in enumerate(document["output"]):
+            for part in item.get("content") or () if item["type"] == "message" else ():
+                delta = part.get("text", "")
+                events.append({"type": "response.output_text.delta", "delta": delta})
+            done = {"type": "response.output_item.done", "output_index": n, "item": item}
+            events.append(done)
+        kind = "response." + document["status"]
+        events.append({"type": kind, "response": {**document, "output": []}})
+        return _p3_sse(*events, done=False)
+    start = {"role": "assistant", "content": [], "usage": document.get("usage")}
+    events = [{"type": "message_start", "message": start}]
+    for n, block in enumerate(document["content"]):
+        deltas = []
+        block = dict(block)
+        if block["type"] == "text":
+            deltas.append({"type": "text_delta", "text": block["text"]})
+            block["text"] = ""
+        elif block["type"] == "tool_use":
+            given = json.dumps(block["input"], ensure_ascii=False)
+            for at in range(0, len(given), 5):
+                part = given[at : at + 5]
+                deltas.append({"type": "input_json_delta", "partial_json": part})
+            block["input"] = {}
+        events.append({"type": "content_block_start", "index": n, "content_block": block})
+        events += [{"type": "content_block_delta", "index": n, "delta": d} for d in deltas]
+        events.append({"type": "content_block_stop", "index": n})
+    last = {"type": "message_delta", "delta": {"stop_reason": document["stop_reason"]}}
+    return _p3_sse(*events, {**last, "usage": {}}, {"type": "message_stop"}, done=False)
+
+
+class _p3_Http:
+    """A server on loopback. `answer(number, head, body)` gives the bytes to send back, in pieces
+    where it gives a list; None in it closes the connection, a function in it is called."""
+
+    def __init__(self, answer, tls=None):
+        self.answer, self.tls = answer, tls
+        self.heads, self.bodies, self.connections, self.open = [], [], 0, 0
+        self.lock = threading.Lock()
+        self.listener = socket.socket()
+        self.listener.bind(("127.0.0.1", 0))
+        self.listener.listen(64)
+        self.port = self.listener.getsockname()[1]
+        self.url = "%s://127.0.0.1:%d" % ("https" if tls else "http", self.port)
+        self.threads = [threading.Thread(target=self._accept)]
+        self.threads[0].start()
+        self.sockets = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        with self.lock:
+            self.listener.close()
+            for s in self.sockets:
+                with contextlib.suppress(OSError):
+                    s.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):  # accept() may still wait
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        for t in self.threads:
+            t.join(10)
+
+    def _accept(self):
+        self.listener.settimeout(0.2)
+        while True:
+            try:
+                s = self.listener.accept()[0]
+            except socket.timeout:
+                if self.listener.fileno() < 0:
+                    return
+                continue
+            except (OSError, ValueError):
+                return
+            with self.lock:
+                if self.listener.fileno() < 0:
+                    s.close()
+                    return
+                self.connections += 1
+                self.sockets.append(s)
+            t = threading.Thread(target=self._serve, args=(s,))
+            self.threads.append(t)
+            t.start()
+
+    def _serve(self, s):
+        with self.lock:
+            self.open += 1
+        try:
+            s.settimeout(20)
+            if self.tls:
+                s = self.tls.wrap_socket(s, server_side=True)
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with s.makefile("rb") as reader:
+                while self._one(s, reader):
+                    pass
+        except (OSError, ValueError):
+            pass
+        finally:
+            s.close()
+            with self.lock:
+                self.open -= 1
+
+    def _one(self, s, reader):
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            line = reader.readline()
+            if not line:
+                return False
+            head += line
+        head = head.decode("latin-1")
+        size = re.search(r"(?i)content-length: (\d+)", head)
+        body = reader.read(int(size.group(1))) if size else b""
+        with self.lock:
+            number = len(self.heads)
+            self.heads.append(head)
+            self.bodies.append(body)
+        pieces = self.answer(number, head, body)
+        for piece in pieces if isinstance(pieces, list) else [pieces]:
+            if piece is None:
+                return False
+            if callable(piece):
+                piece()
+            elif piece == "reset":
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                return False
+            else:
+                s.sendall(piece)
+        return True
+
+
+def _p3_http(document, status=200, head="content-type: application/json"):
+    """The bytes of an HTTP answer."""
+    body = document if isinstance(document, bytes) else json.dumps(document).encode("utf-8")
+    lines = ["HTTP/1.1 %d x" % status, "content-length: %d" % len(body), head]
+    return "\r\n".join(filter(None, lines)).encode("latin-1") + b"\r\n\r\n" + body
+
+
+def _p3_chunked(chunks, head="content-type: text/event-stream", end=True):
+    """The pieces of an answer in chunked encoding."""
+    start = ("HTTP/1.1 200 x\r\n%s\r\ntransfer-encoding: chunked\r\n\r\n" % head).encode()
+    body = [b"%x\r\n%s\r\n" % (len(c), c) for c in chunks]
+    return [start, *body] + ([b"0\r\n\r\n"] if end else [])
+
+
+def _p3_statuses(run):
+    return [s.status for s in run.steps]
+
+
+def _p3_usage(protocol, tokens_in, out, cached=None):
+    if protocol == "anthropic":
+        usage = {"input_tokens": tokens_in - (cached or 0), "output_tokens": out}
+        return {**usage, "cache_read_input_tokens": cached}
+    names = ("prompt", "completion") if protocol == "chat" else ("input", "output")
+    usage = {names[0] + "_tokens": tokens_in, names[1] + "_tokens": out}
+    return {**usage, names[0] + "_tokens_details": cached and {"cached_tokens": cached}}
+
+
+def _p3_results(protocol, body):
+    """(id, text) of every result in a request, and the ids of the calls."""
+    if protocol == "chat":
+        found = [m for m in body["messages"] if m["role"] == "tool"]
+        return [(m["tool_call_id"], m["content"]) for m in found]
+    if protocol == "responses":
+        found = [i for i in body["input"] if i.get("type") == "function_call_output"]
+        return [(i["call_id"], i["output"]) for i in found]
+    blocks = [b for m in body["messages"] for b in m["content"] if b["type"] == "tool_result"]
+    return [(b["tool_use_id"], b["content"]) for b in blocks]
+
+
+def _p3_notice(protocol, body):
+    """The text of the last thing the user says in a request."""
+    last = (body.get("messages") or body["input"])[-1]
+    content = last["content"] if "content" in last else last["output"]
+    if isinstance(content, list):
+        return "\n".join(p.get("text") or str(p.get("content")) for p in content)
+    return content
+
+
+class _p3_Case(unittest.TestCase):
+    """No key or proxy of the environment counts; waits between retries are noted, not slept."""
+
+    def setUp(self):
+        names = [n for n in os.environ if re.match(r"(?i)OPENAI_|ANTHROPIC_|.*_PROXY\Z", n)]
+        kept = {k: v for k, v in os.environ.items() if k not in names}
+        patches = [mock.patch.dict(os.environ, kept, clear=True)]
+        self.waits = []
+        patches.append(mock.patch("time.sleep", self.waits.append))
+        for patch in patches:
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def play(self, protocol, answers, task="go", tools=(get_weather,), **settings):
+        """A run against a server that plays; gives (run, server)."""
+        own = {k: settings.pop(k) for k in ("paused", "prefix", "strict") if k in settings}
+        body = settings.pop("body", {})
+        server = _p3_Server(protocol, answers, extra=body, **own)
+        options = {k: settings.pop(k) for k in ("max_requests", "accept") if k in settings}
+        model = _p3_model(protocol, server, **settings, **body)
+        return agentloop.run(model, task, tools, **options), server
+
+    def fails(self, protocol, answers, kind=None, status=None, **settings):
+        """The ModelError that a run ends with; gives (error, server)."""
+        own = {k: settings.pop(k) for k in ("task", "tools") if k in settings}
+        server = _p3_Server(protocol, answers, strict=settings.pop("strict", True))
+        model = _p3_model(protocol, server, **settings)
+        with self.assertRaises(agentloop.ModelError) as caught:
+            agentloop.run(model, own.get("task", "go"), own.get("tools", [get_weather]))
+        error = caught.exception
+        if kind:
+            self.assertEqual((error.kind, error.status), (kind, status), str(error))
+        self.assertNotIn(_P3_KEY, str(error))
+        self.assertIsInstance(error.agent_run, agentloop.AgentRun)
+        return error, server
+
+
+class RequestTests(_p3_Case):
+    """Where a request goes, and what it holds: only what was asked for."""
+
+    def test_urls(self):
+        rows = [  # base_url, chat, responses, anthropic
+            ("http://h", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
+            ("http://h/", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
+            ("http://h/v1", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
+            ("http://h/v1/", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
+            ("http://h/v1//", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
+            (
+                "http://h/api/v1",
+                "/api/v1/chat/completions",
+                "/api/v1/responses",
+                "/api/v1/messages",
+            ),
+            ("http://h/api", "/api/chat/completions", "/api/responses", "/api/v1/messages"),
+            (
+                "http://h/v1beta/openai/",
+                "/v1beta/openai/chat/completions",
+                "/v1beta/openai/responses",
+                "/v1beta/openai/v1/messages",
+            ),
+            ("http://h/v1/chat/completions", "/v1/chat/completions", None, None),
+            ("http://h/x/chat/completions/", "/x/chat/completions", None, None),
+            ("http://h/v1/responses", None, "/v1/responses", None),
+            ("http://h/v1/messages", None, None, "/v1/messages"),
+            ("http://h?a=1", "/v1/chat/completions?a=1", "/v1/responses?a=1", "/v1/messages?a=1"),
+            ("http://h/v1/?a=b//c", "/v1/chat/completions?a=b//c", None, "/v1/messages?a=b//c"),
+            ("  http://h/v1\n", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
+        ]
+        for base_url, *paths in rows:
+            for protocol, path in zip(_P3_PROTOCOLS, paths):
+                if path is None:
+                    continue
+                with self.subTest(base_url=base_url, protocol=protocol):
+                    server = self.play(protocol, [_p3_text(protocol, "ok")], base_url=base_url)[1]
+                    self.assertEqual(server.seen[0][:2], ("POST", "http://h" + path))
+        server = self.play("chat", [_p3_text("chat", "ok")], base_url="https://h:8443/v1")[1]
+        self.assertEqual(server.seen[0][1], "https://h:8443/v1/chat/completions")
+
+    def test_a_url_without_scheme_is_refused(self):
+        for base_url in ("localhost:8000/v1", "ftp://h/v1", "/v1", "http://"):
+            for protocol in _P3_PROTOCOLS:
+                with self.subTest(base_url=base_url, protocol=protocol):
+                    with self.assertRaisesRegex(ValueError, "base_url.*http"):
+                        _p3_model(protocol, None, base_url=base_url)
+
+    def test_the_environment_gives_the_defaults(self):
+        own = {"transport": None, "base_url": None, "api_key": None}
+        hosts = (
+            "https://api.openai.com/v1/chat/completions",
+            "https://api.openai.com/v1/responses",
+        )
+        hosts += ("https://api.anthropic.com/v1/messages",)
+        for protocol, url in zip(_P3_PROTOCOLS, hosts):
+            name = "ANTHROPIC" if protocol == "anthropic" else "OPENAI"
+            header = "x-api-key" if protocol == "anthropic" else "authorization"
+            bearer = "" if protocol == "anthropic" else "Bearer "
+            rows = [  # the environment, the settings, the URL's start, the key that is sent
+                ({}, {}, url, None),
+                ({name + "_BASE_URL": "http://env"}, {}, "http://env/v1/", None),
+                ({name + "_BASE_URL": ""}, {}, url, None),
+                (
+                    {name + "_BASE_URL": "http://env"},
+                    {"base_url": "http://own"},
+                    "http://own/",
+                    None,
+                ),
+                ({name + "_API_KEY": "k1"}, {}, url, "k1"),
+                ({name + "_API_KEY": " k1\n"}, {}, url, "k1"),
+                ({name + "_API_KEY": "k1"}, {"api_key": "k2"}, url, "k2"),
+                ({name + "_API_KEY": "k1"}, {"api_key": ""}, url, None),
+                ({}, {"api_key": lambda: "k3"}, url, "k3"),
+            ]
+            for env, settings, start, key in rows:
+                with self.subTest(protocol=protocol, env=env, settings=settings):
+                    server = _p3_Server(protocol, [_p3_text(protocol, "ok")])
+                    with mock.patch.dict(os.environ, env):
+                        given = {**own, "transport": server, **settings}
+                        agentloop.run(_P3_CLASSES[protocol]("m", **given), "go")
+                    _, sent_to, headers, _ = server.seen[0]
+                    self.assertTrue(sent_to.startswith(start), sent_to)
+                    small = {k.lower(): v for k, v in headers.items()}
+                    self.assertEqual(small.get(header), key and bearer + key)
+
+    def test_headers(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                headers = {"X-Title": "my app", "user-agent": "mine"}
+                server = self.play(protocol, [_p3_text(protocol, "ok")], headers=headers)[1]
+                sent = {k.lower(): v for k, v in server.seen[0][2].items()}
+                self.assertEqual(len(sent), len(server.seen[0][2]), "a header twice")
+                self.assertEqual(sent["content-type"], "application/json")
+                self.assertEqual(sent["accept-encoding"], "identity")
+                self.assertEqual((sent["x-title"], sent["user-agent"]), ("my app", "mine"))
+                version = "2023-06-01" if protocol == "anthropic" else None
+                self.assertEqual(sent.get("anthropic-version"), version)
+        server = self.play("chat", [_p3_text("chat", "ok")], headers={"Authorization": "Basic x"})[
+            1
+        ]
+        self.assertEqual(server.seen[0][2]["Authorization"], "Basic x")
+
+    def test_a_callable_key_is_asked_for_each_request_on_the_wire(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                keys = iter("key-%d" % n for n in range(9))
+                answers = [
+                    (503, {}, "busy"),
+                    _p3_call(protocol, ("a", "get_weather", {"city": "B"})),
+                ]
+                answers += [(500, {}, ""), _p3_text(protocol, "ok")]
+                server = self.play(protocol, answers, api_key=lambda: next(keys))[1]
+                sent = [" ".join(h.values()) for _, _, h, _ in server.seen]
+                found = [re.search(r"key-\d", text).group() for text in sent]
+                self.assertEqual(found, ["key-0", "key-1", "key-2", "key-3"])
+
+    def test_headers_that_cannot_be_sent_are_refused_without_showing_them(self):
+        for settings in (
+            {"api_key": "k\u2603y"},
+            {"api_key": "a\nb"},
+            {"headers": {"X": "a\r\nb"}},
+        ):
+            with self.subTest(settings=settings):
+                with self.assertRaisesRegex(ValueError, "header") as caught:
+                    self.play("chat", [], **settings)
+                for value in ("k\u2603y", "a\nb", "a\r\nb"):
+                    self.assertNotIn(value, str(caught.exception))
+
+    def test_tool_names_that_servers_refuse(self):
+        namespace = {}
+        exec("def caf\u00e9(x: int) -> int: return x", namespace)
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                server = _p3_Server(protocol, [])
+                with self.assertRaisesRegex(ValueError, "caf\u00e9"):
+                    tools = [get_weather, namespace["caf\u00e9"]]
+                    agentloop.run(_p3_model(protocol, server), "go", tools)
+                self.assertEqual(server.raw, [])
+
+    def test_the_smallest_request(self):
+        rows = {
+            "chat": {"model": "m", "messages": [{"role": "user", "content": "go"}]},
+            "responses": {
+                "model": "m",
+                "store": False,
+                "include": ["reasoning.encrypted_content"],
+                "input": [{"type": "message", "role": "user", "content": "go"}],
+            },
+            "anthropic": {
+                "model": "m",
+                "max_tokens": 4096,
+                "messages": [{"role": "user", "content": [{"type": "text", "text": "go"}]}],
+            },
+        }
+        for protocol, body in rows.items():
+            with self.subTest(protocol=protocol):
+                server = self.play(protocol, [_p3_text(protocol, "ok")], tools=())[1]
+                self.assertEqual(server.sent[0], body)
+                self.assertEqual(server.seen[0][3], 600)
+
+    def test_tools_system_and_streaming(self):
+        schema = agentloop.registry([get_weather])["get_weather"].parameters
+        about = {"name": "get_weather", "description": "Return the weather of a city."}
+        chat = {"type": "function", "function": {**about, "parameters": schema}}
+        flat = {"type": "function", **about, "parameters": schema, "strict": False}
+        system = {"role": "system", "content": "Be brief."}
+        rows = {  # what is in the body, besides
+            "chat": {
+                "tools": [chat],
+                "stream": True,
+                "stream_options": {"include_usage": True},
+                "messages": [system, {"role": "user", "content": "go"}],
+            },
+            "responses": {"tools": [flat], "stream": True, "instructions": "Be brief."},
+            "anthropic": {
+                "tools": [{**about, "input_schema": schema}],
+                "stream": True,
+                "system": "Be brief.",
+                "max_tokens": 99,
+            },
+        }
+        for protocol, part in rows.items():
+            with self.subTest(protocol=protocol):
+                settings = {"max_tokens": 99} if protocol == "anthropic" else {}
+                texts = []
+                settings.update(on_text=texts.append, system="Be brief.")
+                answer = _p3_stream(protocol, _p3_text(protocol, "okay"))
+                run, server = self.play(protocol, [answer], **settings)
+                self.assertEqual({k: server.sent[0].get(k) for k in part}, part)
+                self.assertEqual(("".join(texts), run.output), ("okay", "okay"))
+                self.assertNotIn("stream_options", {} if protocol == "chat" else server.sent[0])
+
+    def test_a_tool_without_description_has_none(self):
+        def bare(x: int) -> int:
+            return x
+
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                server = self.play(protocol, [_p3_text(protocol, "ok")], tools=[bare])[1]
+                sent = server.sent[0]["tools"][0]
+                self.assertNotIn("description", sent.get("function", sent))
+
+    def test_the_body_of_the_caller(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                own = {"temperature": 0.0, "metadata": {"\u00fc": [1]}, "tools": [{"type": "web"}]}
+                answers = [_p3_text(protocol, "ok")]
+                if protocol == "responses":
+                    own["store"] = True
+                server = self.play(protocol, answers, body=own)[1]
+                sent = server.sent[0]
+                self.assertEqual(sent["tools"][0], {"type": "web"})
+                self.assertEqual(len(sent["tools"]), 2)
+                for key in own.keys() - {"tools"}:
+                    self.assertEqual(sent[key], own[key])
+                server = self.play(protocol, answers, body=own, tools=())[1]
+                self.assertEqual(server.sent[0]["tools"], [{"type": "web"}])
+
+    def test_strict_json(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                task, observation = "gr\u00fc\u00df \u4f60\u597d", "a\ud83dz \U0001f600"
+                answers = [_p3_call(protocol, ("a", "get_weather", {"city": "B"}))]
+                answers.append(_p3_text(protocol, "ok"))
+                tools = [agentloop.tool(get_weather)]
+                tools[0].function = lambda city: observation
+                run, server = self.play(protocol, answers, task=task, tools=tools)
+                self.assertIn(task.encode("utf-8"), server.raw[0])  # not \u00fc
+                self.assertEqual(_p3_results(protocol, server.sent[1])[0][1], "a?z \U0001f600")
+                with self.assertRaises(ValueError):
+                    self.play(protocol, [], body={"x": float("nan")})
+
+    def test_body_is_what_goes_out(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                bodies = []
+                calls = [("a%d" % n, "get_weather", {"city": "B"}) for n in range(3)]
+                answers = [_p3_call(protocol, c) for c in calls] + [_p3_text(protocol, "ok")]
+                server = _p3_Server(protocol, answers)
+                model = _p3_model(protocol, server, system="s")
+
+                def spied(run, tools):
+                    bodies.append(model.body(run, tools))
+                    self.assertEqual(bodies[-1], model.body(run, tools))
+                    return model(run, tools)
+
+                run = agentloop.run(spied, "go", [get_weather])
+                self.assertEqual(bodies, server.sent)
+                self.assertEqual(run.requests, 4)
+
+    def test_body_while_calls_are_pending(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                calls = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {"city": "C"})]
+                answers = [_p3_call(protocol, *calls), _p3_text(protocol, "ok")]
+                server = _p3_Server(protocol, answers)
+                model = _p3_model(protocol, server)
+                tools = agentloop.registry([get_weather])
+                run = agentloop.AgentRun("go")
+                for event in agentloop.stream(model, run, tools):
+                    body = model.body(run, tools)
+                    if run.finish is None:
+                        _P3_CHECKS[protocol](body, set(), False)
+                        if run.pending:
+                            self.assertIn("pending", _p3_results(protocol, body)[-1][1])
+                        self.assertIn("city", json.dumps(body))
+                self.assertEqual(
+                    _p3_results(protocol, server.sent[1]),
+                    [("a", "sunny in B"), ("b", "sunny in C")],
+                )
+
+    def test_usage(self):
+        odd = ["many", [], [1], {"prompt_tokens": "7"}, {"input_tokens": None}, 5, {}, None, True]
+        odd += [{"prompt_tokens_details": 3}, {"input_tokens_details": []}, {"input_tokens": -1}]
+        for protocol in _P3_PROTOCOLS:
+            for stream in (False, True):
+                with self.subTest(protocol=protocol, stream=stream):
+                    call = ("a", "get_weather", {"city": "B"})
+                    answers = [
+                        _p3_call(protocol, call, usage=_p3_usage(protocol, 100, 7, 60)),
+                        _p3_text(protocol, "", usage=_p3_usage(protocol, 120, 1)),
+                        _p3_text(protocol, "ok", usage=_p3_usage(protocol, 150, 5, 99)),
+                    ]
+                    settings = {}
+                    if stream:
+                        answers = [_p3_stream(protocol, a) for a in answers]
+                        settings = {"on_text": len}
+                    run, _ = self.play(protocol, answers, **settings)
+                    self.assertEqual(_p3_statuses(run), ["ok", "invalid_response"])
+                    want = {"input_tokens": 370, "output_tokens": 13, "cached_tokens": 159}
+                    self.assertEqual(run.usage, want)
+            for usage in odd:
+                with self.subTest(protocol=protocol, usage=usage):
+                    run, _ = self.play(protocol, [_p3_text(protocol, "ok", usage=usage)])
+                    self.assertEqual(sum(run.usage.values()), 0)
+        # Anthropic counts what was read from and written to the cache apart; we add it.
+        usage = {
+            "input_tokens": 1,
+            "cache_read_input_tokens": 20,
+            "cache_creation_input_tokens": 300,
+        }
+        run, _ = self.play("anthropic", [_p3_text("anthropic", "ok", usage=usage)])
+        self.assertEqual((run.usage["input_tokens"], run.usage["cached_tokens"]), (321, 20))
+        for place in ("choice", "x_groq"):  # other servers' places
+            for stream in (False, True):
+                with self.subTest(place=place, stream=stream):
+                    answer = _p3_text("chat", "ok")
+                    usage = {"usage": {"prompt_tokens": 3, "completion_tokens": 2}}
+                    if place == "choice":
+                        answer["choices"][0].update(usage)
+                    else:
+                        answer["x_groq"] = usage
+                    if stream:
+                        choice = answer["choices"][0]
+                        choice["delta"] = choice.pop("message")
+                        answer = _p3_sse(answer)
+                    run, _ = self.play("chat", [answer], on_text=len if stream else None)
+                    self.assertEqual(run.usage["input_tokens"], 3)
+
+    def test_usage_of_anthropic_in_a_stream_is_in_two_places(self):
+        events = _p3_stream("anthropic", _p3_text("anthropic", "ok"))
+        start = {"usage": {"input_tokens": 10, "output_tokens": 1, "cache_read_input_tokens": 4}}
+        events[0] = _p3_sse({"type": "message_start", "message": start}, done=False)[0]
+        last = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+        last["usage"] = {"output_tokens": 9, "input_tokens": None}
+        events[-2] = _p3_sse(last, done=False)[0]
+        run, _ = self.play("anthropic", [events], on_text=len)
+        self.assertEqual(run.usage, {"input_tokens": 14, "output_tokens": 9, "cached_tokens": 4})
+
+    def test_a_context_that_the_server_cuts_in_silence_is_logged(self):
+        for protocol in _P3_PROTOCOLS:
+            for tokens, trim, told in ((50, None, True), (150, None, False), (50, 1, False)):
+                with self.subTest(protocol=protocol, tokens=tokens, trim=trim):
+                    call = ("a", "get_weather", {"city": "B"})
+                    answers = [
+                        _p3_call(protocol, call, usage=_p3_usage(protocol, 100, 1)),
+                        _p3_text(protocol, "ok", usage=_p3_usage(protocol, tokens, 1)),
+                    ]
+                    with _p3_logged() as log:
+                        self.play(protocol, answers, trim=trim)
+                    self.assertEqual("num_ctx" in log.getvalue(), told)
+
+    def test_complete(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                server = _p3_Server(protocol, [_p3_text(protocol, "an answer")])
+                model = _p3_model(protocol, server, system="s")
+                self.assertEqual(model.complete("a prompt"), "an answer")
+                self.assertIn("a prompt", _p3_notice(protocol, server.sent[0]))
+                self.assertNotIn("tools", server.sent[0])
+        # As a model: the cut or empty reply is the loop's business.
+        replies = ["Action: get_weather\nAction Input: B", "", "Final Answer: fine"]
+        server = _p3_Server("chat", [_p3_text("chat", r) for r in replies], prefix=False)
+        run = agentloop.run(
+            agentloop.ReActText(_p3_model("chat", server).complete), "go", [get_weather]
+        )
+        self.assertEqual((run.output, _p3_statuses(run)), ("fine", ["ok", "invalid_response"]))
+
+
+@contextlib.contextmanager
+def _p3_logged():
+    """What is logged, as a text."""
+    text = io.StringIO()
+    handler = logging.StreamHandler(text)
+    logger = logging.getLogger("agentloop")
+    logger.addHandler(handler)
+    propagate, logger.propagate = logger.propagate, False
+    try:
+        yield text
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagate
+
+
+def _p3_chat(message, reason="stop", **more):
+    """A Chat Completions document around one message."""
+    choice = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
+    return {"id": "x", "choices": [choice], **more}
+
+
+def _p3_asks(protocol, arguments='{"city": "B"}', call_id="a", name="get_weather", **more):
+    """A reply with one call, whose parts may be anything; `more` stands beside the arguments."""
+    if protocol == "chat":
+        call = {"id": call_id, "type": "function", "function": {"name": name, **more}}
+        call["function"]["arguments"] = arguments
+        return _p3_chat({"role": "assistant", "content": None, "tool_calls": [call]})
+    if protocol == "responses":
+        call = {"type": "function_call", "call_id": call_id, "name": name, **more}
+        return {"status": "completed", "output": [{**call, "arguments": arguments}]}
+    block = {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
+    return {"content": [block], "stop_reason": "tool_use"}
+
+
+def _p3_sent_calls(protocol, body):
+    """(id, name, arguments) of the calls in a request."""
+    if protocol == "chat":
+        calls = [c for m in body["messages"] for c in m.get("tool_calls") or ()]
+        return [(c["id"], c["function"]["name"], c["function"]["arguments"]) for c in calls]
+    if protocol == "responses":
+        calls = [i for i in body["input"] if i.get("type") == "function_call"]
+        return [(c["call_id"], c["name"], c["arguments"]) for c in calls]
+    blocks = [b for m in body["messages"] for b in m["content"] if b["type"] == "tool_use"]
+    return [(b["id"], b["name"], b["input"]) for b in blocks]
+
+
+class PreservedTests(_p3_Case):
+    """What was said is sent again as it was said."""
+
+    CALL = {
+        "id": "a",
+        "type": "function",
+        "function": {"name": "get_weather", "arguments": '{"city":  "B\u00fc", "city":"B"}'},
+    }
+
+    def test_chat_messages_come_back_as_they_came(self):
+        call = self.CALL
+        signed = {**call, "extra_content": {"google": {"thought_signature": "s=="}}}
+        second = {**call, "id": "b"}
+        thought = [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}], "closed": True}
+        ]
+        named = {**call, "function": {**call["function"], "thought": [1], "note": None}}
+        rows = [
+            {"content": None, "tool_calls": [call]},
+            {"content": "", "tool_calls": [call]},
+            {"content": "I look.", "tool_calls": [call]},
+            {"content": None, "tool_calls": [call], "reasoning_content": ""},
+            {"content": None, "tool_calls": [call], "reasoning_content": "first ..."},
+            {"content": None, "tool_calls": [call], "reasoning": "first ..."},
+            {"content": "", "tool_calls": [call], "reasoning_details": [{"type": "a"}, {"b": [2]}]},
+            {"content": None, "tool_calls": [signed, second]},
+            {"content": thought + [{"type": "text", "text": "so"}], "tool_calls": [call]},
+            {"content": thought, "tool_calls": [call]},
+            {"content": None, "tool_calls": [{**call, "new": {"x": 1.0}}], "unknown": [None, ""]},
+            {"content": None, "tool_calls": [named], "annotations": [], "audio": None},
+            {"content": "text", "refusal": None, "function_call": None, "tool_calls": [call]},
+            {"content": "answer", "reasoning_content": "r", "thing": {"y": []}},
+            {"content": thought + [{"type": "text", "text": "answer"}]},
+            {"content": "answer", "function_call": None, "refusal": ""},
+        ]
+        for row in rows:
+            with self.subTest(message=row):
+                message = {"role": "assistant", **row}
+                server = _p3_Server("chat", [_p3_chat(message), _p3_text("chat", "ok")])
+                model = _p3_model("chat", server)
+                run = agentloop.run(model, "go", [get_weather], max_requests=1)
+                if row.get("tool_calls"):
+                    self.assertEqual(run.steps[0].action.message, message)
+                    self.assertEqual(run.steps[0].observation, "sunny in B")
+                else:
+                    self.assertEqual((run.finish.message, run.output), (message, "answer"))
+                agentloop.run(model, run.follow_up("and?"), [get_weather])
+                sent = server.said()[1]
+                self.assertEqual(sent, message)
+                self.assertEqual(json.dumps(sent), json.dumps({k: sent[k] for k in sent}))
+
+    def test_good_arguments_are_never_written_anew(self):
+        for protocol in ("chat", "responses"):
+            for text in (
+                '{ "city" :"B", "n": 1.0, "m":1e2 }',
+                '{"city": "\u00fc\\u00fc\\ud83d\\ude00", "city": "B"}',
+                '\n{"city": "B"}\t',
+                '{"city": ' + "9" * 400 + "}",
+            ):
+                with self.subTest(protocol=protocol, text=text):
+                    answers = [_p3_asks(protocol, text), _p3_text(protocol, "ok")]
+                    server = self.play(protocol, answers)[1]
+                    self.assertEqual(_p3_sent_calls(protocol, server.sent[1])[0][2], text)
+
+    def test_anthropic_blocks_come_back_as_they_came(self):
+        use = {
+            "type": "tool_use",
+            "id": "a",
+            "name": "get_weather",
+            "input": {"city": "B", "n": 1.0},
+        }
+        rows = [
+            [{"type": "thinking", "thinking": "hm", "signature": "s"}, use],
+            [{"type": "thinking", "thinking": "", "signature": "s"}, use],
+            [{"type": "redacted_thinking", "data": "xx"}, {"type": "text", "text": "a"}, use],
+            [use, {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web", "input": {}}],
+            [{"type": "web_search_tool_result", "tool_use_id": "s", "content": []}, use],
+            [{"type": "brand_new", "x": [None]}, {**use, "caller": {"type": "direct"}}],
+            [{"type": "text", "text": "a", "citations": [{"b": 1}]}, use],
+            [{"type": "text", "text": " \n padded "}, use],
+        ]
+        for blocks in rows:
+            with self.subTest(blocks=blocks):
+                document = {"content": blocks, "stop_reason": "tool_use", "id": "msg_1"}
+                run, server = self.play("anthropic", [document, _p3_text("anthropic", "ok")])
+                self.assertEqual(server.said()[1], {"role": "assistant", "content": blocks})
+                self.assertEqual(run.steps[0].action.message["content"], blocks)
+
+    def test_responses_items_come_back_without_id_and_status(self):
+        call = {"type": "function_call", "call_id": "a", "name": "get_weather"}
+        call["arguments"] = '{"city":"B"}'
+        thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
+        text = {"type": "message", "role": "assistant", "phase": "commentary"}
+        text["content"] = [{"type": "output_text", "text": "a", "annotations": [], "logprobs": []}]
+        search = {"type": "web_search_call", "action": {"q": "x"}}
+        stored = {"id": "x_1", "status": "completed"}
+        blank = {**text, "content": [{"type": "output_text", "text": " \n"}]}
+        rows = [  # the items of the reply; what of them goes back
+            ([thought, call], [thought, call]),
+            (
+                [{**thought, **stored}, {**text, **stored}, {**call, **stored}],
+                [thought, text, call],
+            ),
+            ([{**search, **stored}, call], [{**search, "status": "completed"}, call]),
+            ([{"type": "new", "id": "1"}, call, {"type": "new2", "z": 1}], 0),
+            ([{"type": "reasoning", "id": "rs_1", "summary": []}, call], [call]),
+            ([{"type": "reasoning", "content": [], "summary": [], "id": "r"}, call], [call]),
+            ([{"type": "reasoning", "content": [{"text": "x"}], "id": "r"}, call], None),
+            ([call, thought], [call]),
+            ([call, thought, {**thought, "encrypted_content": "f"}], [call]),
+            ([thought, {**thought, "encrypted_content": "f"}, call], None),
+            ([{**text, "content": []}, call], [call]),
+            ([thought, blank, call], [thought, call]),
+            ([thought, call, {**call, "call_id": "b"}], None),
+            ([call, blank, thought, {**blank, "content": []}], [call]),
+            ([{**text, "content": [{"type": "refusal", "refusal": ""}]}, call], [call]),
+            ([{"encrypted_content": "e", "type": "reasoning"}, call], [thought, call]),
+        ]
+        for items, back in rows:
+            with self.subTest(items=items):
+                document = {"status": "completed", "output": items}
+                run, server = self.play("responses", [document, _p3_text("responses", "ok")])
+                n = len(run.steps)
+                sent = server.said()[1:-n]
+                if not back:
+                    back = [{k: v for k, v in i.items() if k != "id"} for i in items]
+                    back = [{"summary": [], **i} if i["type"] == "reasoning" else i for i in back]
+                self.assertEqual(sent, back)
+                self.assertEqual(run.steps[0].action.message, items)
+                self.assertEqual(_p3_statuses(run), ["ok"] * n)
+
+    def test_a_responses_reply_of_which_nothing_can_be_sent(self):
+        thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
+        for items in ([], [thought], [{"type": "message", "role": "assistant", "content": []}]):
+            with self.subTest(items=items):
+                answers = [{"status": "completed", "output": items}, _p3_text("responses", "ok")]
+                run, server = self.play("responses", answers)
+                self.assertEqual(_p3_statuses(run), ["invalid_response"])
+                task, stand_in, notice = server.said()
+                self.assertEqual((stand_in["type"], stand_in["role"]), ("message", "assistant"))
+                self.assertTrue(stand_in["content"].strip())
+                self.assertRegex(notice["content"], "empty|neither")
+
+
+class ReadingTests(_p3_Case):
+    """What a reply means; what is doubtful does not run."""
+
+    def test_calls_count_whatever_the_finish_reason_says(self):
+        reasons = {
+            "chat": ("stop", "tool_calls", "function_call", None, "", "eos"),
+            "anthropic": ("end_turn", "tool_use", "stop_sequence", None),
+            "responses": ("completed", None),
+        }
+        for protocol, words in reasons.items():
+            for reason in words:
+                with self.subTest(protocol=protocol, reason=reason):
+                    call = [("a", "get_weather", {"city": "B"})]
+                    more = {"status" if protocol == "responses" else "reason": reason}
+                    answers = [_p3_reply(protocol, "I look.", call, **more)]
+                    answers.append(_p3_text(protocol, "ok"))
+                    run, _ = self.play(protocol, answers)
+                    self.assertEqual(_p3_statuses(run), ["ok"])
+                    self.assertEqual((run.steps[0].action.log, run.output), ("I look.", "ok"))
+
+    def test_empty_replies(self):
+        rows = {
+            "chat": [
+                _p3_chat({"role": "assistant", "content": None}),
+                _p3_chat({"role": "assistant", "content": ""}, "tool_calls"),
+                _p3_chat({"role": "assistant", "content": " \n", "tool_calls": []}),
+                _p3_chat({"role": "assistant", "content": None, "tool_calls": None}),
+                _p3_chat({"role": "assistant", "content": "", "tool_calls": {}}),
+                _p3_chat({"role": "assistant", "content": "", "tool_calls": [None, 3]}),
+                _p3_chat({"content": "", "reasoning_content": "I think."}),
+                _p3_chat({"content": [{"type": "thinking", "thinking": []}]}),
+                _p3_chat({"role": "assistant", "content": 5}),
+                _p3_chat({"role": "assistant"}),
+            ],
+            "responses": [
+                {"status": "completed", "output": []},
+                {"output": [{"type": "reasoning", "encrypted_content": "e", "summary": []}]},
+                {"output": [{"type": "message", "role": "assistant", "content": "not parts"}]},
+                {"output": ["x", None, {"type": "message", "content": [{"type": "output_text"}]}]},
+                {"output": [{"type": "web_search_call", "id": "ws", "status": "completed"}]},
+            ],
+            "anthropic": [
+                {"content": [], "stop_reason": "end_turn"},
+                {"content": [], "stop_reason": "pause_turn"},
+                {"content": [{"type": "text", "text": " "}], "stop_reason": "tool_use"},
+                {"content": [{"type": "thinking", "thinking": "x", "signature": "s"}]},
+                {"content": [None, {"type": "text", "text": None}]},
+            ],
+        }
+        rows["responses"][2]["output"][0]["content"] = " "
+        for protocol, documents in rows.items():
+            for document in documents:
+                with self.subTest(protocol=protocol, document=document):
+                    run, server = self.play(protocol, [document, _p3_text(protocol, "ok")])
+                    self.assertEqual((run.state, run.output), ("model_ended", "ok"))
+                    self.assertEqual(_p3_statuses(run), ["invalid_response"])
+                    self.assertRegex(run.steps[0].observation, "empty|neither")
+                    action = run.steps[0].action
+                    self.assertEqual((action.tool, action.tool_input, action.call_id), ("", {}, ""))
+                    self.assertRegex(_p3_notice(protocol, server.sent[1]), "empty|neither")
+
+    def test_cut_at_the_output_limit(self):
+        call, usage = [("a", "get_weather", {"city": "B"})], {"usage": None}
+        for protocol, more, settings in (
+            ("chat", {"reason": "length"}, {}),
+            ("chat", {"reason": "tool_calls"}, {"body": {"max_completion_tokens": 9}}),
+            ("chat", {"reason": "tool_calls"}, {"body": {"max_tokens": 9}}),
+            ("chat", {"reason": "stop"}, {"body": {"max_tokens": 8}}),
+            ("anthropic", {"reason": "max_tokens"}, {}),
+            ("anthropic", {"reason": "model_context_window_exceeded"}, {}),
+            ("anthropic", {"reason": "tool_use"}, {"max_tokens": 9}),
+            ("responses", {"status": "incomplete"}, {}),
+            ("responses", {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, {}),
+            ("responses", {}, {"body": {"max_output_tokens": 9}}),
+        ):  # fmt: skip
+            for text, calls in ((None, call), ("half an ans", []), ("I look.", call), (None, [])):
+                with self.subTest(protocol=protocol, more=more, text=text, calls=calls):
+                    usage = _p3_usage(protocol, 5, 9)
+                    answers = [_p3_reply(protocol, text, calls, usage=usage, **more)]
+                    answers.append(_p3_text(protocol, "ok", usage=_p3_usage(protocol, 5, 2)))
+                    run, server = self.play(protocol, answers, **settings)
+                    self.assertEqual(_p3_statuses(run), ["invalid_response"])
+                    self.assertIn("output limit", run.steps[0].observation)
+                    self.assertIn("output limit", _p3_notice(protocol, server.sent[1]))
+                    self.assertEqual(run.steps[0].action.log, text or "")
+                    self.assertEqual((run.output, run.usage["output_tokens"]), ("ok", 11))
+        for protocol, settings in (("chat", {"body": {"max_tokens": 10}}), ("anthropic", {})):
+            with self.subTest(protocol=protocol, settings=settings):  # not reached: an answer
+                answers = [_p3_text(protocol, "ok", usage=_p3_usage(protocol, 5, 9))]
+                self.assertEqual(self.play(protocol, answers, **settings)[0].output, "ok")
+
+    def test_cut_arguments_are_never_completed(self):
+        for protocol in ("chat", "responses"):
+            for reason in ("cut", "fine"):
+                with self.subTest(protocol=protocol, reason=reason):
+                    document = _p3_asks(protocol, '{"city": "Ber')
+                    if reason == "cut" and protocol == "chat":
+                        document["choices"][0]["finish_reason"] = "length"
+                    elif reason == "cut":
+                        document["status"] = "incomplete"
+                    run, server = self.play(protocol, [document, _p3_text(protocol, "ok")])
+                    want = "invalid_response" if reason == "cut" else "invalid_arguments"
+                    self.assertEqual(_p3_statuses(run), [want])
+                    self.assertEqual(_p3_sent_calls(protocol, server.sent[1])[0][2], "{}")
+
+    def test_refusals(self):
+        call = {"id": "a", "type": "function"}
+        call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
+        said = {"type": "message", "role": "assistant"}
+        said["content"] = [{"type": "refusal", "refusal": "I will not."}]
+        asked = {"type": "function_call", "call_id": "a", "name": "get_weather"}
+        asked["arguments"] = '{"city": "B"}'
+        use = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
+        part = [{"type": "text", "text": "Well"}, use]
+        why = {"incomplete_details": {"reason": "content_filter"}}
+        rows = [
+            ("chat", _p3_chat({"content": None, "refusal": "I will not."}), "I will not."),
+            ("chat", _p3_chat({"content": None, "refusal": "No.", "tool_calls": [call]}), "No."),
+            ("chat", _p3_chat({"content": "Well", "tool_calls": [call]}, "content_filter"), "Well"),
+            ("chat", _p3_chat({"content": None}, "content_filter"), ""),
+            ("responses", {"status": "completed", "output": [said]}, "I will not."),
+            ("responses", {"status": "completed", "output": [said, asked]}, "I will not."),
+            ("responses", {"status": "incomplete", "output": [asked], **why}, ""),
+            ("anthropic", {"content": part, "stop_reason": "refusal"}, "Well"),
+            ("anthropic", {"content": [], "stop_reason": "refusal"}, ""),
+        ]
+        for protocol, document, output in rows:
+            for stream in (False, True):
+                with self.subTest(protocol=protocol, document=document, stream=stream):
+                    answer = document
+                    if stream and protocol == "chat":
+                        choice = {**document["choices"][0]}
+                        choice["delta"] = choice.pop("message")
+                        answer = _p3_sse({"choices": [choice]})
+                    elif stream:
+                        answer = _p3_stream(protocol, document)
+                    asked_ = []
+                    server = _p3_Server(protocol, [answer, _p3_text(protocol, "ok")])
+                    model = _p3_model(protocol, server, on_text=len if stream else None)
+                    run = agentloop.run(model, "go", [get_weather], accept=asked_.append)
+                    self.assertEqual((run.state, run.steps), ("model_ended", []))
+                    self.assertEqual((run.finish.reason, run.output), ("refusal", output))
+                    self.assertEqual(asked_, [])
+                    agentloop.run(model, run.follow_up("Why?"), [get_weather])  # stays legal
+
+    def test_a_refusal_in_streamed_pieces(self):
+        deltas = [{"refusal": "I "}, {"refusal": "will not."}, {"content": None}]
+        events = [{"choices": [{"delta": d}]} for d in deltas]
+        events.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+        run, _ = self.play("chat", [_p3_sse(*events)], on_text=len)
+        self.assertEqual((run.finish.reason, run.output), ("refusal", "I will not."))
+
+    def test_pause_turn(self):
+        search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web", "input": {"q": "x"}}
+        text = {"type": "text", "text": "Searching."}
+        for stream in (False, True):
+            with self.subTest(stream=stream):
+                pause = {"content": [text, search], "stop_reason": "pause_turn"}
+                answers = [pause, _p3_call("anthropic", ("a", "get_weather", {"city": "B"}))]
+                answers.append(_p3_text("anthropic", "ok"))
+                settings = {}
+                if stream:
+                    answers, settings = (
+                        [_p3_stream("anthropic", a) for a in answers],
+                        {"on_text": len},
+                    )
+                run, server = self.play("anthropic", answers, paused=True, **settings)
+                self.assertEqual(
+                    server.said(1)[-1], {"role": "assistant", "content": [text, search]}
+                )
+                self.assertEqual((run.requests, run.output), (3, "ok"))
+                self.assertEqual(_p3_statuses(run), ["invalid_response", "ok"])
+                self.assertEqual(run.steps[0].observation, "")
+        run, server = self.play("anthropic", [pause], paused=True, max_requests=1)
+        self.assertEqual((run.state, run.output), ("budget_exhausted", None))
+
+    def test_tool_use_failed(self):
+        error = {"message": "Failed to call a function.", "type": "invalid_request_error"}
+        error.update(code="tool_use_failed", failed_generation="<function=get_weather>{x")
+        answers = [(400, {}, {"error": error}), _p3_text("chat", "ok")]
+        run, server = self.play("chat", answers)
+        self.assertEqual((_p3_statuses(run), run.output), (["invalid_response"], "ok"))
+        self.assertIn("<function=get_weather>{x", run.steps[0].observation)
+        self.assertIn("<function=get_weather>{x", _p3_notice("chat", server.sent[1]))
+        del error["failed_generation"]
+        self.assertEqual(self.play("chat", answers)[0].output, "ok")
+
+    def test_json_in_an_answer_is_an_answer(self):
+        texts = ['{"name": "get_weather", "arguments": {"city": "B"}}', "[1, 2]", "{}"]
+        texts += ["<tool_call>\n{}", '```json\n{"tool": "get_weather"}\n```', '{"name": "other"}']
+        for protocol in _P3_PROTOCOLS:
+            for text in texts:
+                with self.subTest(protocol=protocol, text=text):
+                    with _p3_logged() as log:
+                        run, _ = self.play(protocol, [_p3_text(protocol, text)])
+                    self.assertEqual((run.output, run.steps), (text, []))
+                    hint = "get_weather" in text
+                    self.assertEqual("tool call written as text" in log.getvalue(), hint)
+
+    def test_nothing_is_printed_where_logging_is_not_set_up(self):
+        logger = logging.getLogger("agentloop")
+        handlers, logger.handlers = logger.handlers, []
+        root, logging.root.handlers = logging.root.handlers, []
+        error = io.StringIO()
+        try:
+            with contextlib.redirect_stderr(error):
+                self.play("chat", [_p3_text("chat", "<tool_call> get_weather")])
+        finally:
+            logger.handlers, logging.root.handlers = handlers, root
+        self.assertEqual(error.getvalue(), "")
+
+    def test_answers_in_parts(self):
+        parts = [{"type": "text", "text": "a "}, {"type": "thinking", "thinking": "no"}, 7]
+        parts += [{"type": "text", "text": "b"}, {"type": "text", "text": None}]
+        run, _ = self.play("chat", [_p3_chat({"role": "assistant", "content": parts})])
+        self.assertEqual(run.output, "a b")
+        texts = [{"type": "output_text", "text": t} for t in ("a\n", " b", "")]
+        items = [
+            {"type": "message", "content": texts[:2]},
+            {"type": "message", "content": texts[1:]},
+        ]
+        run, _ = self.play("responses", [{"status": "completed", "output": items}])
+        self.assertEqual(run.output, "a\n b b")
+        blocks = [{"type": "text", "text": t} for t in ("a\n", " b")]
+        run, _ = self.play("anthropic", [{"content": blocks, "stop_reason": "end_turn"}])
+        self.assertEqual(run.output, "a\n b")
+
+    def test_names(self):
+        def look(city: str) -> str:
+            return "seen " + city
+
+        rows = [  # the name that came; the status, the name sent back
+            ("look", "ok", "look"),
+            (" look\n", "ok", " look\n"),
+            ("functions.look", "ok", "functions.look"),
+            ("Look", "unknown_tool", "Look"),
+            ("look_", "unknown_tool", "look_"),
+            ("functions.functions.look", "unknown_tool", "functions.functions.look"),
+            ("", "unknown_tool", None),
+            (None, "unknown_tool", None),
+            (5, "unknown_tool", None),
+            (["look"], "unknown_tool", None),
+        ]
+        for protocol in _P3_PROTOCOLS:
+            for name, status, back in rows:
+                with self.subTest(protocol=protocol, name=name):
+                    given = {"city": "B"} if protocol == "anthropic" else '{"city": "B"}'
+                    answers = [_p3_asks(protocol, given, name=name), _p3_text(protocol, "ok")]
+                    run, server = self.play(protocol, answers, tools=[look])
+                    self.assertEqual(_p3_statuses(run), [status])
+                    if status == "unknown_tool":
+                        self.assertIn("look", run.steps[0].observation)
+                    sent = _p3_sent_calls(protocol, server.sent[1])[0][1]
+                    self.assertTrue(sent == back if back else sent and isinstance(sent, str))
+
+    def test_arguments(self):
+        good = '{"city": "B"}'
+        deep = '{"city": ' + "[" * 5000 + "]" * 5000 + "}"
+        fenced = '```json\n{"city": "B```C"}\n```'
+        rows = [  # what came; status, and the arguments as they go back, or a part of the notice
+            (good, "ok", good),
+            ("", "invalid_arguments", "{}"),
+            (None, "invalid_arguments", "{}"),
+            ("null", "invalid_arguments", "{}"),
+            ("```json\n%s\n```" % good, "ok", {"city": "B"}),
+            ("```\n%s\n```\n" % good, "ok", {"city": "B"}),
+            (fenced, "ok", {"city": "B```C"}),
+            (json.dumps(good), "ok", {"city": "B"}),
+            ("{'city': 'B'}", "ok", {"city": "B"}),
+            ("{'city': 'B', 'city': 'C',}", "ok", {"city": "C"}),
+            ({"city": "B"}, "ok", {"city": "B"}),
+            ('{"city": "\ud800"}', "any", "any"),
+            ('{"city": "\\ud800"}', "any", "any"),
+            ('{"city": NaN}', "invalid_arguments", "{}"),
+            ('{"city": "B", "x": Infinity}', "invalid_arguments", "{}"),
+            ("[1]", "invalid_arguments", "{}"),
+            ("5", "invalid_arguments", "{}"),
+            ('"B"', "invalid_arguments", "{}"),
+            (good + good, "invalid_arguments", "{}"),
+            (good[:-1], "invalid_arguments", "{}"),
+            (good + "}", "invalid_arguments", "{}"),
+            (deep, "invalid_arguments", "{}"),
+            ("9" * 5000, "invalid_arguments", "{}"),
+            (["B"], "invalid_arguments", "{}"),
+            (7, "invalid_arguments", "{}"),
+            ("B", "invalid_arguments", "{}"),
+            ("__import__('os')", "invalid_arguments", "{}"),
+        ]
+        for protocol in _P3_PROTOCOLS:
+            for given, status, back in rows:
+                with self.subTest(protocol=protocol, given=str(given)[:60]):
+                    answers = [_p3_asks(protocol, given), _p3_text(protocol, "ok")]
+                    run, server = self.play(protocol, answers)
+                    if status == "any":
+                        self.assertIn(run.steps[0].status, ("ok", "invalid_arguments"))
+                    else:
+                        self.assertEqual(_p3_statuses(run), [status])
+                        self.assertLess(len(str(run.steps[0].observation)), 1000)
+                    sent = _p3_sent_calls(protocol, server.sent[1])[0][2]
+                    if protocol == "anthropic":
+                        sent, back = json.dumps(sent), json.loads(back) if back == good else back
+                    if isinstance(back, dict):
+                        self.assertEqual(json.loads(sent), back)
+                    elif back != "any":
+                        self.assertEqual(sent, back)
+        for given in ("[1]", good + good, "B"):
+            run, _ = self.play("chat", [_p3_asks("chat", given), _p3_text("chat", "ok")])
+            self.assertIn("one JSON object", run.steps[0].observation)
+            self.assertIn(given[:9].replace('"', '\\"'), run.steps[0].observation)
+
+    def test_a_call_without_arguments_key(self):
+        def now() -> str:
+            return "noon"
+
+        for protocol in _P3_PROTOCOLS:
+            for given in (None, "", "{}", "gone"):
+                with self.subTest(protocol=protocol, given=given):
+                    document = _p3_asks(protocol, given, name="now")
+                    if given == "gone":
+                        if protocol == "chat":
+                            call = document["choices"][0]["message"]["tool_calls"][0]
+                            del call["function"]["arguments"]
+                        elif protocol == "responses":
+                            del document["output"][0]["arguments"]
+                        else:
+                            del document["content"][0]["input"]
+                    run, server = self.play(
+                        protocol, [document, _p3_text(protocol, "ok")], tools=[now]
+                    )
+                    self.assertEqual(_p3_statuses(run), ["ok"])
+                    want = {} if protocol == "anthropic" else "{}"
+                    self.assertEqual(_p3_sent_calls(protocol, server.sent[1])[0][2], want)
+
+    def test_other_calls_of_the_reply_still_run(self):
+        for protocol in ("chat", "responses"):
+            with self.subTest(protocol=protocol):
+                calls = [("a", "get_weather", "{"), ("b", "get_weather", {"city": "B"})]
+                calls.append(("c", "nope", {}))
+                run, server = self.play(
+                    protocol, [_p3_call(protocol, *calls), _p3_text(protocol, "ok")]
+                )
+                self.assertEqual(_p3_statuses(run), ["invalid_arguments", "ok", "unknown_tool"])
+                self.assertEqual(
+                    [i for i, _ in _p3_results(protocol, server.sent[1])], ["a", "b", "c"]
+                )
+
+    def test_ids(self):
+        good = [("a", "b"), ("a", "b")]
+        rows = [  # the ids of the calls of two replies
+            (("a", "b"), ("c", "d")),
+            (("a", "a"), ("a", "a")),
+            (("", ""), ("", "")),
+            ((None, None), (None, "a")),
+            (("a", None), ("c00000002", "c00000004")),
+            ((7, {"x": 1}), (["a"], True)),
+            (("call_0", "call_1"), ("call_0", "call_1")),
+            (("c00000003", "c00000004"), (None, None)),
+            (("a b", "\u4f60"), ("a:1", "x" * 300)),
+        ]
+        self.assertTrue(good)
+        for protocol in _P3_PROTOCOLS:
+            for ids in rows:
+                for stream in (False, True):
+                    with self.subTest(protocol=protocol, ids=ids, stream=stream):
+                        answers = []
+                        for n, pair in enumerate(ids):
+                            calls = [
+                                (i, "get_weather", {"city": "%d%d" % (n, k)})
+                                for k, i in enumerate(pair)
+                            ]
+                            answers.append(_p3_call(protocol, *calls))
+                        answers.append(_p3_text(protocol, "ok"))
+                        if stream:
+                            answers = [_p3_stream(protocol, a) for a in answers]
+                        settings = {"on_text": len if stream else None}
+                        run, server = self.play(protocol, answers, **settings)
+                        if not (stream and protocol == "chat" and ids[0] == ("", "")):
+                            self.assertEqual(_p3_statuses(run), ["ok"] * 4)
+                        results = _p3_results(protocol, server.sent[-1])
+                        want = ["sunny in 00", "sunny in 01", "sunny in 10", "sunny in 11"]
+                        self.assertEqual([text for _, text in results], want)
+                        made = [s.action.call_id for s in run.steps]
+                        self.assertEqual(len(set(made)), 4)
+                        if protocol != "anthropic":
+                            self.assertEqual([i for i, _ in results], made)
+                        again, server2 = self.play(protocol, answers, **settings)
+                        self.assertEqual(server2.raw, server.raw)  # no chance, no clock
+
+    def test_a_good_id_stays(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                answers = [_p3_call(protocol, ("toolu_01-X", "get_weather", {"city": "B"}))]
+                run, server = self.play(protocol, [*answers, _p3_text(protocol, "ok")])
+                self.assertEqual(run.steps[0].action.call_id, "toolu_01-X")
+                self.assertEqual(_p3_results(protocol, server.sent[1])[0][0], "toolu_01-X")
+
+    def test_a_made_up_id_is_taken_by_every_provider(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                answers = [
+                    _p3_asks(protocol, {"city": "B"}, call_id=None),
+                    _p3_text(protocol, "ok"),
+                ]
+                run, server = self.play(protocol, answers)
+                made = _p3_results(protocol, server.sent[1])[0][0]
+                self.assertRegex(made, r"\A[a-zA-Z0-9]{9}\Z")
+                self.assertEqual(made, run.steps[0].action.call_id)
+
+    def test_chat_mends(self):
+        f = {"name": "get_weather", "arguments": '{"city": "B"}'}
+        server = self.play("chat", [
+            _p3_chat({"content": "a", "tool_calls": [{"id": "a", "function": f}]}),
+            _p3_chat({"content": "b", "tool_calls": [{"id": "b", "type": None, "function": f}]}),
+            _p3_chat({"content": "c", "tool_calls": [{"id": "c", "type": "", "function": None}]}),
+            _p3_text("chat", "ok"),
+        ])[1]  # fmt: skip
+        said = [m for m in server.said() if m["role"] == "assistant"]
+        self.assertEqual([m["tool_calls"][0]["type"] for m in said], ["function"] * 3)
+        for empty in ([], None, {}, ""):
+            with self.subTest(tool_calls=empty):
+                message = {"role": "assistant", "content": "ok", "tool_calls": empty}
+                server = _p3_Server("chat", [_p3_chat(message), _p3_text("chat", "b")])
+                model = _p3_model("chat", server)
+                run = agentloop.run(model, agentloop.run(model, "go").follow_up("more"))
+                self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
+                self.assertEqual(run.history[0].finish.message, message)
+
+    def test_the_legacy_function_call(self):
+        f = {"name": "get_weather", "arguments": '{"city": "B"}'}
+        message = {"role": "assistant", "content": None, "function_call": f}
+        broken = {"role": "assistant", "content": None}
+        broken["function_call"] = {"name": "get_weather", "arguments": "{"}
+        streamed = [{"function_call": {"name": "get_weather", "arguments": ""}}]
+        streamed += [{"function_call": {"arguments": a}} for a in ('{"city":', ' "B"}')]
+        stream = _p3_sse(*[{"choices": [{"delta": d}]} for d in streamed])
+        for answer, status, sent in (
+            (_p3_chat(message), "ok", message),
+            (stream, "ok", message),
+            (_p3_chat(broken), "invalid_arguments", 0),
+        ):
+            with self.subTest(answer=answer):
+                run, server = self.play("chat", [answer, _p3_text("chat", "ok")])
+                self.assertEqual(_p3_statuses(run), [status])
+                self.assertIn(server.said()[2]["role"], "function")
+                self.assertEqual(server.said()[2]["name"], "get_weather")
+                if sent:
+                    self.assertEqual(server.said()[1], sent)
+
+    def test_anthropic_mends(self):
+        use = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
+        blanks = [{"type": "text", "text": t} for t in ("", " \n", None)]
+        rows = [
+            ([*blanks, use], [use]),
+            ([blanks[0], use, blanks[1]], [use]),
+            ([{**use, "input": None}], [{**use, "input": {}}]),
+            ([{**use, "input": '{"city": "B"}'}], [use]),
+            ([{**use, "input": [1]}], [{**use, "input": {}}]),
+            ([{k: v for k, v in use.items() if k != "input"}], [{**use, "input": {}}]),
+            ([{**use, "id": "a:b"}], [{**use, "id": "c00000001"}]),
+        ]
+        for blocks, back in rows:
+            with self.subTest(blocks=blocks):
+                answers = [
+                    {"content": blocks, "stop_reason": "tool_use"},
+                    _p3_text("anthropic", "ok"),
+                ]
+                run, server = self.play("anthropic", answers)
+                self.assertEqual(server.said()[1]["content"], back)
+                self.assertEqual(run.steps[0].action.message["content"], blocks)
+        for blocks in ([], blanks):
+            with self.subTest(blocks=blocks):
+                answers = [
+                    {"content": blocks, "stop_reason": "end_turn"},
+                    _p3_text("anthropic", "ok"),
+                ]
+                server = self.play("anthropic", answers)[1]
+                self.assertTrue(server.said()[1]["content"][0]["text"].strip())
+
+    def test_json_for_a_stream_and_a_stream_for_json(self):
+        kinds = [_P3_JSON, _P3_SSE, {}, {"content-type": "text/plain; charset=utf-8"}]
+        for protocol in _P3_PROTOCOLS:
+            for kind in kinds:
+                for asked in (False, True):
+                    document = _p3_text(protocol, "\u4f60ok")
+                    for sent in ("document", "stream", "chunks"):
+                        with self.subTest(protocol=protocol, kind=kind, asked=asked, sent=sent):
+                            texts = []
+                            stream = b"".join(_p3_stream(protocol, document))
+                            body = json.dumps(document).encode()
+                            body = body if sent == "document" else stream
+                            if sent == "chunks":
+                                body = [stream[n : n + 7] for n in range(0, len(stream), 7)]
+                            on_text = texts.append if asked else None
+                            run, _ = self.play(protocol, [(200, kind, body)], on_text=on_text)
+                            self.assertEqual(run.output, "\u4f60ok")
+                            self.assertEqual("".join(texts), "\u4f60ok" if asked else "")
+
+    def test_documents_in_other_clothes(self):
+        good = _p3_text("chat", "ok")
+        text = json.dumps(good)
+        packed = gzip.compress(text.encode())
+        rows = [
+            ("list", [good] and json.dumps([good]), {}),
+            ("bom", "\ufeff" + text, {}),
+            ("space", "\n\n  " + text + "\n", {}),
+            ("nan", text[:-1] + ', "logprob": NaN, "x": -Infinity}', {}),
+            ("gzip told", packed, {"content-encoding": "gzip"}),
+            ("gzip in silence", packed, {}),
+            ("gzip in pieces", [packed[:9], packed[9:30], packed[30:]], {}),
+            ("created", text, {"content-type": "text/html"}),
+        ]
+        for name, body, head in rows:
+            with self.subTest(name):
+                body = body.encode("utf-8") if isinstance(body, str) else body
+                run, server = self.play("chat", [(200, head, body)])
+                self.assertEqual((run.output, len(server.raw)), ("ok", 1))
+        stream = gzip.compress(b"".join(_p3_stream("chat", good)))
+        pieces = [stream[n : n + 5] for n in range(0, len(stream), 5)]
+        head = {"content-type": "text/event-stream", "content-encoding": "gzip"}
+        self.assertEqual(self.play("chat", [(200, head, pieces)], on_text=len)[0].output, "ok")
+        broken = packed[:20] + b"\xff" * 10
+        error, server = self.fails("chat", [(200, {}, broken)] * 2, "bad_response", retries=1)
+        self.assertEqual(len(server.raw), 2)
+
+
+def _p3_deltas(*deltas, reason="tool_calls", done=True, choice=None):
+    """A Chat Completions stream of these deltas; a list is taken for tool-call deltas."""
+    events = []
+    for d in deltas:
+        d = {"tool_calls": d} if isinstance(d, list) else d
+        events.append({"choices": [{"index": 0, "delta": d, "finish_reason": None}]})
+    if reason:
+        events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+    return _p3_sse(*events, done=done)
+
+
+def _p3_part(name=None, arguments=None, **more):
+    """One tool-call delta; what is None is left out, "null" stands for null."""
+    f = {k: v for k, v in (("name", name), ("arguments", arguments)) if v is not None}
+    part = {**more, **({"function": f} if f else {})}
+    return json.loads(json.dumps(part).replace('"null"', "null"))
+
+
+class StreamTests(_p3_Case):
+    """Pieces become the reply that was meant, or nothing."""
+
+    def echo(self, answer, protocol="chat", **settings):
+        """The calls (name, arguments) that ran, and the message that goes back."""
+        ran = []
+
+        def f(city: str = "", n: int = 0) -> str:
+            ran.append(("f", city or n))
+            return "r"
+
+        def get(city: str = "", n: int = 0) -> str:
+            ran.append(("get", city or n))
+            return "r"
+
+        settings.setdefault("on_text", len)
+        answers = [answer, _p3_text(protocol, "ok")]
+        run, server = self.play(protocol, answers, tools=[f, get], **settings)
+        return ran, server.said()[1] if server.said()[1:] else None, run
+
+    def test_tool_call_deltas(self):
+        p = _p3_part
+        one, two = ("f", "x"), ("f", "y")
+        x, y = '{"city": "x"}', '{"city": "y"}'
+        rows = [  # the deltas; what runs
+            ("all at once", [[p("f", x, index=0, id="a"), p("f", y, index=1, id="b")]], [one, two]),
+            (
+                "in pieces",
+                [
+                    [p("f", "", index=0, id="a")],
+                    [p(None, x[:5], index=0)],
+                    [p(None, x[5:], index=0)],
+                ],
+                [one],
+            ),
+            (
+                "interleaved by index",
+                [
+                    [p("f", x[:4], index=0, id="a"), p("f", y[:7], index=1, id="b")],
+                    [p(None, y[7:], index=1), p(None, x[4:], index=0)],
+                ],
+                [one, two],
+            ),
+            (
+                "no index, name and id open",
+                [
+                    [p("f", x[:4], id="a")],
+                    [p(None, x[4:])],
+                    [p("f", y[:4], id="b")],
+                    [p(None, y[4:])],
+                ],
+                [one, two],
+            ),
+            (
+                "no index, the id names the call",
+                [
+                    [p("f", "", id="a")],
+                    [p("f", "", id="b")],
+                    [p(None, x, id="a")],
+                    [p(None, y, id="b")],
+                ],
+                [one, two],
+            ),
+            (
+                "index 0 for all, name and id open",
+                [[p("f", x, index=0, id="a")], [p("f", y, index=0, id="b")]],
+                [one, two],
+            ),
+            (
+                "index 0 for all, then pieces",
+                [
+                    [p("f", x[:3], index=0, id="a")],
+                    [p(None, x[3:], index=0)],
+                    [p("f", y[:3], index=0, id="b")],
+                    [p(None, y[3:], index=0)],
+                ],
+                [one, two],
+            ),
+            (
+                "the id comes later",
+                [[p("f", "", index=0)], [p(None, x, index=0, id="a")]],
+                [one],
+            ),
+            (
+                "the id comes before the name",
+                [[p(None, "", index=0, id="a")], [p("f", x, index=0, id="a")]],
+                [one],
+            ),
+            (
+                "another id, no name yet: the same call, its first id stays",
+                [[p(None, "", index=0, id="a")], [p("f", x, index=0, id="b")]],
+                [one],
+            ),
+            (
+                "another id without a name: the same call",
+                [[p("f", x[:4], index=0, id="a")], [p(None, x[4:], index=0, id="b")]],
+                [one],
+            ),
+            (
+                "a new id in each delta, no index",
+                [[p("f", x[:4], id="a")], [p(None, x[4:], id="b")]],
+                [one],
+            ),
+            (
+                "name repeated",
+                [[p("f", x[:4], index=0, id="a")], [p("f", x[4:], index=0, id="a")]],
+                [one],
+            ),
+            (
+                "name repeated without an id",
+                [[p("f", x[:4], index=0, id="a")], [p("f", x[4:], index=0)]],
+                [one],
+            ),
+            (
+                "name split",
+                [[p("g", "", index=0, id="a")], [p("e", "", index=0)], [p("t", x, index=0)]],
+                [("get", "x")],
+            ),
+            (
+                "empty names around it",
+                [[p("", "", index=0, id="a")], [p("f", x, index=0)], [p("", "", index=0)]],
+                [one],
+            ),
+            (
+                "nulls around it",
+                [
+                    [p("null", "null", index=0, id="a", type="null")],
+                    [p("f", x, index=0, id="null", type="function")],
+                    [p("null", "null", index="null", id="null")],
+                ],
+                [one],
+            ),
+            (
+                "empty ids after it",
+                [[p("f", x[:4], index=0, id="a")], [p("", x[4:], index=0, id="")]],
+                [one],
+            ),
+            (
+                "index starts at 1",
+                [[p("f", x, index=1, id="a")], [p("f", y, index=2, id="b")]],
+                [one, two],
+            ),
+            (
+                "higher index first",
+                [[p("f", x, index=5, id="a")], [p("f", y, index=0, id="b")]],
+                [one, two],
+            ),
+            (
+                "null index",
+                [[p("f", x, index="null", id="a")], [p("f", y, index="null", id="b")]],
+                [one, two],
+            ),
+            ("no ids by index", [[p("f", x, index=0)], [p("f", y, index=1)]], [one, two]),
+            ("arguments as an object", [[p("f", {"city": "x"}, index=0, id="a")]], [one]),
+            ("no arguments", [[p("f", None, index=0, id="a")]], [("f", 0)]),
+            (
+                "function null",
+                [[p("f", x, index=0, id="a")], [{"index": 0, "function": None}]],
+                [one],
+            ),
+            ("rubbish beside", [[None, 3, p("f", x, index=0, id="a")]], [one]),
+            ("tool_calls null", [[p("f", x, index=0, id="a")], {"tool_calls": None}], [one]),
+        ]
+        for name, deltas, want in rows:
+            for done in (True, False):
+                with self.subTest(name, done=done):
+                    ran, message, run = self.echo(_p3_deltas(*deltas, done=done))
+                    self.assertEqual(ran, want)
+                    self.assertEqual(_p3_statuses(run), ["ok"] * len(want))
+                    for call in message["tool_calls"]:
+                        self.assertNotIn("index", call)
+        ran, message, _ = self.echo(
+            _p3_deltas([p("f", x, index=0, id="a"), p("f", x, index=0, id="b")])
+        )
+        self.assertEqual([c["id"] for c in message["tool_calls"]], ["a", "b"])
+        first = [[p(None, "", index=0, id="a")], [p("f", x, index=0, id="b")]]
+        self.assertEqual(self.echo(_p3_deltas(*first))[1]["tool_calls"][0]["id"], "a")
+
+    def test_unknown_keys_are_collected(self):
+        deltas = [
+            {
+                "role": "assistant",
+                "content": "",
+                "reasoning_content": "I ",
+                "reasoning_details": [{"a": 1}],
+            },
+            {
+                "role": "assistant",
+                "reasoning_content": "think",
+                "reasoning_details": [{"b": 2}],
+                "n": 1,
+            },
+            {
+                "role": "",
+                "reasoning_content": None,
+                "reasoning_details": None,
+                "n": None,
+                "flag": True,
+            },
+            {
+                "reasoning_content": "",
+                "reasoning_details": [],
+                "empty": "",
+                "none": None,
+                "list": [],
+            },
+            [_p3_part("f", "{}", index=0, id="a", type="function")],
+            [
+                {
+                    "index": 0,
+                    "type": "function",
+                    "extra_content": {"google": {"thought_signature": "s"}},
+                }
+            ],
+            [{"index": 0, "function": {"note": "x"}}, {"index": 0, "function": {"note": "y"}}],
+        ]
+        _, message, run = self.echo(_p3_deltas(*deltas))
+        call = {
+            "id": "a",
+            "type": "function",
+            "function": {"name": "f", "arguments": "{}", "note": "xy"},
+        }
+        call["extra_content"] = {"google": {"thought_signature": "s"}}
+        want = {"role": "assistant", "content": "", "reasoning_content": "I think", "n": 1}
+        want.update(flag=True, empty="", none=None, list=[], tool_calls=[call])
+        want["reasoning_details"] = [{"a": 1}, {"b": 2}]
+        self.assertEqual(message, want)
+        self.assertEqual(run.steps[0].action.message, want)
+
+    def test_content_in_deltas(self):
+        part = {"type": "text", "text": "b"}
+        thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+        rows = [  # the contents; the answer, its text pieces, the content as it goes back
+            (["a", "b", None, ""], "ab", ["a", "b"], "ab"),
+            ([None, "a"], "a", ["a"], "a"),
+            ([[thought], [part], [part]], "bb", ["b", "b"], [thought, part, part]),
+            (["a", [part]], "ab", ["a", "b"], [{"type": "text", "text": "a"}, part]),
+            ([[part], "a"], "ba", ["b", "a"], [part, {"type": "text", "text": "a"}]),
+            (["", [part], "", None], "b", ["b"], [part]),
+        ]
+        for contents, answer, told, back in rows:
+            with self.subTest(contents=contents):
+                texts = []
+                stream = _p3_deltas(*({"content": c} for c in contents), reason="stop")
+                server = _p3_Server("chat", [stream, _p3_text("chat", "ok")])
+                model = _p3_model("chat", server, on_text=texts.append)
+                run = agentloop.run(model, "go")
+                self.assertEqual((run.output, texts), (answer, told))
+                agentloop.run(model, run.follow_up("more"))
+                self.assertEqual(server.said()[1], {"role": "assistant", "content": back})
+
+    def test_null_and_empty_content_with_calls(self):
+        call = [_p3_part("f", "{}", index=0, id="a")]
+        for contents, want in (([None], None), ([""], ""), (["", None], ""), ([None, ""], None)):
+            with self.subTest(contents=contents):
+                deltas = [{"content": c} for c in contents]
+                message = self.echo(_p3_deltas(*deltas, call))[1]
+                self.assertEqual(message["content"], want)
+
+    def test_odd_events_say_nothing(self):
+        good = {"delta": {"content": "ok"}}
+        events = [
+            {"choices": []}, {"choices": None}, {}, [], 5, None, "text", {"object": "x"},
+            {"choices": [{"index": 0}]}, {"choices": [{"index": 0, "delta": None}]},
+            {"choices": [None, 4]}, {"choices": [{"index": 1, "delta": {"content": "other"}}]},
+            {"choices": [good]}, {"choices": {}}, {"error": None, "choices": []},
+            {"choices": [{"delta": {}, "finish_reason": "stop"}]},
+            {"choices": [], "usage": {"prompt_tokens": 3}},
+        ]  # fmt: skip
+        run = self.play("chat", [_p3_sse(*map(json.dumps, events))], on_text=len)[0]
+        self.assertEqual((run.output, run.usage["input_tokens"]), ("ok", 3))
+
+    def test_lines_of_the_stream(self):
+        document = {"choices": [{"delta": {"content": "o\u4f60k"}, "finish_reason": "stop"}]}
+        text = json.dumps(document, ensure_ascii=False)
+        two = text[:11] + "\n" + text[11:]
+        rows = [
+            "data: %s\n\n" % text,
+            "data:%s\n\ndata:[DONE]\n\n" % text,
+            "data: %s\r\n\r\ndata: [DONE]\r\n\r\n" % text,
+            "data: %s\r\rdata: [DONE]\r\r" % text,
+            "data: %s\r\rdata: [DONE]\n\n" % text,
+            "data: %s" % text,
+            "data: %s\r" % text,
+            "data: %s\n" % text,
+            ": hello\n\n:\n\ndata: %s\n\n" % text,
+            "id: 1\nevent: chunk\nretry: 10\nfoo: bar\nfoo\ndata: %s\n\n" % text,
+            "data: %s\nid: 7\n\n" % text,
+            "data\ndatab: {\n\ndata: %s\n\n" % text,
+            "data: \n\ndata:\n\ndata: %s\n\n" % text,
+            "\n\n\ndata: %s\n\n" % text,
+            "".join("data: %s\n" % line for line in two.split("\n")) + "\n",
+            "data: %s\n\ndata: [DONE]" % text,
+        ]
+        for row in rows:
+            raw = row.encode("utf-8")
+            for size in (1, 2, 3, 7, 10**6):
+                with self.subTest(row=row[:40], size=size):
+                    chunks = [raw[n : n + size] for n in range(0, len(raw), size)]
+                    run, server = self.play("chat", [chunks], on_text=len)
+                    self.assertEqual((run.output, len(server.raw)), ("o\u4f60k", 1))
+
+    def test_a_cut_stream_is_asked_again_and_nothing_of_it_is_used(self):
+        for protocol in _P3_PROTOCOLS:
+            whole = _p3_stream(
+                protocol, _p3_reply(protocol, "one", [("a", "get_weather", {"city": "X"})])
+            )
+            raw = b"".join(whole)
+            ends = {
+                "chat": b'"tool_calls"',
+                "responses": b"response.completed",
+                "anthropic": b'"tool_use"',
+            }
+            last = raw.rindex(ends[protocol])
+            last = raw.rindex(b"data:", 0, last)
+            cuts = sorted({last * n // 12 for n in range(1, 12)} | {last, last - 2, last + 30})
+            good = _p3_stream(protocol, _p3_text(protocol, "ok"))
+            for at in cuts:
+                for end in ([], [ConnectionResetError("reset")], [http.client.IncompleteRead(b"")]):
+                    with self.subTest(protocol=protocol, at=at, end=end):
+                        texts = []
+                        self.waits.clear()
+                        settings = {"on_text": texts.append}
+                        run, server = self.play(protocol, [[raw[:at], *end], good], **settings)
+                        self.assertEqual((run.steps, run.output), ([], "ok"))
+                        self.assertEqual(server.raw[0], server.raw[1])
+                        self.assertEqual((run.requests, len(self.waits)), (1, 1))
+                        self.assertTrue("".join(texts).endswith("ok"))
+            with self.subTest(protocol=protocol, what="after the last retry"):
+                error, _ = self.fails(protocol, [[raw[:last]]] * 2, "connection", None, retries=1)
+                self.assertEqual((error.agent_run.steps, error.agent_run.pending), ([], []))
+
+    def test_the_end_of_a_stream(self):
+        # A finish reason is enough, [DONE] is enough; for Anthropic stop_reason or message_stop.
+        rows = [
+            ("chat", _p3_deltas({"content": "ok"}, reason="stop", done=False)),
+            ("chat", _p3_deltas({"content": "ok"}, reason=None, done=True)),
+            ("anthropic", _p3_stream("anthropic", _p3_text("anthropic", "ok"))[:-1]),
+            ("anthropic", _p3_stream("anthropic", _p3_text("anthropic", "ok", reason=None))),
+            ("responses", _p3_stream("responses", _p3_text("responses", "ok"))),
+        ]
+        for protocol, stream in rows:
+            with self.subTest(protocol=protocol, stream=stream[-1]):
+                run, server = self.play(protocol, [stream], on_text=len)
+                self.assertEqual((run.output, len(server.raw)), ("ok", 1))
+                self.assertEqual(server.closed, 1)
+
+    def test_an_error_in_a_stream_fails_it_whatever_follows(self):
+        errors = [  # the error, and whether it is asked again, else its kind
+            ({"error": {"message": "boom", "code": 500}}, True),
+            ({"error": {"message": "boom", "code": "503"}}, True),
+            ({"error": {"message": "boom", "code": 429}}, True),
+            ({"error": {"message": "boom", "code": 400}}, "bad_request"),
+            ({"error": {"message": "boom", "code": 401}}, "auth"),
+            ({"error": {"message": "boom", "type": "server_error", "code": None}}, True),
+            ({"error": {"message": "boom", "type": "overloaded_error"}}, True),
+            ({"error": {"message": "boom", "type": "rate_limit_error"}}, True),
+            ({"error": {"message": "boom", "type": "who_knows"}}, True),
+            ({"error": "boom"}, True),
+            ({"error": {"message": "boom"}, "choices": []}, True),
+            ({"error": {"message": "boom", "type": "invalid_request_error"}}, "bad_request"),
+            ({"error": {"message": "boom", "type": "authentication_error"}}, "auth"),
+            ({"error": {"message": "boom", "type": "permission_error"}}, "auth"),
+            ({"error": {"message": "boom", "code": "invalid_prompt"}}, "bad_request"),
+            ({"error": {"code": "rate_limit_exceeded", "type": "invalid_request_error"}}, True),
+            ({"error": {"code": "server_error", "type": "invalid_request_error"}}, True),
+            ({"error": {"message": "prompt is too long"}}, "context_length"),
+            ({"error": {"message": "x", "code": "context_length_exceeded"}}, "context_length"),
+            ({"type": "error", "message": "boom", "code": "server_is_overloaded"}, True),
+            ({"type": "error", "message": "boom", "code": "invalid_prompt"}, "bad_request"),
+            ({"type": "error", "error": {"type": "overloaded_error", "message": "boom"}}, True),
+            ({"type": "error", "error": {"type": "api_error", "message": "boom"}}, True),
+        ]
+        for protocol in _P3_PROTOCOLS:
+            whole = _p3_stream(
+                protocol, _p3_reply(protocol, "part", [("a", "get_weather", {"city": "X"})])
+            )
+            for error, again in errors:
+                stream = whole[:3] + _p3_sse(error, done=False) + whole[3:]
+                document = json.dumps(error)
+                for answer in (stream, document, (200, _P3_JSON, "[%s]" % document)):
+                    with self.subTest(protocol=protocol, error=error, answer=str(answer)[:20]):
+                        if again is True:
+                            good = _p3_text(protocol, "ok")
+                            run, _ = self.play(protocol, [answer, good], on_text=len)
+                            self.assertEqual((run.output, run.steps), ("ok", []))
+                        else:
+                            failed, server = self.fails(protocol, [answer], on_text=len)
+                            self.assertEqual(failed.kind, again)
+                            self.assertEqual(len(server.raw), 1)
+
+    def test_responses_that_fail(self):
+        good = _p3_text("responses", "ok")
+        item = _p3_asks("responses")["output"][0]
+        done = {"type": "response.output_item.done", "output_index": 0, "item": item}
+        failed = {"status": "failed", "output": [item]}
+        rows = [  # the error, asked again or the kind
+            ({"code": "rate_limit_exceeded", "message": "x"}, True),
+            ({"code": "server_error", "message": "x"}, True),
+            ({"code": "server_is_overloaded", "message": "x"}, True),
+            ({"code": "brand_new", "message": "x"}, True),
+            (None, True),
+            ("gone", True),
+            ({"code": "invalid_prompt", "message": "x"}, "bad_request"),
+            ({"code": "x", "type": "invalid_request_error"}, "bad_request"),
+            ({"code": "context_length_exceeded", "message": "x"}, "context_length"),
+        ]
+        for error, again in rows:
+            events = [done, {"type": "response.failed", "response": {**failed, "error": error}}]
+            missing = [done, {"type": "response.completed", "response": {**failed, "error": error}}]
+            for answer in (_p3_sse(*events), _p3_sse(*missing), {**failed, "error": error}):
+                with self.subTest(error=error, answer=answer):
+                    if again is True:
+                        run, _ = self.play("responses", [answer, good], on_text=len)
+                        self.assertEqual((run.output, run.steps), ("ok", []))
+                    else:
+                        self.fails("responses", [answer], again, None, on_text=len)
+        for answer in (
+            _p3_sse({"type": "response.failed"}),
+            {"status": "completed"},
+            {"output": None},
+        ):
+            with self.subTest(answer=answer):
+                run, _ = self.play("responses", [answer, good], on_text=len)
+                self.assertEqual(run.output, "ok")
+
+    def test_responses_streams(self):
+        call = {"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"city": "x"}'}
+        text = {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "T"}],
+        }
+        thought = {"type": "reasoning", "encrypted_content": "final", "summary": []}
+        early = {**thought, "encrypted_content": "early"}
+
+        def done(n, item, **more):
+            return {"type": "response.output_item.done", "output_index": n, "item": item, **more}
+
+        def end(kind="completed", **response):
+            return {"type": "response." + kind, "response": response}
+
+        added = {"type": "response.output_item.added", "output_index": 0, "item": early}
+        pieces = [{"type": "response.function_call_arguments.delta", "delta": d} for d in "{}"]
+        rows = [  # the events; what goes back of the reply
+            ([added, done(0, thought), done(1, text), done(2, call), end()], [thought, text, call]),
+            ([done(1, call), done(0, thought), end(status="completed")], [thought, call]),
+            ([done(0, call), *pieces, end(status="completed", output=[])], [call]),
+            ([done(0, {**call, "id": "x1"}, item_id="x2"), end(output=None)], [call]),
+            ([end(status="completed", output=[text, call])], [text, call]),
+            ([{"type": "response.new", "x": 1}, {"type": None}, {}, done(0, call), end()], [call]),
+            ([{"type": "response.output_item.done", "item": None}, done(0, call), end()], [call]),
+            ([{**done(0, thought), "output_index": None}, done(1, call), end()], [thought, call]),
+            ([done(0, call), end("incomplete", status="completed")], [call]),
+        ]
+        for events, back in rows:
+            with self.subTest(events=events):
+                server = _p3_Server(
+                    "responses", [_p3_sse(*events, done=False), _p3_text("responses", "ok")]
+                )
+                run = agentloop.run(_p3_model("responses", server, on_text=len), "go", [
+                    agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda **k: "r")
+                ])  # fmt: skip
+                self.assertEqual(_p3_statuses(run), ["ok"])
+                self.assertEqual(server.said()[1:-1], back)
+        cut = [
+            [done(0, call), end("incomplete")],
+            [done(0, call), end("incomplete", status="incomplete")],
+            [done(0, call), end("completed", status="incomplete")],
+            [done(0, call), {"type": "response.incomplete"}],
+        ]
+        for events in cut:
+            with self.subTest(events=events):
+                run, _ = self.play(
+                    "responses", [_p3_sse(*events), _p3_text("responses", "ok")], on_text=len
+                )
+                self.assertEqual(_p3_statuses(run), ["invalid_response"])
+
+    def test_on_text_of_responses(self):
+        texts = []
+        events = [
+            {"type": "response.output_text.delta", "delta": d} for d in ("a", "", None, 5, "b")
+        ]
+        events.append({"type": "response.reasoning_text.delta", "delta": "no"})
+        item = _p3_text("responses", "ab")["output"][0]
+        events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
+        events.append({"type": "response.completed", "response": {"status": "completed"}})
+        run, _ = self.play("responses", [_p3_sse(*events)], on_text=texts.append)
+        self.assertEqual((texts, run.output), (["a", "b"], "ab"))
+
+    def test_anthropic_streams(self):
+        def start(n, **block):
+            return {"type": "content_block_start", "index": n, "content_block": block}
+
+        def delta(n, kind, **more):
+            return {"type": "content_block_delta", "index": n, "delta": {"type": kind, **more}}
+
+        def use(n, name="f", **more):
+            return start(
+                n, **{"type": "tool_use", "id": "t%d" % n, "name": name, "input": {}, **more}
+            )
+
+        def js(n, text):
+            return delta(n, "input_json_delta", partial_json=text)
+
+        def block(n, given, **more):
+            return {"type": "tool_use", "id": "t%d" % n, "name": "f", "input": given, **more}
+
+        ping = {"type": "ping"}
+        signed = {"type": "thinking", "thinking": "ab", "signature": "s1"}
+        rows = [  # the events; the blocks that go back; the statuses
+            ([use(0), js(0, '{"ci'), ping, js(0, 'ty": "x"}')], [block(0, {"city": "x"})], ["ok"]),
+            ([use(0)], [block(0, {})], ["ok"]),
+            ([use(0), js(0, ""), js(0, None), delta(0, "input_json_delta")], [block(0, {})], ["ok"]),
+            ([use(0, input={"city": "x"})], [block(0, {"city": "x"})], ["ok"]),
+            ([use(0, input=None)], [block(0, {})], ["ok"]),
+            ([use(0), js(0, '{"city": "x')], [block(0, {})], ["invalid_arguments"]),
+            ([use(0), js(0, "[1]")], [block(0, {})], ["invalid_arguments"]),
+            ([use(0), use(1), js(1, '{"n":1}'), js(0, '{"n":2}')], [block(0, {"n": 2}), block(1, {"n": 1})], ["ok"] * 2),
+            (
+                [start(0, type="thinking", thinking="", signature=""), delta(0, "thinking_delta", thinking="a"),
+                 delta(0, "thinking_delta", thinking="b"), delta(0, "signature_delta", signature="s1"), use(1)],
+                [signed, block(1, {})], ["ok"],
+            ),
+            (
+                [start(0, type="thinking", thinking=""), delta(0, "signature_delta", signature="s"), use(1)],
+                [{"type": "thinking", "thinking": "", "signature": "s"}, block(1, {})], ["ok"],
+            ),
+            ([start(0, type="redacted_thinking", data="d"), use(1)], [{"type": "redacted_thinking", "data": "d"}, block(1, {})], ["ok"]),
+            (
+                [start(0, type="server_tool_use", id="s", name="web", input={}), js(0, '{"q": 1.0}'), use(1)],
+                [{"type": "server_tool_use", "id": "s", "name": "web", "input": {"q": 1.0}}, block(1, {})], ["ok"],
+            ),
+            ([start(0, type="new", z=1), delta(0, "new_delta", z=2), use(1)], [{"type": "new", "z": 1}, block(1, {})], ["ok"]),
+            (
+                [start(0, type="text", text="I "), delta(0, "text_delta", text="look"), delta(0, "text_delta", text=None),
+                 delta(0, "citations_delta", citation={"c": 1}), delta(0, "citations_delta", citation={"c": 2}), use(1)],
+                [{"type": "text", "text": "I look", "citations": [{"c": 1}, {"c": 2}]}, block(1, {})], ["ok"],
+            ),
+            ([start(0, type="text", text=""), use(1), {"type": "new_event"}, {"delta": 5}], [block(1, {})], ["ok"]),
+        ]  # fmt: skip
+        f = agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda **k: "r")
+        for events, back, statuses in rows:
+            with self.subTest(events=events):
+                head = {"type": "message_start", "message": {"role": "assistant", "content": []}}
+                last = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}
+                stream = _p3_sse(head, ping, *events, last, {"type": "message_stop"}, done=False)
+                run, server = self.play(
+                    "anthropic", [stream, _p3_text("anthropic", "ok")], tools=[f], on_text=len
+                )
+                self.assertEqual(server.said()[1]["content"], back)
+                self.assertEqual(_p3_statuses(run), statuses)
+
+    def test_a_tool_use_cut_at_the_limit_in_a_stream(self):
+        events = _p3_stream(
+            "anthropic", _p3_call("anthropic", ("a", "get_weather", {"city": "Berlin"}))
+        )
+        last = {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}
+        answer = [*events[:-5], *_p3_sse(last, {"type": "message_stop"}, done=False)]
+        run, server = self.play("anthropic", [answer, _p3_text("anthropic", "ok")], on_text=len)
+        self.assertEqual(_p3_statuses(run), ["invalid_response"])
+        self.assertEqual(_p3_sent_calls("anthropic", server.sent[1])[0][2], {})
+
+    def test_what_on_text_raises_closes_the_stream_and_loses_nothing(self):
+        class Odd(BaseException):
+            pass
+
+        for protocol in _P3_PROTOCOLS:
+            for error in (OSError("mine"), TimeoutError("mine"), http.client.HTTPException("mine"),
+                          ValueError("mine"), KeyboardInterrupt(), Odd("mine")):  # fmt: skip
+                for stream in (True, False):
+                    with self.subTest(protocol=protocol, error=error, stream=stream):
+                        document = _p3_call(protocol, ("a", "get_weather", {"city": "B"}))
+                        answers = [document, _p3_text(protocol, "oh"), _p3_text(protocol, "ok")]
+                        if stream:
+                            answers = [_p3_stream(protocol, a) for a in answers]
+                        texts = []
+
+                        def on_text(text):
+                            texts.append(text)
+                            if len(texts) == 1:
+                                raise error
+
+                        server = _p3_Server(protocol, answers)
+                        model = _p3_model(protocol, server, on_text=on_text)
+                        with self.assertRaises(type(error)) as caught:
+                            agentloop.run(model, "go", [get_weather])
+                        self.assertIs(caught.exception, error)
+                        self.assertEqual((len(server.raw), server.closed), (2, 2))
+                        run = error.agent_run
+                        self.assertEqual(_p3_statuses(run), ["ok"])
+                        run = agentloop.run(model, run, [get_weather])
+                        self.assertEqual((run.output, run.requests), ("ok", 3))
+                        self.assertEqual(server.raw[1], server.raw[2])
+
+    def test_comments_are_silence(self):
+        clock = [0.0]
+
+        def tick():
+            clock[0] += 40
+            return b": keep-alive\n\n"
+
+        good = _p3_deltas({"content": "ok"}, reason="stop")
+        half = good[0]
+        rows = [  # chunks, the timeout; whether it is silence
+            ([tick] * 4 + good, 100, True),
+            ([tick] * 2 + good, 100, False),
+            ([tick, half, tick, tick, *good[1:]], 100, False),
+            ([tick, tick, half, tick, tick, *good[1:]], 100, False),
+            ([half, tick, tick, tick, *good[1:]], 100, True),
+            ([half] + [lambda: tick() and b"\n"] * 3 + good[1:], 100, True),
+            ([half] + [lambda: tick() and b": "] * 3 + good[1:], 100, True),
+            ([half] + [lambda: tick() and b"event: ping\n\n"] * 3 + good[1:], 100, False),
+            ([half] + [lambda: tick() and b"data"] + [lambda: tick() and b": {}"] * 1 + [b"\n\n"] + good[1:], 50, False),
+        ]  # fmt: skip
+        for at, (chunks, timeout, silent) in enumerate(rows):
+            with self.subTest(row=at):
+                clock[0] = 0.0
+                with mock.patch("time.monotonic", lambda: clock[0]):
+                    answers = [chunks, _p3_text("chat", "again")]
+                    run, server = self.play("chat", answers, on_text=len, timeout=timeout)
+                self.assertEqual(run.output, "again" if silent else "ok")
+        with mock.patch("time.monotonic", lambda: clock[0]):
+            error, _ = self.fails("chat", [[tick] * 9], "timeout", None, timeout=100, retries=0)
+        self.assertIn("100", str(error))
+
+
+class FailureTests(_p3_Case):
+    """Asked again, or given up with an error that says where to look."""
+
+    def test_what_is_asked_again(self):
+        rows = [
+            (status, {}, "busy")
+            for status in (408, 409, 425, 429, 500, 502, 503, 504, 520, 529, 599)
+        ]
+        rows += [ConnectionResetError("x"), ConnectionRefusedError("x"), BrokenPipeError("x")]
+        rows += [TimeoutError("x"), socket.timeout("x"), socket.gaierror(-2, "x"), OSError("x")]
+        rows += [
+            http.client.RemoteDisconnected("x"),
+            http.client.BadStatusLine("x"),
+            ssl.SSLError("x"),
+        ]
+        rows += [
+            http.client.IncompleteRead(b""),
+            (200, _P3_JSON, ""),
+            (200, {}, " \n"),
+            (204, {}, ""),
+        ]
+        rows += [
+            (200, _P3_JSON, '{"choi'),
+            (200, _P3_SSE, b"data: {\n\n"),
+            (200, _P3_JSON, "[]"),
+            {},
+        ]
+        rows += [[ConnectionResetError("x")], [b'{"cho', ConnectionResetError("x")]]
+        rows += [(200, _P3_SSE, [b""]), (503, _P3_SSE, _p3_sse({"error": "x"})), (429, {}, None)]
+        for protocol in _P3_PROTOCOLS:
+            for bad in rows:
+                with self.subTest(protocol=protocol, bad=bad):
+                    del self.waits[:]
+                    run, server = self.play(protocol, [bad, bad, _p3_text(protocol, "ok")])
+                    self.assertEqual((run.output, run.requests, run.steps), ("ok", 1, []))
+                    self.assertEqual(len(set(server.raw)), 1)
+                    self.assertEqual((len(server.raw), len(self.waits)), (3, 2))
+        for bad in ({"choices": []}, {"choices": None}, {"choices": [None]}, {"choices": [{}]},
+                    {"id": 1}, {"choices": [{"message": None}]}, {"choices": "x"}):  # fmt: skip
+            with self.subTest(bad=bad):
+                run, server = self.play("chat", [bad, _p3_text("chat", "ok")])
+                self.assertEqual((run.output, len(server.raw)), ("ok", 2))
+                error, _ = self.fails("chat", [bad] * 3, "bad_response", None, retries=2)
+                self.assertIn("asked 3 times", str(error))
+
+    def test_retries_are_bounded(self):
+        for protocol in _P3_PROTOCOLS:
+            for retries in (0, 1, 4):
+                with self.subTest(protocol=protocol, retries=retries):
+                    del self.waits[:]
+                    answers = [(503, {}, "busy")] * 9
+                    error, server = self.fails(protocol, answers, "server", 503, retries=retries)
+                    self.assertEqual((len(server.raw), len(self.waits)), (retries + 1, retries))
+                    self.assertEqual("asked %d times" % (retries + 1) in str(error), retries > 0)
+                    self.assertEqual(error.agent_run.requests, 1)
+        self.assertEqual(len(self.fails("chat", [(500, {}, "")] * 9)[1].raw), 5)
+
+    def test_the_wait_grows(self):
+        self.fails("chat", [(503, {}, "busy")] * 9, retries=7)
+        self.assertTrue(all(0.3 <= w <= 10 for w in self.waits), self.waits)
+        self.assertGreater(sum(self.waits[4:]), 4 * sum(self.waits[:3]))
+
+    def test_retry_after(self):
+        soon = email.utils.format_datetime(
+            datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=20),
+            usegmt=True,
+        )
+        past = "Wed, 21 Oct 2015 07:28:00 GMT"
+        rows = [  # the header, the least and the most that may be waited
+            ("0", 0, 0), ("7", 7, 7), (" 3 ", 3, 3), ("2.5", 2.5, 2.5), ("99999", 10, 120),
+            ("9" * 5000, 0, 120), (soon, 15, 21), (past, 0, 2), ("-5", 0, 2), ("soon", 0, 2), ("", 0, 2),
+            ("nan", 0, 2), ("inf", 0, 120), ("1e400", 0, 120), ("\u0663", 0, 5), ("1.2.3", 0, 2),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 0, 120), ("Fri, 31 Dec 99999 23:59:59 GMT", 0, 2),
+            ("Wed, 99 Foo 2015", 0, 2), ("Wed, 21 Oct 2099 07:28:00 -0000", 0, 120), (".", 0, 2),
+            ("Wed, 21 Oct 2099 07:28:00 +9999", 0, 120), ("1;2", 0, 2), ("120, 60", 0, 120),
+        ]  # fmt: skip
+        for status in (429, 503):
+            for value, least, most in rows:
+                with self.subTest(status=status, value=value[:40]):
+                    del self.waits[:]
+                    head = {"retry-after": value}
+                    run, _ = self.play("chat", [(status, head, "x"), _p3_text("chat", "ok")])
+                    self.assertEqual((run.output, len(self.waits)), ("ok", 1))
+                    self.assertTrue(least <= self.waits[0] <= most, self.waits)
+
+    def test_kinds(self):
+        rows = [  # status, body; kind, what the text names
+            (401, {"error": {"message": "bad key"}}, "auth", "api_key"),
+            (403, {"error": "forbidden"}, "auth", "a key was sent"),
+            (429, {"error": {"message": "slow down"}}, "rate_limit", "slow down"),
+            (413, "too large", "context_length", "trim"),
+            (413, "", "context_length", "max_observation"),
+            (400, {"error": {"message": "no such thing"}}, "bad_request", "no such thing"),
+            (404, {"error": {"message": "The model `m` does not exist"}}, "bad_request", "`m`"),
+            (404, "404 page not found", "bad_request", "base_url"),
+            (405, {"detail": "Method Not Allowed"}, "bad_request", "Method Not Allowed"),
+            (422, {"detail": [{"loc": ["body"], "msg": "is \u00fcgly"}]}, "bad_request", "is \u00fcgly"),
+            (418, [{"error": {"message": "in a list"}}], "bad_request", "in a list"),
+            (402, {"message": "no credit"}, "bad_request", "no credit"),
+            (400, {"error": {"error": "nested"}}, "bad_request", "nested"),
+            (400, {"error": {"message": "", "detail": "deep"}}, "bad_request", "deep"),
+            (400, {"error": ["a", "b"]}, "bad_request", "a"),
+            (400, "", "bad_request", "no words"),
+            (400, "[" * 5000, "bad_request", "[["),
+            (400, "null", "bad_request", "400"),
+            (400, "[]", "bad_request", "400"),
+            (500, {"error": {"message": "oops"}}, "server", "oops"),
+            (529, {"type": "error", "error": {"type": "overloaded_error"}}, "server", "overloaded"),
+            (502, "<html><head><style>x{}</style></head><body><h1>Bad  \n Gateway</h1>", "server", "Bad Gateway"),
+            (409, "conflict", "server", "conflict"),
+        ]  # fmt: skip
+        kinds = {"auth", "rate_limit", "context_length", "bad_request", "server"}
+        kinds |= {"timeout", "connection", "bad_response"}
+        for protocol in _P3_PROTOCOLS:
+            for status, body, kind, word in rows:
+                with self.subTest(protocol=protocol, status=status, body=str(body)[:40]):
+                    text = body if isinstance(body, str) else json.dumps(body)
+                    error, server = self.fails(
+                        protocol, [(status, {}, text)] * 2, kind, status, retries=1
+                    )
+                    again = status in (409, 429) or status >= 500
+                    self.assertEqual(len(server.raw), 1 + again)
+                    self.assertIn(word, str(error))
+                    self.assertIn("http://127.0.0.1:9/v1/", str(error))
+                    self.assertNotIn("<h1>", str(error))
+                    self.assertNotIn("x{}", str(error))
+                    self.assertIn(error.kind, kinds)
+
+    def test_kinds_without_a_status(self):
+        reset = ConnectionResetError("reset")
+        cert = ssl.SSLCertVerificationError("self-signed certificate")
+        html = (200, {"content-type": "text/html"}, "<html><title>Welcome</title><p>to nginx")
+        rows = [  # what comes; kind, words, how often it is asked with retries=1
+            (TimeoutError("timed out"), "timeout", "timeout", 2),
+            (socket.timeout("timed out"), "timeout", "600", 2),
+            (reset, "connection", "base_url", 2),
+            (socket.gaierror(-2, "Name or service not known"), "connection", "Name or service", 2),
+            (http.client.BadStatusLine("SSH-2.0"), "connection", "SSH-2.0", 2),
+            (cert, "connection", "127.0.0.1:9", 1),
+            (cert, "connection", "SSL_CERT_FILE", 1),
+            (html, "bad_response", "text/html", 1),
+            (html, "bad_response", "base_url", 1),
+            (html, "bad_response", "Welcome to nginx", 1),
+            ((200, {}, "hello"), "bad_response", "hello", 1),
+            ((200, _P3_JSON, '"hello"'), "bad_response", "hello", 1),
+            ((200, _P3_JSON, '{"x": '), "bad_response", "JSON", 2),
+            ((200, {}, ""), "bad_response", "base_url", 2),
+        ]
+        for protocol in _P3_PROTOCOLS:
+            for answer, kind, words, asked in rows:
+                with self.subTest(protocol=protocol, answer=str(answer)[:50]):
+                    error, server = self.fails(protocol, [answer] * 2, kind, None, retries=1)
+                    self.assertIn(words, str(error))
+                    self.assertEqual(len(server.raw), asked)
+                    self.assertIn("http://127.0.0.1:9/v1/", str(error))
+
+    def test_redirects_are_not_followed(self):
+        for status in (301, 302, 303, 307, 308):
+            with self.subTest(status=status):
+                head = {"location": "https://other.test/v1"}
+                error, server = self.fails("chat", [(status, head, "")], "bad_response", status)
+                self.assertIn("https://other.test/v1", str(error))
+                self.assertIn("base_url", str(error))
+        self.fails("chat", [(304, {}, "")], "bad_response", 304)
+
+    def test_whether_a_key_was_sent(self):
+        for key, words in (("", "no key was sent"), (_P3_KEY, "a key was sent")):
+            for protocol in _P3_PROTOCOLS:
+                with self.subTest(protocol=protocol, key=key):
+                    error, _ = self.fails(protocol, [(401, {}, "no")], "auth", 401, api_key=key)
+                    self.assertIn(words, str(error))
+                    name = "ANTHROPIC" if protocol == "anthropic" else "OPENAI"
+                    self.assertIn(name + "_API_KEY", str(error))
+
+    def test_an_overflowing_context_is_told_by_its_words_or_code(self):
+        words = [
+            "prompt is too long: 210000 tokens > 200000 maximum",
+            "This model's maximum context length is 8192 tokens. However, you requested 9000",
+            "the request exceeds the available context size. try increasing it",
+            "Prompt exceeds max length",
+            "input length and `max_tokens` exceed context limit: 199999 + 4096 > 200000",
+            "Input is too long for requested model.",
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+            "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+            "prompt token count of 70000 exceeds the limit of 64000",
+            "ContextWindowExceededError: x",
+            "prompt too long; exceeded max context length by 4 tokens",
+            "too many tokens: total number of tokens in the prompt cannot exceed 4081",
+            "Input length 9000 exceeds the maximum length 8192",
+            "invalid params, context window exceeds limit",
+        ]
+        errors = [{"error": {"message": w, "type": "invalid_request_error"}} for w in words]
+        errors += [{"error": w} for w in words[:3]] + [{"detail": words[0]}, [{"error": words[1]}]]
+        errors += [{"error": {"message": "x", "code": "context_length_exceeded"}}]
+        errors += [{"error": {"message": "x", "type": "exceed_context_size_error", "code": 400}}]
+        for status in (400, 404, 413, 422, 500, 503):
+            for error in errors:
+                with self.subTest(status=status, error=error):
+                    found, server = self.fails("chat", [(status, {}, json.dumps(error))])
+                    self.assertEqual((found.kind, found.status), ("context_length", status))
+                    self.assertEqual(len(server.raw), 1)
+                    self.assertIn("trim", str(found))
+        for text in (
+            "Invalid value for 'temperature'", "max_tokens is too large: 100000", "string too long",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+            "'max_completion_tokens' instead.",
+        ):  # fmt: skip
+            with self.subTest(text):
+                self.fails("chat", [(400, {}, {"error": {"message": text}})], "bad_request", 400)
+        rate = {"error": {"message": "Request too large on tokens per minute (TPM): Limit 6000"}}
+        self.fails("chat", [(429, {}, rate)] * 2, "rate_limit", 429, retries=1)
+
+    def test_a_mend_that_the_server_names_is_in_the_message(self):
+        texts = [
+            "Function tools with reasoning_effort are not supported for m in "
+            "/v1/chat/completions. Please use /v1/responses or set reasoning_effort to 'none'.",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+            "'max_completion_tokens' instead.",
+            "x" * 400 + " Use 'max_completion_tokens' instead",
+        ]
+        for text in texts:
+            for body in ({}, {"reasoning_effort": "high", "max_tokens": 9}):
+                with self.subTest(text=text[:30], body=body):
+                    server = _p3_Server(
+                        "chat", [(400, {}, {"error": {"message": text}})], extra=body
+                    )
+                    with self.assertRaises(agentloop.ModelError) as caught:
+                        agentloop.run(_p3_model("chat", server, **body), "go", [get_weather])
+                    self.assertIn(text, str(caught.exception))
+                    self.assertEqual((caught.exception.kind, len(server.raw)), ("bad_request", 1))
+
+    def test_a_long_message_is_cut(self):
+        for body in ({"error": {"message": "w" * 10**5}}, {"x": "y" * 10**5}):
+            for status in (400, 200):
+                with self.subTest(status=status, body=str(body)[:20]):
+                    error, _ = self.fails("chat", [(status, {}, body)] * 5)
+                    self.assertLess(len(str(error)), 1500)
+        error, _ = self.fails("chat", [(400, {}, {"error": "a\u202eb\x1b[31m\ud800"})])
+        self.assertTrue(str(error).isprintable(), str(error))
+
+    def test_a_property_refused_by_name_is_left_out_from_then_on(self):
+        f = {"name": "get_weather", "arguments": '{"city": "B"}'}
+        call = {"id": "a", "type": "function", "function": f}
+        message = {"role": "assistant", "content": None, "reasoning": "hm", "tool_calls": [call]}
+        words = [
+            {"error": {"message": "property 'reasoning' is unsupported"}},
+            {"error": {"message": "'messages.1' : for 'role:assistant' the following must be satisfied"
+                                  "[('messages.1' : property 'reasoning' is unsupported)]"}},
+            {"error": {"message": "Unknown parameter.", "param": "messages[1].reasoning"}},
+            {"detail": [{"loc": ["messages", 1, "reasoning"], "msg": "Extra inputs are not permitted"}]},
+            {"error": {"message": "Additional properties are not allowed ('reasoning' was unexpected)"}},
+            "Unrecognized field: reasoning",
+        ]  # fmt: skip
+        for status in (400, 422):
+            for refusal in words:
+                with self.subTest(status=status, refusal=refusal):
+                    body = refusal if isinstance(refusal, str) else json.dumps(refusal)
+                    answers = [
+                        _p3_chat(message),
+                        (status, {}, body),
+                        _p3_chat({**message, "tool_calls": [{**call, "id": "b"}]}),
+                    ]
+                    answers += [_p3_text("chat", "ok")]
+                    with _p3_logged() as log:
+                        run, server = self.play("chat", answers, prefix=False)
+                    self.assertEqual(
+                        (run.output, run.requests, _p3_statuses(run)), ("ok", 3, ["ok"] * 2)
+                    )
+                    self.assertEqual(self.waits, [])
+                    self.assertIn("reasoning", log.getvalue())
+                    self.assertIn("reasoning", server.said(1)[1])
+                    for at in (2, 3):
+                        for m in server.said(at):
+                            self.assertNotIn("reasoning", m)
+                    self.assertEqual(
+                        server.said(2)[1], {k: v for k, v in message.items() if k != "reasoning"}
+                    )
+                    self.assertEqual(run.steps[0].action.message, message)
+
+    def test_a_refusal_that_names_nothing_of_ours_is_an_error(self):
+        f = {"name": "get_weather", "arguments": '{"city": "B"}'}
+        call = {"id": "a", "type": "function", "function": f}
+        message = {"role": "assistant", "content": None, "tool_calls": [call], "reasoning": "hm"}
+        body = {"reasoning": {"effort": "low"}, "foo": 1}
+        rows = [  # what the server says; the caller's fields
+            ("property 'content' is unsupported", {}),
+            ("property 'tool_calls' is unsupported", {}),
+            ("property 'role' is unsupported", {}),
+            ("property 'other' is unsupported", {}),
+            ("'reasoning' makes me sad", {}),
+            ("reasoning_effort is not supported", {}),
+            ("property 'reasoning' is unsupported", body),
+            ("property 'foo' is unsupported", body),
+            ("'stream' is not supported", {"stream": True}),
+        ]
+        for words, extra in rows:
+            with self.subTest(words=words, extra=extra):
+                answers = [_p3_chat(message), (400, {}, {"error": {"message": words}})]
+                server = _p3_Server("chat", answers, extra=extra)
+                with self.assertRaises(agentloop.ModelError) as caught:
+                    agentloop.run(_p3_model("chat", server, **extra), "go", [get_weather])
+                self.assertEqual((caught.exception.kind, len(server.raw)), ("bad_request", 2))
+
+    def test_what_the_adapter_added_may_be_left_out_too(self):
+        rows = [
+            ("chat", "stream_options", "Unrecognized request argument supplied: stream_options"),
+            ("chat", "stream", "stream is not supported with tools"),
+            ("responses", "include", "Encrypted content is not supported with this model."),
+            ("responses", "include", "Unknown parameter: 'include'."),
+            ("responses", "store", "Unsupported parameter: store"),
+            ("anthropic", "stream", "stream: Extra inputs are not permitted"),
+        ]
+        for protocol, name, words in rows:
+            with self.subTest(protocol=protocol, name=name):
+                answers = [(400, {}, {"error": {"message": words}}), (503, {}, "busy")]
+                answers += [
+                    _p3_call(protocol, ("a", "get_weather", {"city": "B"})),
+                    _p3_text(protocol, "ok"),
+                ]
+                extra = {"stream_options", "store"}
+                server = _p3_Server(protocol, answers, extra=extra, prefix=False)
+                model = _p3_model(protocol, server, on_text=len)
+                run = agentloop.run(model, "go", [get_weather])
+                self.assertEqual((run.output, run.requests), ("ok", 2))
+                self.assertEqual(
+                    [name in body for body in server.sent], [True, False, False, False]
+                )
+        # Not what the request cannot do without.
+        for protocol, words in (
+            ("anthropic", "max_tokens: not permitted"),
+            ("responses", "input is invalid"),
+        ):
+            self.fails(protocol, [(400, {}, {"error": words})], "bad_request", 400)
+
+    def test_going_on_after_an_error_runs_no_tool_twice(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                ran = []
+
+                def once(city: str) -> str:
+                    ran.append(city)
+                    return "did"
+
+                answers = [_p3_call(protocol, ("a", "once", {"city": "B"})), (400, {}, "no")]
+                server = _p3_Server(protocol, answers + [_p3_text(protocol, "ok")])
+                model = _p3_model(protocol, server)
+                with self.assertRaises(agentloop.ModelError) as caught:
+                    agentloop.run(model, "go", [once])
+                run = caught.exception.agent_run
+                self.assertEqual(
+                    (run.state, run.requests, _p3_statuses(run)), ("running", 2, ["ok"])
+                )
+                copied = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
+                again = agentloop.run(model, copied, [once])
+                self.assertEqual((again.output, ran), ("ok", ["B"]))
+                self.assertEqual(server.raw[1], server.raw[2])
+
+    def test_the_key_is_never_shown(self):
+        secret = "X-SECRET-4711-4711"
+        for protocol in _P3_PROTOCOLS:
+            for bad in ((401, {}, {"error": "wrong key %s!" % _P3_KEY}), (400, {}, "you sent " + secret),
+                        (200, {}, "<p>%s %s" % (_P3_KEY, secret)), OSError("%s %s" % (_P3_KEY, secret)),
+                        (307, {"location": "http://h/" + _P3_KEY + secret}, "")):  # fmt: skip
+                with self.subTest(protocol=protocol, bad=bad):
+                    with _p3_logged() as log:
+                        server = _p3_Server(protocol, [bad])
+                        model = _p3_model(protocol, server, headers={"X-Other": secret}, retries=0)
+                        with self.assertRaises(agentloop.ModelError) as caught:
+                            agentloop.run(model, "go", [get_weather])
+                    run = caught.exception.agent_run
+                    shown = [repr(model), str(model), repr(caught.exception), str(caught.exception)]
+                    shown += [log.getvalue(), repr(run), json.dumps(agentloop.to_json(run))]
+                    shown += [repr(pickle.dumps(run)), json.dumps(model.body(run, {}))]
+                    model.transport = None
+                    shown.append(repr(pickle.dumps(model)))
+                    for text in shown:
+                        self.assertNotIn(_P3_KEY, text)
+                        self.assertNotIn(secret, text)
+        # A URL may hold one too.
+        server = _p3_Server("chat", [(400, {}, {"error": "no"})])
+        model = _p3_model("chat", server, base_url="https://h.test/v1?key=" + secret)
+        with self.assertRaises(agentloop.ModelError) as caught:
+            agentloop.run(model, "go")
+        self.assertIn("key=" + secret, server.seen[0][1])
+        self.assertNotIn(secret, str(caught.exception) + repr(model))
+
+    def test_pickling(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                model = _P3_CLASSES[protocol]("m", base_url="http://127.0.0.1:9", api_key=_P3_KEY,
+                                              system="s", timeout=7, temperature=1)  # fmt: skip
+                data = pickle.dumps(model)
+                self.assertNotIn(_P3_KEY.encode(), data)
+                twin = pickle.loads(data)
+                tools = agentloop.registry([get_weather])
+                run = agentloop.AgentRun("go")
+                self.assertEqual(twin.body(run, tools), model.body(run, tools))
+                self.assertEqual(repr(twin), repr(model))
+                self.assertIn("http://127.0.0.1:9/v1/", repr(twin))
+        model = _p3_model(
+            "chat", None, transport=agentloop.http_transport, on_text=len, api_key=lambda: "k"
+        )
+        pickle.loads(pickle.dumps(model))  # what cannot be pickled is left out
+
+    def test_a_pickled_model_takes_the_key_from_the_environment(self):
+        with _p3_Http(lambda n, head, body: _p3_http(_p3_text("chat", "ok"))) as server:
+            model = agentloop.OpenAIChat("m", base_url=server.url, api_key=_P3_KEY)
+            self.assertEqual(model.complete("x"), "ok")
+            twin = pickle.loads(pickle.dumps(model))
+            with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "other"}):
+                self.assertEqual(twin.complete("x"), "ok")
+            self.assertIn("Bearer other", server.heads[1])
+            self.assertEqual(server.connections, 2)
+            del model, twin
+
+
+def _p3_roles(protocol, body):
+    """The conversation in a line: u(ser), a(ssistant), t(ool's result), s(ystem)."""
+    if protocol != "responses":
+        return "".join(m["role"][0] for m in body["messages"])
+    kinds = [
+        i.get("role", "t" if i["type"] == "function_call_output" else "a") for i in body["input"]
+    ]
+    return "".join(k[0] for k in kinds)
+
+
+def _p3_pictures(protocol, message):
+    """The pictures in a message or item, as (media type, base64)."""
+    found = []
+    todo = [message]
+    while todo:
+        x = todo.pop(0)
+        if isinstance(x, list):
+            todo = x + todo
+        elif isinstance(x, dict) and x.get("type") == "image":
+            found.append((x["source"]["media_type"], x["source"]["data"]))
+        elif isinstance(x, dict) and x.get("type") in ("image_url", "input_image"):
+            url = x["image_url"]
+            url = url["url"] if isinstance(url, dict) else url
+            found.append(tuple(re.match(r"data:(.*);base64,(.*)\Z", url).groups()))
+        elif isinstance(x, dict):
+            todo = list(x.values()) + todo
+    return found
+
+
+class ConversationTests(_p3_Case):
+    """Every request of every run is one that the strictest server takes."""
+
+    def test_results_in_call_order(self):
+        barrier = threading.Barrier(3)
+
+        @agentloop.tool(read_only=True)
+        def look(n: int) -> int:
+            barrier.wait(10)
+            return n
+
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                calls = [("b", "look", {"n": 1}), ("a", "look", {"n": 2}), ("c", "look", {"n": 3})]
+                run, server = self.play(
+                    protocol, [_p3_call(protocol, *calls), _p3_text(protocol, "ok")], tools=[look]
+                )
+                self.assertEqual(
+                    _p3_results(protocol, server.sent[1]), [("b", "1"), ("a", "2"), ("c", "3")]
+                )
+                want = {"chat": "uattt", "responses": "uaaattt", "anthropic": "uau"}
+                self.assertEqual(_p3_roles(protocol, server.sent[1]), want[protocol])
+
+    def test_a_call_closed_before_its_time_keeps_its_place(self):
+        for protocol in _P3_PROTOCOLS:
+            for ids in (("a", "b", "c"), (None, None, None), ("a", "a", "a"), (None, "b", None)):
+                with self.subTest(protocol=protocol, ids=ids):
+                    calls = [(i, "get_weather", {"city": "C%d" % n}) for n, i in enumerate(ids)]
+                    server = _p3_Server(
+                        protocol, [_p3_call(protocol, *calls), _p3_text(protocol, "ok")]
+                    )
+                    run = agentloop.AgentRun("go")
+                    for event in agentloop.stream(_p3_model(protocol, server), run, [get_weather]):
+                        if getattr(event, "tool_input", None) is not None and "C2" in str(event):
+                            run.close(event, "Denied.", "denied")
+                    self.assertEqual(_p3_statuses(run), ["denied", "ok", "ok"])
+                    texts = [t for _, t in _p3_results(protocol, server.sent[1])]
+                    self.assertEqual(texts, ["sunny in C0", "sunny in C1", "Denied."])
+
+    def test_is_error_marks_what_did_not_go_well(self):
+        def fail() -> str:
+            raise ValueError("no")
+
+        calls = [
+            ("a", "get_weather", {"city": "B"}),
+            ("b", "fail", {}),
+            ("c", "nope", {}),
+            ("d", "get_weather", {}),
+        ]
+        answers = [_p3_call("anthropic", *calls), _p3_text("anthropic", "ok")]
+        server = self.play("anthropic", answers, tools=[get_weather, fail])[1]
+        blocks = server.said()[-1]["content"]
+        self.assertEqual([b.get("is_error", False) for b in blocks], [False, True, True, True])
+
+    def test_a_notice_has_an_assistant_message_before_it(self):
+        rows = {
+            "chat": [_p3_text("chat", ""), _p3_text("chat", "half", reason="length")],
+            "responses": [
+                {"status": "completed", "output": []},
+                _p3_text("responses", "half", status="incomplete"),
+            ],
+            "anthropic": [
+                _p3_text("anthropic", " "),
+                _p3_text("anthropic", "half", reason="max_tokens"),
+            ],
+        }
+        error = {"error": {"code": "tool_use_failed", "message": "x", "failed_generation": "y"}}
+        rows["chat"] += [(400, {}, error)] * 2
+        for protocol, answers in rows.items():
+            with self.subTest(protocol=protocol):
+                answers = [*answers, _p3_text(protocol, "ok")]
+                run, server = self.play(protocol, answers)
+                want = "ua" * (len(answers) - 1) + "u"
+                self.assertEqual(_p3_roles(protocol, server.sent[-1]), want)
+                self.assertEqual(_p3_statuses(run), ["invalid_response"] * (len(answers) - 1))
+
+    def test_a_rejected_answer_stands_before_the_reason(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                reasons = iter(["Not enough.", None])
+                answers = [_p3_text(protocol, "first"), _p3_text(protocol, "second")]
+                run, server = self.play(protocol, answers, accept=lambda run: next(reasons))
+                self.assertEqual((run.state, run.output), ("succeeded", "second"))
+                self.assertEqual(_p3_roles(protocol, server.sent[1]), "uau")
+                self.assertIn("first", json.dumps(server.said()[1]))
+                self.assertEqual(_p3_notice(protocol, server.sent[1]), "Not enough.")
+
+    def test_a_rejected_return_direct(self):
+        @agentloop.tool(return_direct=True)
+        def answer(n: int) -> int:
+            return n
+
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                reasons = iter(["Not 1.", None, None])
+                calls = [_p3_call(protocol, ("a%d" % n, "answer", {"n": n})) for n in (1, 2)]
+                server = _p3_Server(protocol, [*calls, _p3_text(protocol, "ok")])
+                model = _p3_model(protocol, server)
+                run = agentloop.run(model, "go", [answer], accept=lambda run: next(reasons))
+                self.assertEqual((run.state, run.output), ("succeeded", 2))
+                want = {"chat": "uatu", "responses": "uatu", "anthropic": "uau"}
+                self.assertEqual(_p3_roles(protocol, server.sent[1]), want[protocol])
+                self.assertIn("Not 1.", _p3_notice(protocol, server.sent[1]))
+                run = agentloop.run(model, run.follow_up("and?"), [answer])
+                self.assertEqual(run.output, "ok")
+                want = {"chat": "uatuatu", "responses": "uatuatu", "anthropic": "uauau"}
+                self.assertEqual(_p3_roles(protocol, server.sent[2]), want[protocol])
+
+    def test_follow_up(self):
+        for protocol in _P3_PROTOCOLS:
+            for stream in (False, True):
+                with self.subTest(protocol=protocol, stream=stream):
+                    answers = [
+                        _p3_call(protocol, ("a", "get_weather", {"city": "B"})),
+                        _p3_text(protocol, "one"),
+                        _p3_text(protocol, ""),
+                        _p3_text(protocol, "two"),
+                        _p3_text(protocol, "three"),
+                    ]
+                    if stream:
+                        answers = [_p3_stream(protocol, a) for a in answers]
+                    server = _p3_Server(protocol, answers)
+                    model = _p3_model(protocol, server, on_text=len if stream else None)
+                    run = agentloop.run(model, "go", [get_weather])
+                    for task in ("second", ["third", "part"]):
+                        run = agentloop.run(model, run.follow_up(task), [get_weather])
+                    self.assertEqual((run.output, len(run.history)), ("three", 2))
+                    text = json.dumps(server.said())
+                    for word in ("go", "one", "second", "two", "third", "part"):
+                        self.assertIn(word, text)
+                    # Read from JSON, or without what adapters keep on it, the same bytes go out.
+                    tools = agentloop.registry([get_weather])
+                    fresh = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
+                    self.assertEqual(model.body(fresh, tools), model.body(run, tools))
+                    self.assertEqual(
+                        model.body(pickle.loads(pickle.dumps(run)), tools), model.body(run, tools)
+                    )
+
+    def test_a_follow_up_on_any_run(self):
+        class Stop(BaseException):
+            pass
+
+        def boom() -> str:
+            raise Stop()
+
+        for protocol in _P3_PROTOCOLS:
+            for state in (
+                "interrupted",
+                "pending",
+                "fresh",
+                "budget",
+                "refused",
+                "error",
+                "invalid",
+            ):
+                with self.subTest(protocol=protocol, state=state):
+                    calls = [
+                        ("a", "get_weather", {"city": "B"}),
+                        ("b", "boom", {}),
+                        ("c", "boom", {}),
+                    ]
+                    first = _p3_call(protocol, *calls)
+                    answers = {
+                        "refused": {"chat": _p3_chat({"content": None, "refusal": "No."}),
+                                    "responses": {"output": [], "status": "incomplete", "incomplete_details": {"reason": "content_filter"}},
+                                    "anthropic": {"content": [], "stop_reason": "refusal"}}[protocol],
+                        "error": (400, {}, "no"),
+                        "invalid": _p3_text(protocol, ""),
+                    }  # fmt: skip
+                    answers = [
+                        answers.get(state, first),
+                        _p3_text(protocol, "ok"),
+                        _p3_text(protocol, "end"),
+                    ]
+                    if state == "fresh":
+                        answers = answers[1:]
+                    server = _p3_Server(protocol, answers, prefix=False)
+                    model, run = _p3_model(protocol, server), agentloop.AgentRun("go")
+                    tools = [get_weather, boom]
+                    if state == "pending":
+                        next(agentloop.stream(model, run, tools))
+                    elif state != "fresh":
+                        with contextlib.suppress(Stop, agentloop.ModelError):
+                            limit = 1 if state in ("budget", "invalid") else 9
+                            tools = [get_weather] if state == "budget" else tools
+                            agentloop.run(model, run, tools, max_requests=limit)
+                    turn = agentloop.run(model, run.follow_up("more"), [get_weather, boom])
+                    self.assertEqual(turn.output, "ok")
+                    if state == "interrupted":
+                        self.assertEqual(
+                            _p3_statuses(run), ["ok", "unknown_outcome", "not_executed"]
+                        )
+                        texts = [t for _, t in _p3_results(protocol, server.sent[1])]
+                        self.assertEqual(len(texts), 3)
+                        self.assertIn("not known", texts[1])
+                    self.assertEqual(agentloop.run(model, turn.follow_up("last")).output, "end")
+
+    def test_history_made_or_changed_by_hand(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                server = _p3_Server(
+                    protocol, [_p3_text(protocol, str(n)) for n in range(6)], prefix=False
+                )
+                model = _p3_model(protocol, server)
+                run = agentloop.run(model, "zero")
+                for n in range(1, 4):
+                    run = agentloop.run(model, run.follow_up("task %d" % n))
+                self.assertEqual(_p3_roles(protocol, server.sent[3]), "uauauau")
+                summary = agentloop.AgentRun(
+                    "What was said?", finish=agentloop.AgentFinish("A summary.")
+                )
+                run = run.follow_up("next")
+                run.history[:2] = [summary]
+                run = agentloop.run(model, run)
+                self.assertEqual(_p3_roles(protocol, server.sent[4]), "uauauau")
+                self.assertIn("A summary.", json.dumps(server.said(4)[1]))
+                self.assertNotIn("zero", json.dumps(server.said(4)))
+                run = run.follow_up("alone")
+                run.history.clear()
+                agentloop.run(model, run)
+                self.assertEqual(_p3_roles(protocol, server.sent[5]), "u")
+
+    def test_steps_changed_by_hand(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                calls = [
+                    _p3_call(protocol, ("a%d" % n, "get_weather", {"city": "C%d" % n}))
+                    for n in range(3)
+                ]
+                server = _p3_Server(protocol, [*calls, _p3_text(protocol, "ok")], prefix=False)
+                run = agentloop.AgentRun("go")
+                for event in agentloop.stream(_p3_model(protocol, server), run, [get_weather]):
+                    if len(run.steps) == 3:
+                        run.steps = run.steps[1:]
+                        break
+                agentloop.run(_p3_model(protocol, server), run, [get_weather])
+                results = [t for _, t in _p3_results(protocol, server.sent[3])]
+                self.assertEqual(results, ["sunny in C1", "sunny in C2"])
+        model = _p3_model("chat", None)
+        tools = agentloop.registry([get_weather])
+        run = agentloop.AgentRun("go")
+        step = agentloop.AgentStep(agentloop.AgentAction("get_weather", {"city": "B"}, "a"), "x")
+        for change in (
+            lambda: run.steps.append(step),
+            lambda: setattr(run, "task", "other"),
+            lambda: setattr(run, "finish", agentloop.AgentFinish("f")),
+            lambda: setattr(run, "finish", agentloop.AgentFinish("g")),
+            lambda: setattr(run, "finish", None),
+            lambda: run.steps.clear(),
+            lambda: run.history.append(agentloop.AgentRun("early", steps=[step])),
+            lambda: run.history[0].steps.append(step),
+            lambda: run.history.insert(0, agentloop.AgentRun("earliest")),
+            lambda: run.history.pop(),
+        ):
+            change()
+            with self.subTest(run=run):
+                self.assertEqual(model.body(run, tools), model.body(copy.deepcopy(run), tools))
+
+    def test_replies_of_other_models(self):
+        """A run may go from one protocol to another, or have been scripted."""
+        scripted = agentloop.AgentRun("go", steps=[
+            agentloop.AgentStep(agentloop.AgentAction("get_weather", {"city": "B"}, "a", request=1), "sun"),
+            agentloop.AgentStep(agentloop.AgentAction("get_weather", '{"city": "C"}', "b", "Hm.", request=1), "rain"),
+            agentloop.AgentStep(agentloop.AgentAction("w\u00e4nn? ", {}, "c d", request=2), "no", "unknown_tool"),
+            agentloop.AgentStep(agentloop.AgentAction("", {}, "e", request=3), "no", "unknown_tool"),
+            agentloop.AgentStep(agentloop.AgentAction("", {}), "Again.", "invalid_response"),
+            agentloop.AgentStep(agentloop.AgentAction("get_weather", "{", "f", "Action: x", "Action: x"), "bad"),
+            agentloop.AgentStep(agentloop.AgentAction("", {}, "", "text", "text"), "No.", "not_accepted"),
+        ])  # fmt: skip
+        runs = {"scripted": scripted}
+        for protocol in _P3_PROTOCOLS:
+            reply = {
+                "chat": _p3_chat({"content": None, "reasoning": "r", "tool_calls": [
+                    {"id": "a:1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "B"}'}}]}),
+                "responses": {"output": [{"type": "reasoning", "encrypted_content": "e", "summary": []},
+                                         *_p3_asks("responses", call_id="a:1")["output"]]},
+                "anthropic": {"content": [{"type": "thinking", "thinking": "t", "signature": "s"},
+                                          *_p3_call("anthropic", ("a1", "get_weather", {"city": "B"}))["content"]]},
+            }[protocol]  # fmt: skip
+            answers = [reply, _p3_text(protocol, ""), _p3_text(protocol, "fine")]
+            runs[protocol] = self.play(protocol, answers)[0]
+        parts = [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "t"}]},
+            {"type": "text", "text": "so"},
+        ]
+        runs["mistral"] = self.play("chat", [_p3_chat({"role": "assistant", "content": parts})])[0]
+        runs["react"] = agentloop.run(agentloop.ReActText(iter(
+            ["Action: get_weather\nAction Input: B", "hm", "Final Answer: fine"]).__next__ and
+            (lambda prompt, replies=["Final Answer: fine", "hm", "Action: get_weather\nAction Input: B"]: replies.pop())
+        ), "go", [get_weather])  # fmt: skip
+        for name, run in runs.items():
+            for protocol in _P3_PROTOCOLS:
+                with self.subTest(first=name, then=protocol):
+                    server = _p3_Server(protocol, [_p3_text(protocol, "ok")])
+                    turn = copy.deepcopy(run).follow_up("more")
+                    turn = agentloop.run(_p3_model(protocol, server), turn, [get_weather])
+                    self.assertEqual(turn.output, "ok")
+                    sent = json.dumps(server.said())
+                    if name != protocol:
+                        for foreign in ("signature", "encrypted_content", "reasoning"):
+                            self.assertNotIn(foreign, sent)
+                    if name in _P3_PROTOCOLS:
+                        self.assertIn("sunny in B", sent)
+                        self.assertIn("fine", sent)
+                    if name == "scripted":
+                        self.assertNotIn("w\u00e4nn", json.dumps(server.said(), ensure_ascii=False))
+
+    def test_pictures_in_a_task(self):
+        image = agentloop.Image(_P3_PNG)
+        want = ("image/png", base64.b64encode(_P3_PNG).decode())
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                jpeg = agentloop.Image(b"\xff\xd8", "image/jpeg")
+                server = self.play(
+                    protocol, [_p3_text(protocol, "ok")], task=["What is", image, "?", jpeg]
+                )[1]
+                content = server.said()[0]["content"]
+                kinds = {"chat": ("text", "image_url"), "responses": ("input_text", "input_image")}
+                text, picture = kinds.get(protocol, ("text", "image"))
+                self.assertEqual([p["type"] for p in content], [text, picture, text, picture])
+                self.assertEqual(_p3_pictures(protocol, content), [want, ("image/jpeg", "/9g=")])
+                self.assertEqual([p.get("text") for p in content if "text" in p], ["What is", "?"])
+
+    def test_pictures_that_tools_return(self):
+        first = agentloop.Image(_P3_PNG + b"1")
+        second, third = agentloop.Image(b"2", "image/webp"), agentloop.Image(b"3", "image/gif")
+
+        def shot(n: int) -> object:
+            return [first, ["see", second, 5, third], "no picture"][n]
+
+        tools = [agentloop.Tool("shot", "", {"type": "object", "properties": {}}, shot)]
+        want = [
+            ("image/png", base64.b64encode(first.data).decode()),
+            ("image/webp", "Mg=="),
+            ("image/gif", "Mw=="),
+        ]
+        for protocol in _P3_PROTOCOLS:
+            for cached in (False, True) if protocol == "anthropic" else (False,):
+                with self.subTest(protocol=protocol, cached=cached):
+                    calls = [("a%d" % n, "shot", {"n": n}) for n in range(3)]
+                    more = _p3_call(protocol, ("z", "shot", {"n": 2}))
+                    answers = [
+                        _p3_call(protocol, *calls),
+                        more,
+                        _p3_text(protocol, ""),
+                        _p3_text(protocol, "ok"),
+                    ]
+                    settings = {"cache": True} if cached else {}
+                    run, server = self.play(protocol, answers, tools=tools, max_observation=30,
+                                            prefix=not cached, **settings)  # fmt: skip
+                    self.assertEqual(_p3_statuses(run), ["ok"] * 4 + ["invalid_response"])
+                    said = server.said(1)
+                    self.assertEqual(_p3_pictures(protocol, said), want)
+                    shown = {"chat": "uatttu", "responses": "uaaattt", "anthropic": "uau"}[protocol]
+                    self.assertEqual(_p3_roles(protocol, server.sent[1]), shown)
+                    if protocol == "chat":
+                        self.assertEqual(len(said[-1]["content"]), 3)
+                        self.assertIn("picture", said[2]["content"])
+                        self.assertIn("image/png", said[2]["content"])
+                        self.assertIn("see", said[3]["content"])
+                        self.assertEqual(said[4]["content"], "no picture")
+                    elif protocol == "responses":
+                        self.assertIn("see", said[5]["output"][0]["text"])
+                        self.assertEqual(said[6]["output"], "no picture")
+                    else:
+                        self.assertIn("see", said[-1]["content"][1]["content"][0]["text"])
+                        self.assertEqual(said[-1]["content"][2]["content"], "no picture")
+
+    def test_a_task_that_follows_pictures_joins_their_message(self):
+        image = agentloop.Image(_P3_PNG)
+        tools = [
+            agentloop.Tool(
+                "shot", "", {"type": "object", "properties": {}}, lambda: image, return_direct=True
+            )
+        ]
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                server = _p3_Server(
+                    protocol, [_p3_call(protocol, ("a", "shot", {})), _p3_text(protocol, "ok")]
+                )
+                model = _p3_model(protocol, server)
+                run = agentloop.run(model, "go", tools)
+                self.assertIs(run.output, image)
+                agentloop.run(model, run.follow_up("What is it?"), tools)
+                want = {"chat": "uatu", "responses": "uatu", "anthropic": "uau"}
+                self.assertEqual(_p3_roles(protocol, server.sent[1]), want[protocol])
+                self.assertIn("What is it?", _p3_notice(protocol, server.sent[1]))
+                self.assertEqual(len(_p3_pictures(protocol, server.said())), 1)
+
+    def test_observations_as_text(self):
+        rows = [  # what a tool returns, what is sent
+            ("plain \u00fc", "plain \u00fc"), ({"\u4f60": [1, None, True]}, '{"\u4f60": [1, null, true]}'),
+            (5, "5"), (1.5, "1.5"), (True, "true"), ("", None), (" \n", None), (None, "null"), ([], "[]"),
+            (b"raw", "raw"), ({"x": 1.0}, '{"x": 1.0}'), (float("nan"), "NaN"), ([("a", 1)], '[["a", 1]]'),
+        ]  # fmt: skip
+        for protocol in _P3_PROTOCOLS:
+            for value, want in rows:
+                with self.subTest(protocol=protocol, value=value):
+                    tools = [
+                        agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda: value)
+                    ]
+                    answers = [_p3_call(protocol, ("a", "f", {})), _p3_text(protocol, "ok")]
+                    run, server = self.play(protocol, answers, tools=tools)
+                    text = _p3_results(protocol, server.sent[1])[0][1]
+                    self.assertTrue(text.strip())
+                    if want is not None:
+                        self.assertEqual(text, want)
+
+    def test_max_observation(self):
+        long = "".join("%07d " % n for n in range(10000))
+        for protocol in _P3_PROTOCOLS:
+            for most, cut in ((100, True), (len(long) - 1, True), (len(long), False), (None, True)):
+                with self.subTest(protocol=protocol, most=most):
+                    tools = [
+                        agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda: long)
+                    ]
+                    answers = [_p3_call(protocol, ("a", "f", {})), _p3_text(protocol, "ok")]
+                    settings = {} if most is None else {"max_observation": most}
+                    run, server = self.play(protocol, answers, tools=tools, **settings)
+                    text = _p3_results(protocol, server.sent[1])[0][1]
+                    self.assertEqual(run.steps[0].observation, long)
+                    if not cut:
+                        self.assertEqual(text, long)
+                        continue
+                    found = re.search(r"\n.*?(\d+)\D+(\d+)\D+(\d+).*\n", text)
+                    first, last, total = map(int, found.groups())
+                    self.assertEqual(total, len(long))
+                    self.assertEqual(text[: found.start()], long[: first - 1])
+                    self.assertEqual(text[found.end() :], long[last:])
+                    kept = len(text) - len(found.group())
+                    self.assertEqual(kept, 20_000 if most is None else most)
+
+    def test_blank_tasks(self):
+        for protocol in _P3_PROTOCOLS:
+            for task in ("", " \n", ["", "x"]):
+                with self.subTest(protocol=protocol, task=task):
+                    self.assertEqual(
+                        self.play(protocol, [_p3_text(protocol, "ok")], task=task)[0].output, "ok"
+                    )
+
+    def test_trim(self):
+        for protocol in _P3_PROTOCOLS:
+            rows = [  # trim; the cities in the last request
+                (1, "34"), (2, "234"), (3, "1234"), (4, "01234"), (99, "01234"), (0, ""), (None, "01234"),
+                (lambda steps: [], ""), (lambda steps: steps, "01234"), (lambda steps: steps[-1:], "34"),
+                (lambda steps: steps[:1] + steps[3:4], "034"),
+            ]  # fmt: skip
+            for trim, cities in rows:
+                with self.subTest(protocol=protocol, trim=trim, cities=cities):
+                    groups = [("0",), ("1",), ("2",), ("3", "4")]
+                    answers = [
+                        _p3_call(protocol, *[("a" + c, "get_weather", {"city": c}) for c in group])
+                        for group in groups
+                    ]
+                    answers.append(_p3_text(protocol, "ok"))
+                    run, server = self.play(
+                        protocol, answers, trim=trim, prefix=trim is None, task="THE TASK"
+                    )
+                    results = _p3_results(protocol, server.sent[-1])
+                    self.assertEqual("".join(t[-1] for _, t in results), cities)
+                    self.assertIn("THE TASK", json.dumps(server.said()[0]))
+                    self.assertEqual(len(run.steps), 5)
+
+    def test_trim_over_turns_and_notices(self):
+        for protocol in _P3_PROTOCOLS:
+            for trim in (0, 1, 2, 5):
+                with self.subTest(protocol=protocol, trim=trim):
+                    call = _p3_call(protocol, ("a", "get_weather", {"city": "B"}))
+                    answers = [call, _p3_text(protocol, ""), _p3_text(protocol, "one"), _p3_text(protocol, ""),
+                               _p3_call(protocol, ("b", "get_weather", {"city": "C"})), _p3_text(protocol, "two")]  # fmt: skip
+                    server = _p3_Server(protocol, answers, prefix=False)
+                    model = _p3_model(protocol, server, trim=trim)
+                    run = agentloop.run(model, "FIRST", [get_weather])
+                    run = agentloop.run(model, run.follow_up("SECOND"), [get_weather])
+                    self.assertEqual(run.output, "two")
+                    text = json.dumps(server.said())
+                    self.assertIn("FIRST", text)
+                    self.assertIn("SECOND", text)
+                    self.assertEqual("sunny in C" in text, trim >= 1)
+                    self.assertEqual("sunny in B" in text, trim >= 4)
+
+    def test_two_hundred_steps(self):
+        """What was sent is sent again, byte for byte, and the frame around it stays."""
+        for protocol in _P3_PROTOCOLS:
+            for stream in (False, True):
+                for cache in (False, True) if protocol == "anthropic" else (False,):
+                    with self.subTest(protocol=protocol, stream=stream, cache=cache):
+                        answers = []
+                        for n in range(200):
+                            call = ("a%d" % n, "get_weather", {"city": "\u00fc%d" % n})
+                            answers.append(_p3_reply(protocol, "Step %d." % n, [call]))
+                        answers.append(_p3_text(protocol, "ok"))
+                        if stream:
+                            answers = [_p3_stream(protocol, a) for a in answers]
+                        settings = {"system": "s", "on_text": len if stream else None}
+                        if cache:
+                            settings["cache"] = True
+                        strict, frames, last, raws = 0, set(), None, []
+                        run, server = self.play(
+                            protocol,
+                            answers,
+                            max_requests=201,
+                            prefix=False,
+                            strict=bool(strict),
+                            **settings,
+                        )
+                        self.assertEqual((run.output, len(run.steps)), ("ok", 200))
+                        mark = b', "cache_control": {"type": "ephemeral"}'
+                        for raw in server.raw:
+                            frame, messages = _p3_split(raw)
+                            frames.add(frame)
+                            bare = raw.replace(mark, b"") if cache else raw
+                            raws.append(bare)
+                            last = messages
+                        self.assertEqual(len(frames), 1)
+                        ends = {"chat": b"]}", "responses": b"]}", "anthropic": b"]}"}[protocol]
+                        for old, new in zip(raws, raws[1:]):
+                            self.assertTrue(old.endswith(ends))
+                            self.assertTrue(new.startswith(old[: -len(ends)]))
+                        _P3_CHECKS[protocol](server.sent[-1], set(), False)
+                        self.assertGreater(len(last), 400)
+
+    def test_nothing_is_encoded_twice(self):
+        """The work per request grows with what is new: observations are asked for their text once."""
+
+        class Value:
+            asked = 0
+
+            def __str__(self):
+                Value.asked += 1
+                return "value"
+
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                Value.asked = 0
+                tools = [agentloop.Tool("f", "", {"type": "object", "properties": {}}, Value)]
+                answers = [_p3_call(protocol, ("a%d" % n, "f", {})) for n in range(30)]
+                answers.append(_p3_text(protocol, "ok"))
+                server = _p3_Server(protocol, answers)
+                model = _p3_model(protocol, server)
+                run = agentloop.run(model, "go", tools, max_requests=99)
+                self.assertEqual(len(run.steps), 30)
+                self.assertLessEqual(Value.asked, 60)
+
+    def test_cache_breakpoints(self):
+        mark = {"cache_control": {"type": "ephemeral"}}
+        answers = [
+            _p3_call("anthropic", ("a%d" % n, "get_weather", {"city": "B"})) for n in range(2)
+        ]
+        answers.append(_p3_text("anthropic", "ok"))
+        run, server = self.play("anthropic", answers, cache=True, system="s", prefix=False)
+        for body in server.sent:
+            self.assertEqual(body["system"], [{"type": "text", "text": "s", **mark}])
+            self.assertEqual({k: body["tools"][-1].get(k) for k in mark}, mark)
+            self.assertEqual({k: body["messages"][-1]["content"][-1].get(k) for k in mark}, mark)
+            self.assertEqual(json.dumps(body).count("cache_control"), 3)
+        run, server = self.play("anthropic", [_p3_text("anthropic", "ok")], cache=True, tools=())
+        self.assertEqual(json.dumps(server.sent[0]).count("cache_control"), 1)
+        self.assertNotIn("tools", server.sent[0])
+        body = {"tools": [{"type": "web_search"}]}
+        run, server = self.play("anthropic", [_p3_text("anthropic", "ok")], cache=True, body=body)
+        self.assertEqual(
+            [mark.items() <= t.items() for t in server.sent[0]["tools"]], [False, True]
+        )
+        self.assertEqual(body, {"tools": [{"type": "web_search"}]})
+        run, server = self.play(
+            "anthropic", [_p3_text("anthropic", "ok")], cache=True, body=body, tools=()
+        )
+        self.assertEqual(server.sent[0]["tools"], [{"type": "web_search", **mark}])
+        # A paused turn has the assistant's message last: no breakpoint there.
+        pause = {"content": [{"type": "text", "text": "x"}], "stop_reason": "pause_turn"}
+        answers = [pause, _p3_text("anthropic", "ok")]
+        run, server = self.play("anthropic", answers, cache=True, paused=True, prefix=False)
+        self.assertNotIn("cache_control", json.dumps(server.said()[-1]))
+
+    def test_two_adapters_on_one_run(self):
+        """Each keeps what it encoded; a run may change hands and come back."""
+        servers = {p: _p3_Server(p, [_p3_call(p, (p[:2] + str(n), "get_weather", {"city": p})) for n in range(2)])
+                   for p in _P3_PROTOCOLS}  # fmt: skip
+        servers["chat"].answers.append(_p3_text("chat", "ok"))
+        models = {p: _p3_model(p, s) for p, s in servers.items()}
+        order = [*_P3_PROTOCOLS, *_P3_PROTOCOLS, "chat"]
+        run = agentloop.run(
+            lambda run, tools: models[order[run.requests - 1]](run, tools), "go", [get_weather]
+        )
+        self.assertEqual((run.output, len(run.steps)), ("ok", 6))
+        self.assertEqual(len(_p3_results("chat", servers["chat"].sent[2])), 6)
+
+    def test_eight_threads_share_one_model(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+
+                def answer(body):
+                    number = re.search(r"task-(\d+)-", json.dumps(body)).group(1)
+                    done = _p3_results(protocol, body)
+                    if len(done) < 2:
+                        return json.loads(
+                            json.dumps(_p3_call(protocol, ("a", "get_weather", {"city": number})))
+                        )
+                    return _p3_text(protocol, number)
+
+                server = _p3_Server(
+                    protocol, [lambda b: json.dumps(answer(b))] * 1300, prefix=False
+                )
+                model, wrong = _p3_model(protocol, server), []
+
+                def work(k):
+                    try:
+                        for n in range(50):
+                            number = str(k * 100 + n)
+                            run = agentloop.run(model, "task-%s-" % number, [get_weather])
+                            if (
+                                run.output != number
+                                or [s.observation for s in run.steps] != ["sunny in " + number] * 2
+                            ):
+                                wrong.append((number, run))
+                    except BaseException as e:
+                        wrong.append(e)
+
+                server.__class__ = _p3_Threaded
+                threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+                for t in threads:
+                    t.start()
+                for t in threads:
+                    t.join(60)
+                self.assertEqual(wrong[:3], [])
+                self.assertEqual(len(server.raw), 1200)
+
+
+class _p3_Threaded(_p3_Server):
+    """Answers by what is in the request, not by its number."""
+
+    def __call__(self, method, url, headers, body, timeout):
+        self.raw.append(body)
+        sent = _p3_strict(body)
+        _P3_CHECKS[self.protocol](sent, set(), False)
+        return 200, _P3_JSON, iter([self.answers[0](sent).encode("utf-8")])
+
+
+class OddityTests(_p3_Case):
+    """Servers and proxies that do what nobody should; one row each."""
+
+    def test_ids_numbered_anew_in_every_reply_while_trim_leaves_the_old_ones_out(self):
+        for protocol in _P3_PROTOCOLS:
+            for trim in (0, 1, 2, lambda steps: steps[-1:]):
+                with self.subTest(protocol=protocol, trim=trim):
+                    answers = [
+                        _p3_call(protocol, ("call_0", "get_weather", {"city": str(n)}))
+                        for n in range(5)
+                    ]
+                    run, _ = self.play(
+                        protocol, [*answers, _p3_text(protocol, "ok")], trim=trim, prefix=False
+                    )
+                    self.assertEqual(_p3_statuses(run), ["ok"] * 5)
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol, what="over turns"):
+                answers = [
+                    _p3_call(protocol, ("call_0", "get_weather", {"city": "B"})),
+                    _p3_text(protocol, "ok"),
+                ] * 2
+                server = _p3_Server(protocol, answers)
+                model = _p3_model(protocol, server)
+                run = agentloop.run(
+                    model, agentloop.run(model, "go", [get_weather]).follow_up("x"), [get_weather]
+                )
+                self.assertEqual(_p3_statuses(run), ["ok"])
+
+    def test_error_events_without_an_error_key(self):
+        part = b'data: {"choices":[{"delta":{"content":"part"}}]}\n\n'
+        rest = [b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n', b"data: [DONE]\n\n"]
+        errors = [
+            b'event: error\ndata: {"message":"boom","code":500}\n\n',
+            b"event:error\r\ndata:boom\r\n\r\n",
+            b'data: {"message":"boom"}\nevent: error\n\n',
+            b'data: {"object":"error","message":"boom","code":500}\n\n',
+            b'data: {"choices":[{"error":{"code":502,"message":"boom"},"finish_reason":"error"}]}\n\n',
+        ]
+        for error in errors:
+            with self.subTest(error=error):
+                run, server = self.play(
+                    "chat", [[part, error, *rest], _p3_text("chat", "ok")], on_text=len
+                )
+                self.assertEqual((run.output, len(server.raw)), ("ok", 2))
+        for error in (b"event: error\n\n", b"event: message\n", b"event: error\ndata:\n\n"):
+            with self.subTest(nothing=error):  # an event without data is none
+                run, server = self.play("chat", [[error, part, *rest]], on_text=len)
+                self.assertEqual(run.output, "part")
+
+    def test_a_complete_stream_counts_although_the_line_breaks_after_it(self):
+        for protocol in _P3_PROTOCOLS:
+            whole = _p3_stream(protocol, _p3_reply(protocol, "ok", []))
+            for end in (
+                ConnectionResetError("x"),
+                http.client.IncompleteRead(b""),
+                TimeoutError("x"),
+                ssl.SSLError("x"),
+            ):
+                cuts = {"chat": (0, 1), "anthropic": (0, 1), "responses": (0,)}[protocol]
+                for cut in cuts:
+                    with self.subTest(protocol=protocol, end=end, cut=cut):
+                        texts, stream = [], whole[: len(whole) - cut] + [end]
+                        run, server = self.play(protocol, [stream], on_text=texts.append)
+                        self.assertEqual(
+                            (run.output, "".join(texts), len(server.raw)), ("ok", "ok", 1)
+                        )
+
+    def test_nothing_is_read_after_the_end_of_a_stream(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                stream = _p3_stream(protocol, _p3_text(protocol, "ok"))
+                tail = [b": x\n\n"] * 3 + [b'data: {"choices":[{"delta":{"content":"more"}}]}\n\n']
+                run, server = self.play(protocol, [[b"".join(stream + tail)]], on_text=len)
+                self.assertEqual((run.output, server.closed), ("ok", 1))
+
+    def test_the_first_bytes(self):
+        good = _p3_text("chat", "ok")
+        packed = gzip.compress(json.dumps(good).encode())
+        text, bom = json.dumps(good).encode(), b"\xef\xbb\xbf"
+        stream = b"".join(_p3_stream("chat", good))
+        rows = [  # content type, chunks
+            (_P3_JSON, [packed[:1], packed[1:]]),
+            (_P3_JSON, [b"", packed]),
+            ({"content-encoding": "gzip"}, [b"", packed[:1], packed[1:2], packed[2:]]),
+            ({"content-encoding": "GZIP"}, [packed]),
+            (_P3_SSE, [b"\n", text]),
+            (_P3_SSE, [b"", b" ", b"\r\n", text]),
+            (_P3_SSE, [b"", stream]),
+            (_P3_SSE, [b"\n\n", stream]),
+            (_P3_SSE, [bom + stream]),
+            (_P3_JSON, [bom + stream]),
+            (_P3_SSE, [bom, stream]),
+            (_P3_SSE, [bom + text]),
+            (_P3_JSON, [text[:1], text[1:]]),
+            ({}, [b": hi\n\n", stream]),
+            ({}, [b"event: x\n" + stream]),
+        ]
+        for head, chunks in rows:
+            with self.subTest(head=head, chunks=chunks):
+                run, server = self.play("chat", [(200, head, chunks)], on_text=len)
+                self.assertEqual((run.output, len(server.raw)), ("ok", 1))
+
+    def test_messages_without_content_or_role(self):
+        call = {"id": "a", "type": "function"}
+        call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
+        message = {"role": "assistant", "tool_calls": [call]}
+        run, server = self.play("chat", [_p3_chat(message), _p3_text("chat", "ok")])
+        self.assertEqual(server.said()[1], message)  # no content came, none goes back
+        self.assertEqual(run.steps[0].action.message, message)
+        for role in (None, "", "gone"):
+            with self.subTest(role=role):
+                message = {"role": role, "content": "ok"}
+                if role == "gone":
+                    del message["role"]
+                server = _p3_Server("chat", [_p3_chat(message), _p3_text("chat", "b")])
+                model = _p3_model("chat", server)
+                agentloop.run(model, agentloop.run(model, "go").follow_up("more"))
+                self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
+        for content in ([], [None], [{"type": "text", "text": ""}], {}, 5, "", None):
+            with self.subTest(content=content):
+                answers = [
+                    _p3_chat({"role": "assistant", "content": content}),
+                    _p3_text("chat", "ok"),
+                ]
+                server = self.play("chat", answers)[1]
+                self.assertIsInstance(server.said()[1]["content"], str)
+                self.assertTrue(server.said()[1]["content"].strip())
+
+    def test_complete_where_a_tool_is_called(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                server = _p3_Server(
+                    protocol,
+                    [_p3_call(protocol, ("a", "x", {})), _p3_text(protocol, "Final Answer: ok")],
+                    prefix=False,
+                )
+                run = agentloop.run(agentloop.ReActText(_p3_model(protocol, server).complete), "go")
+                self.assertEqual((run.output, _p3_statuses(run)), ("ok", ["invalid_response"]))
+
+    def test_a_key_is_hidden_before_words_are_cut(self):
+        key = "sk-" + "Kk" * 30
+        for n in (540, 590, 640, 690):
+            for status, body in ((401, {"error": "x" * n + " " + key}), (200, "x" * n + " " + key)):
+                with self.subTest(n=n, status=status):
+                    server = _p3_Server("chat", [(status, {}, body)])
+                    with self.assertRaises(agentloop.ModelError) as caught:
+                        agentloop.run(_p3_model("chat", server, api_key=key), "go")
+                    self.assertNotIn("KkKk", str(caught.exception))
+
+    def test_what_is_secret_in_a_url(self):
+        server = _p3_Server("chat", [(401, {}, {"error": "bad key SECRETKEY99"})])
+        model = _p3_model(
+            "chat", server, base_url="http://user:PASSWORD123@h/v1?api-key=SECRETKEY99"
+        )
+        with self.assertRaises(agentloop.ModelError) as caught:
+            agentloop.run(model, "go")
+        for text in (repr(model), str(caught.exception)):
+            self.assertNotIn("SECRETKEY99", text)
+            self.assertNotIn("PASSWORD123", text)
+
+    def test_tool_use_failed_in_a_stream(self):
+        error = {"message": "Failed.", "type": "invalid_request_error", "code": "tool_use_failed"}
+        error["failed_generation"] = "<function=x>"
+        for answer in (
+            _p3_sse({"error": error}),
+            {"error": error},
+            [b"event: error\n" + _p3_sse({"error": error})[0]],
+        ):
+            with self.subTest(answer=answer):
+                run, _ = self.play("chat", [answer, _p3_text("chat", "ok")], on_text=len)
+                self.assertEqual(_p3_statuses(run), ["invalid_response"])
+                self.assertIn("<function=x>", run.steps[0].observation)
+
+    def test_null_says_nothing_new_about_the_status(self):
+        done = {
+            "type": "response.output_item.done",
+            "output_index": 0,
+            "item": _p3_asks("responses")["output"][0],
+        }
+        end = {"type": "response.incomplete", "response": {"status": None}}
+        run, _ = self.play(
+            "responses", [_p3_sse(done, end), _p3_text("responses", "ok")], on_text=len
+        )
+        self.assertEqual(_p3_statuses(run), ["invalid_response"])
+
+    def test_other_words_for_a_full_context(self):
+        for words in (
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+            "Your request exceeded model token limit: 8192",
+            "Please reduce the length of the messages or completion.",
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000",
+            "Range of input length should be [1, 30720]",
+        ):
+            for status in (400, 500):
+                with self.subTest(words=words, status=status):
+                    error, server = self.fails(
+                        "chat", [(status, {}, {"error": {"message": words}})]
+                    )
+                    self.assertEqual((error.kind, len(server.raw)), ("context_length", 1))
+        for error in (
+            {"message": "x", "code": "context_length_exceeded"},
+            {"message": "maximum context length"},
+        ):
+            with self.subTest(error=error):  # under whatever status
+                self.fails("chat", [(429, {}, {"error": error})], "context_length", 429)
+        text = "Unsupported value: 'max_tokens' exceeds the maximum of 4096 output tokens"
+        self.fails("chat", [(400, {}, {"error": {"message": text}})], "bad_request", 400)
+
+    def test_other_words_for_a_cut_reply(self):
+        for reason in ("length", "max_tokens", "MAX_TOKENS", "model_length"):
+            for stream in (False, True):
+                with self.subTest(reason=reason, stream=stream):
+                    answer = _p3_call("chat", ("a", "get_weather", {"city": "B"}), reason=reason)
+                    answer = _p3_stream("chat", answer) if stream else answer
+                    run, _ = self.play("chat", [answer, _p3_text("chat", "ok")])
+                    self.assertEqual(_p3_statuses(run), ["invalid_response"])
+        failed = _p3_call("chat", ("a", "get_weather", {"city": "B"}))
+        failed["choices"][0]["error"] = {"code": 502, "message": "upstream"}
+        reason = _p3_call("chat", ("a", "get_weather", {"city": "B"}), reason="error")
+        for answer in (failed, reason, _p3_stream("chat", reason)):
+            with self.subTest(answer=answer):
+                run, server = self.play("chat", [answer, _p3_text("chat", "ok")])
+                self.assertEqual((run.output, run.steps, len(server.raw)), ("ok", [], 2))
+
+    def test_a_stream_without_a_choice_is_asked_again(self):
+        for stream in (
+            _p3_sse(),
+            _p3_sse({"choices": []}),
+            _p3_sse({"usage": {"prompt_tokens": 3}}),
+        ):
+            with self.subTest(stream=stream):
+                run, server = self.play("chat", [stream, _p3_text("chat", "ok")], on_text=len)
+                self.assertEqual((run.output, run.steps, len(server.raw)), ("ok", [], 2))
+
+    def test_anthropic_oddities(self):
+        delta = {"type": "content_block_delta", "index": 0}
+        cited = {**delta, "delta": {"type": "citations_delta", "citation": {"a": 1}}}
+        text = {**delta, "delta": {"type": "text_delta", "text": "ok"}}
+        end = [
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+            {"type": "message_stop"},
+        ]
+        for events in ([text, *end], [cited, text, *end], [text, cited, *end]):
+            with self.subTest(events=events):
+                run, _ = self.play("anthropic", [_p3_sse(*events, done=False)], on_text=len)
+                self.assertEqual(run.output, "ok")
+        server = _p3_Server(
+            "anthropic", [{"content": "ok", "stop_reason": "end_turn"}, _p3_text("anthropic", "b")]
+        )
+        model = _p3_model("anthropic", server)
+        run = agentloop.run(model, "go")
+        self.assertEqual(run.output, "ok")
+        agentloop.run(model, run.follow_up("more"))
+        self.assertEqual(_p3_roles("anthropic", server.sent[1]), "uau")
+        self.assertIn("ok", json.dumps(server.said()[1]))
+
+
+class HttpTests(_p3_Case):
+    """The transport over real sockets, on loopback."""
+
+    def ask(self, url, protocol="chat", **settings):
+        model = _P3_CLASSES[protocol]("m", base_url=url, **{"api_key": _P3_KEY, **settings})
+        return agentloop.run(model, "go", [get_weather])
+
+    def answer(self, protocol, stream=False, calls=3):
+        """Some calls, then an answer, over and over."""
+
+        def answer(number, head, body):
+            sent = _p3_strict(body)
+            _p3_note(protocol, sent)
+            _P3_CHECKS[protocol](sent, set(), False)
+            n = len(_p3_results(protocol, sent))
+            reply = (
+                _p3_call(protocol, ("c%d" % n, "get_weather", {"city": "B"}))
+                if n < calls
+                else _p3_text(protocol, "ok")
+            )
+            return _p3_chunked(_p3_stream(protocol, reply)) if stream else _p3_http(reply)
+
+        return answer
+
+    def test_one_connection_is_kept(self):
+        for protocol in _P3_PROTOCOLS:
+            for stream in (False, True):
+                with self.subTest(protocol=protocol, stream=stream):
+                    with _p3_Http(self.answer(protocol, stream)) as server:
+                        model = _P3_CLASSES[protocol](
+                            "m", base_url=server.url, on_text=len if stream else None
+                        )
+                        for _ in range(2):
+                            run = agentloop.run(model, "go", [get_weather])
+                            self.assertEqual((run.output, len(run.steps)), ("ok", 3))
+                        self.assertEqual((server.connections, len(server.heads)), (1, 8))
+                        for head in server.heads:
+                            path = head.split(" ")[:2]
+                            want = {
+                                "chat": "/v1/chat/completions",
+                                "responses": "/v1/responses",
+                                "anthropic": "/v1/messages",
+                            }
+                            self.assertEqual(path, ["POST", want[protocol]])
+                            self.assertNotIn("authorization", head.lower())
+                            self.assertIn("accept-encoding: identity", head.lower())
+                        del model
+
+    def test_a_kept_connection_that_died_is_no_failure(self):
+        for end in (None, "reset"):
+            for stream in (False, True):
+                with self.subTest(end=end, stream=stream):
+                    inner = self.answer("chat", stream)
+
+                    def answer(number, head, body):
+                        pieces = inner(number, head, body)
+                        return [*(pieces if isinstance(pieces, list) else [pieces]), end]
+
+                    with _p3_Http(answer) as server:
+                        model = agentloop.OpenAIChat(
+                            "m", base_url=server.url, retries=0, on_text=len if stream else None
+                        )
+                        watched = self.settled(server, model)
+                        run = agentloop.run(watched, "go", [get_weather])
+                        self.assertEqual((run.output, run.requests, self.waits), ("ok", 4, []))
+                        self.assertEqual((server.connections, len(server.heads)), (4, 4))
+                        del model, watched
+
+    def settled(self, server, model):
+        """The model, asked only after the server has closed what it was to close."""
+
+        def asked(run, tools):
+            deadline = time.monotonic() + 10
+            while server.open and time.monotonic() < deadline:
+                threading.Event().wait(0.002)
+            return model(run, tools)
+
+        return asked
+
+    def test_a_fresh_connection_that_breaks_is_asked_again(self):
+        for end in (None, "reset"):
+            for at in ("before", "head", "body", "chunk"):
+                with self.subTest(end=end, at=at):
+
+                    def answer(number, head, body):
+                        whole = _p3_http(_p3_text("chat", "ok"))
+                        if number == 2:
+                            return whole
+                        if at == "chunk":
+                            return [
+                                *_p3_chunked(
+                                    _p3_stream("chat", _p3_text("chat", "ok"))[:1], end=False
+                                ),
+                                end,
+                            ]
+                        size = {"before": 0, "head": 30, "body": len(whole) - 9}[at]
+                        return [whole[:size], end]
+
+                    with _p3_Http(answer) as server:
+                        del self.waits[:]
+                        run = self.ask(server.url, retries=2, on_text=len)
+                        self.assertEqual((run.output, run.requests, len(self.waits)), ("ok", 1, 2))
+                        self.assertEqual(len(set(server.bodies)), 1)
+                        with self.assertRaises(agentloop.ModelError) as caught:
+                            server.heads.clear()
+                            self.ask(server.url, retries=0, on_text=len)
+                        kinds = ("connection", "bad_response") if at == "head" else ("connection",)
+                        self.assertIn(caught.exception.kind, kinds)
+
+    def test_a_server_that_is_not_there(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            url = "http://127.0.0.1:%d" % s.getsockname()[1]
+            with self.assertRaises(agentloop.ModelError) as caught:
+                self.ask(url, retries=1)
+        self.assertEqual(
+            (caught.exception.kind, caught.exception.status, len(self.waits)),
+            ("connection", None, 1),
+        )
+        self.assertIn(url, str(caught.exception))
+
+    def test_a_server_that_does_not_speak_http(self):
+        with _p3_Http(lambda n, head, body: [b"SSH-2.0-OpenSSH\r\n", None]) as server:
+            with self.assertRaises(agentloop.ModelError) as caught:
+                self.ask(server.url, retries=0)
+            self.assertIn(caught.exception.kind, ("connection", "bad_response"))
+
+    def test_silence(self):
+        rows = [  # what is sent before the silence
+            ("nothing", []),
+            ("the head", [b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n\r\n"]),
+            ("an event", _p3_chunked(_p3_stream("chat", _p3_text("chat", "ok"))[:1], end=False)),
+        ]
+        for name, pieces in rows:
+            with self.subTest(name):
+                over = threading.Event()
+                with _p3_Http(
+                    lambda n, head, body: [*pieces, lambda: over.wait(10), None]
+                ) as server:
+                    with self.assertRaises(agentloop.ModelError) as caught:
+                        self.ask(server.url, retries=0, on_text=len, timeout=0.1)
+                    over.set()
+                self.assertEqual(caught.exception.kind, "timeout")
+                self.assertIn("timeout", str(caught.exception))
+
+    def test_comments_only(self):
+        over = threading.Event()
+        start = b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n\r\n"
+        comments = [b": alive\n\n", lambda: over.wait(0.02)] * 200
+        with _p3_Http(lambda n, head, body: [start, *comments, None]) as server:
+            with self.assertRaises(agentloop.ModelError) as caught:
+                self.ask(server.url, retries=0, on_text=len, timeout=0.2)
+            over.set()
+            self.assertEqual(caught.exception.kind, "timeout")
+
+    def test_a_server_that_keeps_the_line_open_after_the_end(self):
+        for protocol in _P3_PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                over = threading.Event()
+                pieces = _p3_chunked(_p3_stream(protocol, _p3_text(protocol, "ok")), end=False)
+                with _p3_Http(
+                    lambda n, head, body: [*pieces, lambda: over.wait(20), None]
+                ) as server:
+                    started = time.monotonic()
+                    run = self.ask(server.url, protocol, retries=0, on_text=len, timeout=15)
+                    over.set()
+                    self.assertLess(time.monotonic() - started, 10)
+                self.assertEqual((run.output, len(server.heads)), ("ok", 1))
+
+    def test_forms_of_http(self):
+        document = json.dumps(_p3_text("chat", "o\u4f60k"), ensure_ascii=False).encode("utf-8")
+        stream = b"".join(_p3_stream("chat", _p3_text("chat", "o\u4f60k")))
+        packed = gzip.compress(document)
+        old = b"HTTP/1.0 200 OK\r\n\r\n"
+        rows = [
+            ("gzip", [_p3_http(packed, 200, "content-encoding: gzip")]),
+            ("gzip in silence", [_p3_http(packed)]),
+            ("http 1.0", [old + document, None]),
+            ("no length", [b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + document, None]),
+            (
+                "chunked json",
+                _p3_chunked([document[n : n + 9] for n in range(0, len(document), 9)], "x: y"),
+            ),
+            ("tiny chunks", _p3_chunked([stream[n : n + 1] for n in range(len(stream))])),
+            ("crlf", _p3_chunked([stream.replace(b"\n", b"\r\n")])),
+            ("cr", _p3_chunked([stream.replace(b"\n", b"\r")])),
+            ("continue", [b"HTTP/1.1 100 Continue\r\n\r\n" + _p3_http(json.loads(document))]),
+            ("capital names", [_p3_http(stream, 200, "Content-Type: Text/Event-Stream")]),
+        ]
+        for name, pieces in rows:
+            with self.subTest(name):
+                with _p3_Http(lambda n, head, body: pieces) as server:
+                    run = self.ask(server.url, retries=0)
+                self.assertEqual(run.output, "o\u4f60k")
+
+    def test_redirects_and_statuses(self):
+        with _p3_Http(
+            lambda n, head, body: _p3_http(b"", 307, "Location: http://127.0.0.1:1/x")
+        ) as server:
+            with self.assertRaises(agentloop.ModelError) as caught:
+                self.ask(server.url)
+            self.assertIn("http://127.0.0.1:1/x", str(caught.exception))
+            self.assertEqual((caught.exception.status, len(server.heads)), (307, 1))
+        answers = [_p3_http(b"busy", 503, "Retry-After: 3"), _p3_http(_p3_text("chat", "ok"))]
+        with _p3_Http(lambda n, head, body: answers[n]) as server:
+            self.assertEqual(self.ask(server.url).output, "ok")
+            self.assertEqual((self.waits, server.connections), ([3.0], 1))
+
+    def test_what_on_text_raises_closes_the_connection(self):
+        with _p3_Http(self.answer("chat", True)) as server:
+            texts = []
+
+            def on_text(text):
+                texts.append(text)
+                if len(texts) == 1:
+                    raise OSError("mine")
+
+            model = agentloop.OpenAIChat("m", base_url=server.url, on_text=on_text, retries=0)
+            with self.assertRaisesRegex(OSError, "mine") as caught:
+                agentloop.run(model, "go", [get_weather], max_requests=9)
+            run = agentloop.run(model, caught.exception.agent_run, [get_weather])
+            self.assertEqual((run.output, server.connections), ("ok", 2))
+            del model
+
+    def test_loopback_is_reached_directly(self):
+        with _p3_Http(lambda n, head, body: _p3_http(b"", 502, "")) as proxy, _p3_Http(
+            self.answer("chat")
+        ) as server:
+            names = {n: proxy.url for n in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")}
+            with mock.patch.dict(os.environ, names):
+                for host in ("127.0.0.1", "localhost", "LOCALHOST"):
+                    with self.subTest(host=host):
+                        self.assertEqual(
+                            self.ask("http://%s:%d" % (host, server.port)).output, "ok"
+                        )
+            self.assertEqual(proxy.heads, [])
+
+    def test_a_proxy_of_the_environment(self):
+        with _p3_Http(lambda n, head, body: _p3_http(_p3_text("chat", "proxied"))) as proxy:
+            bare = "127.0.0.1:%d" % proxy.port
+            login = "http://us%%40er:pa%%3Ass@127.0.0.1:%d" % proxy.port
+            rows = [
+                ({"http_proxy": proxy.url}, None), ({"HTTP_PROXY": proxy.url}, None), ({"http_proxy": bare}, None),
+                ({"all_proxy": proxy.url}, None), ({"http_proxy": proxy.url, "all_proxy": "http://x.test"}, None),
+                ({"http_proxy": login}, "Basic " + base64.b64encode(b"us@er:pa:ss").decode()),
+                ({"http_proxy": proxy.url, "no_proxy": "other.test"}, None),
+            ]  # fmt: skip
+            for env, auth in rows:
+                with self.subTest(env=env), mock.patch.dict(os.environ, env):
+                    proxy.heads.clear()
+                    self.assertEqual(
+                        self.ask("http://model.test:8000/v1", retries=0).output, "proxied"
+                    )
+                    self.assertTrue(
+                        proxy.heads[0].startswith(
+                            "POST http://model.test:8000/v1/chat/completions HTTP/1.1\r\n"
+                        )
+                    )
+                    self.assertIn("host: model.test:8000\r\n", proxy.heads[0].lower())
+                    found = re.search(r"(?i)proxy-authorization: (.*)\r", proxy.heads[0])
+                    self.assertEqual(found and found.group(1), auth)
+            proxy.heads.clear()
+            for no in ("model.test", "*", ".test", "x.test, model.test", "model.test:8000"):
+                with self.subTest(no_proxy=no):
+                    with mock.patch.dict(os.environ, {"http_proxy": proxy.url, "no_proxy": no}):
+                        with mock.patch(
+                            "socket.getaddrinfo", side_effect=socket.gaierror(-2, "no such name")
+                        ):
+                            with self.assertRaises(agentloop.ModelError) as caught:
+                                self.ask("http://model.test:8000/v1", retries=0)
+                    self.assertEqual(caught.exception.kind, "connection")
+            self.assertEqual(proxy.heads, [])
+
+    def test_a_tunnel_for_https(self):
+        with _p3_Http(lambda n, head, body: _p3_http(b"", 403, "")) as proxy:
+            with mock.patch.dict(
+                os.environ, {"https_proxy": "http://u:p@127.0.0.1:%d" % proxy.port}
+            ):
+                with self.assertRaises(agentloop.ModelError) as caught:
+                    self.ask("https://model.test/v1", retries=0)
+            self.assertEqual(caught.exception.kind, "connection")
+            self.assertTrue(proxy.heads[0].startswith("CONNECT model.test:443 "))
+            self.assertIn("Proxy-Authorization: Basic dTpw", proxy.heads[0])
+            self.assertNotIn(_P3_KEY, proxy.heads[0])
+            self.assertNotIn("u:p", str(caught.exception))
+        with mock.patch.dict(os.environ, {"https_proxy": "socks5://127.0.0.1:1"}):
+            with self.assertRaisesRegex(agentloop.ModelError, "socks5") as caught:
+                self.ask("https://model.test/v1", retries=0)
+
+    @unittest.skipUnless(shutil.which("openssl"), "needs openssl to make a certificate")
+    def test_certificates(self):
+        with tempfile.TemporaryDirectory() as folder:
+            key, cert = os.path.join(folder, "key.pem"), os.path.join(folder, "cert.pem")
+            command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext".split()
+            command += ["subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", key, "-out", cert]
+            subprocess.run(
+                command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(cert, key)
+            with _p3_Http(self.answer("chat"), tls) as server:
+                with self.assertRaises(agentloop.ModelError) as caught:
+                    self.ask(server.url)
+                self.assertEqual((caught.exception.kind, self.waits), ("connection", []))
+                for word in ("SSL_CERT_FILE", "127.0.0.1:%d" % server.port, "certificate"):
+                    self.assertIn(word, str(caught.exception))
+                with mock.patch.dict(os.environ, {"SSL_CERT_FILE": cert}):
+                    self.assertEqual(self.ask(server.url).output, "ok")
+                context = ssl.create_default_context(cafile=cert)
+                model = agentloop.OpenAIChat(
+                    "m", base_url=server.url, ssl_context=context, api_key=_P3_KEY
+                )
+                self.assertEqual(agentloop.run(model, "go", [get_weather]).output, "ok")
+                self.assertNotIn(_P3_KEY.encode(), pickle.dumps(model))
+                self.assertEqual(server.connections, 3)
+                del model
+
+    def test_the_transport_itself(self):
+        with _p3_Http(lambda n, head, body: _p3_http(b"body", 201, "X-Some: Thing")) as server:
+            for _ in range(2):
+                status, headers, chunks = agentloop.http_transport(
+                    "PUT", server.url + "/a?b=c", {"X-Mine": "1"}, b"data", 5
+                )
+                self.assertEqual(
+                    (status, headers["x-some"], b"".join(chunks)), (201, "Thing", b"body")
+                )
+            self.assertTrue(server.heads[0].startswith("PUT /a?b=c HTTP/1.1\r\n"))
+            self.assertIn("X-Mine: 1", server.heads[0])
+            self.assertEqual((server.bodies, server.connections), ([b"data"] * 2, 1))
+            # What is not read to its end is closed.
+            chunks = agentloop.http_transport("PUT", server.url, {}, b"", 5)[2]
+            self.assertTrue(next(chunks))
+            chunks.close()
+            self.assertEqual(
+                pickle.loads(pickle.dumps(agentloop.http_transport)).__class__,
+                agentloop.http_transport.__class__,
+            )
+            status, _, chunks = agentloop.http_transport("GET", server.url, {}, b"", 5)
+            self.assertEqual((status, b"".join(chunks)), (201, b"body"))
+            self.assertTrue(server.heads[-1].startswith("GET / HTTP/1.1\r\n"))
+
+    def test_threads_have_connections_of_their_own(self):
+        def answer(number, head, body):
+            sent = _p3_strict(body)
+            _P3_CHECKS["chat"](sent, set(), False)
+            task = re.search(r"task-\d+-", sent["messages"][0]["content"]).group()
+            if not _p3_results("chat", sent):
+                return _p3_chunked(
+                    _p3_stream("chat", _p3_call("chat", ("a", "get_weather", {"city": task})))
+                )
+            return _p3_chunked(_p3_stream("chat", _p3_text("chat", task)))
+
+        with _p3_Http(answer) as server:
+            model, wrong = agentloop.OpenAIChat("m", base_url=server.url, on_text=len), []
+
+            def work(k):
+                try:
+                    for n in range(50):
+                        task = "task-%d-" % (k * 100 + n)
+                        run = agentloop.run(model, task, [get_weather])
+                        if (run.output, run.steps[0].observation) != (task, "sunny in " + task):
+                            wrong.append(run)
+                except BaseException as e:
+                    wrong.append(e)
+
+            threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join(60)
+            self.assertEqual(wrong[:3], [])
+            self.assertEqual((server.connections, len(server.heads)), (8, 800))
+            deadline = time.monotonic() + 5  # the threads ended: so did their connections
+            while server.open and time.monotonic() < deadline:
+                threading.Event().wait(0.005)
+            self.assertEqual(server.open, 0)
+
+
+class ReActTests(unittest.TestCase):
+    """Thought, Action, Action Input, Observation, Final Answer, as models really write them."""
+
+    def drive(self, replies, tools=None, task="go", **options):
+        """(run, what ran, prompts); the prompts only grow."""
+        ran, prompts, left = [], [], list(replies)
+
+        def find(text: str) -> str:
+            ran.append(("find", text))
+            return "found " + text
+
+        def add(a: int, b: int) -> int:
+            ran.append(("add", a, b))
+            return a + b
+
+        def now() -> str:
+            ran.append(("now",))
+            return "noon"
+
+        def complete(prompt):
+            prompts.append(prompt)
+            return left.pop(0)
+
+        model = agentloop.ReActText(complete)
+        run = agentloop.run(model, task, [find, add, now] if tools is None else tools, **options)
+        for old, new in zip(prompts, prompts[1:]):
+            self.assertTrue(new.startswith(old), (old, new))
+        return run, ran, prompts
+
+    def test_one_reply(self):
+        x, both = ("find", "x"), 'Thought: t\nAction: find\nAction Input: {"text": "x"}'
+        rows = [  # the reply; what runs, or the answer
+            (both, [x]),
+            ('Action: find\nAction Input: {"text": "x"}', [x]),
+            ('I look first.\n\nAction: find\nAction Input: {"text":"x"}', [x]),
+            ('thought: t\naction: find\naction input: {"text": "x"}', [x]),
+            ('**Thought:** t\n**Action:** find\n**Action Input:** {"text": "x"}', [x]),
+            ('Thought 1: t\nAction 1: find\nAction Input 1: {"text": "x"}', [x]),
+            ('> Action: find\n> Action Input: {"text": "x"}', [x]),
+            ('Action: `find`\nAction Input: {"text": "x"}', [x]),
+            ('Action: [find]\nAction Input: {"text": "x"}', [x]),
+            ('Action: "find"\r\nAction Input: {"text": "x"}\r\n', [x]),
+            ('Action\uff1afind\nAction Input\uff1a{"text": "x"}', [x]),
+            ("Action: find\n\nAction Input:\n\n```json\n{\n \"text\": \"x\"\n}\n```\nThat is it.", [x]),
+            ("Action: find\nAction Input: ```\n{\"text\": \"x\"}\n```", [x]),
+            ('Action: find\nAction Input: {"text": "a } {b ```c"}', [("find", "a } {b ```c")]),
+            ('Action: find\nAction Input:\n{\n"text": "if (x) { y } }"\n}\nNow I wait.', [("find", "if (x) { y } }")]),
+            ("Action: find\nAction Input: {'text': 'x'}", [x]),
+            ("Action: find\nAction Input: x", [x]),
+            ('Action: find\nAction Input: "x"', [x]),
+            ("Action: find\nAction Input: speed of\nlight", [("find", "speed of\nlight")]),
+            ('Action: add\nAction Input: {"a": 2, "b": "3"}', [("add", 2, 3)]),
+            ("Action: now", [("now",)]),
+            ("Action: now\nAction Input:", [("now",)]),
+            ("Action: now\nAction Input: None", [("now",)]),
+            ("Action: now\nAction Input: {}", [("now",)]),
+            (both + "\nObservation: fake\nThought: u\nAction: add\nAction Input: {\"a\":1,\"b\":2}", [x]),
+            (both + "\nObservation: fake\nFinal Answer: invented", [x]),
+            ('<think>Action: add\nAction Input: {"a":1,"b":1}</think>' + both, [x]),
+            ("Hm, maybe.\n</think>\n" + both, [x]),
+            (both + "\n<think>still", [x]),
+            ('{"action": "find", "action_input": {"text": "x"}}', [x]),
+            ('```json\n{"action": "find", "action_input": "x"}\n```', [x]),
+            ('{"call": {"action": "find", "action_input": {"text": "x"}}}', [x]),
+            ('{"action": "now", "action_input": {}}', [("now",)]),
+            ("Final Answer: 42", "42"),
+            ("Thought: t\nFinal Answer: a\nb", "a\nb"),
+            ("**Final Answer:** 42", "42"),
+            ("Final answer: **42**", "42"),
+            ("<think>x</think>Final Answer: 42", "42"),
+            ("Hm.</think>\nFinal Answer: 42", "42"),
+            ("Final Answer: Use:\nAction: find\nAction Input: {\"text\":\"z\"}", "Use:\nAction: find\nAction Input: {\"text\":\"z\"}"),
+            ("Final Answer: Like:\n```\nAction: find\nAction Input: z\n```\nAll.", "Like:\n```\nAction: find\nAction Input: z\n```\nAll."),
+            ("Action: None\nFinal Answer: 42", "42"),
+            ('{"action": "Final Answer", "action_input": "42"}', "42"),
+        ]  # fmt: skip
+        for reply, want in rows:
+            with self.subTest(reply=reply):
+                run, ran, prompts = self.drive([reply, "Final Answer: the end"])
+                if isinstance(want, str):
+                    self.assertEqual((run.output, ran, len(prompts)), (want, [], 1))
+                    self.assertEqual(run.finish.message, reply)
+                else:
+                    self.assertEqual((ran, run.output), (want, "the end"))
+                    self.assertEqual(run.steps[0].action.message, reply)
+                    for word in ("fake", "invented", "still", "That is it", "Now I wait"):
+                        self.assertNotIn(word, prompts[1])
+
+    def test_doubtful_replies(self):
+        reminder = "invalid_response"
+        rows = [  # the reply; the status; words in the observation
+            ("Just chatting.", reminder, "Final Answer"),
+            ("", reminder, "Final Answer"),
+            ("<think>Action: now</think>", reminder, "Final Answer"),
+            ("<think>never ends\nAction: now", reminder, "Final Answer"),
+            ("Action: None\nAction Input: None", reminder, "Final Answer"),
+            ("Action: n/a", reminder, "Final Answer"),
+            ("Action:\nAction Input: x", reminder, "Final Answer"),
+            ("Action Input: {}", reminder, "Final Answer"),
+            ("```\nAction: now\n```", reminder, "Final Answer"),
+            ('{"action": "unknown", "action_input": {}}', reminder, "Final Answer"),
+            ('{"action": 5}', reminder, "Final Answer"),
+            ("[1, 2]", reminder, "Final Answer"),
+            ("Action: Find\nAction Input: x", "unknown_tool", "find"),
+            ("Action: nope\nAction Input: {}", "unknown_tool", "find"),
+            ("Action: find", "invalid_arguments", "text"),
+            ("Action: add\nAction Input: 2 and 3", "invalid_arguments", '"a"'),
+            ('Action: add\nAction Input: {"a": 2', "invalid_arguments", "object"),
+            ('Action: find\nAction Input: {"text": "x', "invalid_arguments", "object"),
+            ("Action: find\nAction Input: [1]", "invalid_arguments", "text"),
+        ]
+        for reply, status, words in rows:
+            with self.subTest(reply=reply):
+                run, ran, prompts = self.drive([reply, "Final Answer: ok"])
+                self.assertEqual((_p3_statuses(run), ran, run.output), ([status], [], "ok"))
+                self.assertIn(words, run.steps[0].observation)
+                self.assertIn(words, prompts[1])
+
+    def test_names_in_every_script(self):
+        namespace, ran = {"ran": ran_ for ran_ in [[]]}, []
+        source = "def \u67e5(\u57ce: str) -> str:\n    ran.append(\u57ce)\n    return 'sun'\n"
+        source += "def none(x: str = '') -> str:\n    ran.append('none')\n    return 'n'\n"
+        namespace["ran"] = ran
+        exec(source, namespace)
+        tools = [namespace["\u67e5"], namespace["none"]]
+        replies = ['Action: \u67e5\nAction Input: {"\u57ce": "\u5317"}', "Action: \u67e5\nAction Input: \u5317",
+                   "Action: none\nAction Input: none", "Final Answer: ok"]  # fmt: skip
+        run, _, prompts = self.drive(replies, tools)
+        self.assertEqual((run.output, ran), ("ok", ["\u5317", "\u5317", "none"]))
+        self.assertIn("\u57ce", prompts[0])  # not \u escapes
+
+    def test_an_input_that_is_no_object(self):
+        def one(city: str, unit: str = "C") -> str:
+            return city + unit
+
+        def number(n: int) -> int:
+            return n
+
+        def two(a: str = "", b: str = "") -> str:
+            return a
+
+        def only(x: str = "") -> str:
+            return x
+
+        rows = [
+            ("one", "Rome", "RomeC"), ("one", '"Rome"', "RomeC"), ("number", "5", 5), ("number", '"5"', 5),
+            ("only", "abc", "abc"), ("two", "abc", None), ("number", "many", None),
+        ]  # fmt: skip
+        for name, given, want in rows:
+            with self.subTest(name=name, given=given):
+                reply = "Action: %s\nAction Input: %s" % (name, given)
+                run, _, _ = self.drive([reply, "Final Answer: ok"], [one, number, two, only])
+                if want is None:
+                    self.assertEqual(_p3_statuses(run), ["invalid_arguments"])
+                else:
+                    self.assertEqual(run.steps[0].observation, want)
+
+    def test_the_prompt(self):
+        template = "T<{tools}> N<{names}> Q<{task}> S<{steps}> {other} {{x}}"
+        prompts = []
+
+        def add(a: int, b: int) -> int:
+            """Add {names} up."""
+            return a + b
+
+        def complete(prompt):
+            prompts.append(prompt)
+            return (
+                "Final Answer: ok"
+                if len(prompts) > 1
+                else 'Action: add\nAction Input: {"a": 1, "b": 2}'
+            )
+
+        model = agentloop.ReActText(complete, template)
+        run = agentloop.run(model, "{task} {steps} \\1", [add])
+        tools = agentloop.registry([add])
+        self.assertIn("add: Add {names} up.", prompts[0])
+        self.assertIn('"required": ["a", "b"]', prompts[0])
+        self.assertIn("N<add> Q<{task} {steps} \\1> S<>", prompts[0])
+        self.assertIn("{other} {{x}}", prompts[0])
+        self.assertIn(
+            'S<Action: add\nAction Input: {"a": 1, "b": 2}\nObservation: 3\n>', prompts[1]
+        )
+        self.assertEqual(
+            model.prompt(agentloop.AgentRun("{task} {steps} \\1", steps=run.steps), tools),
+            prompts[1],
+        )
+        for part in ("{tools}", "{names}", "{task}", "{steps}"):
+            self.assertEqual(agentloop.REACT_TEMPLATE.count(part), 1)
+        for word in ("Thought:", "Action:", "Action Input:", "Observation:", "Final Answer:"):
+            self.assertIn(word, agentloop.REACT_TEMPLATE)
+        bare = agentloop.ReActText(complete).prompt(agentloop.AgentRun("x"), {})
+        self.assertTrue(bare.rstrip().endswith("Question: x"))
+        self.assertIn("(none)", bare)
+
+    def test_follow_up_interrupted_and_foreign_runs(self):
+        run, ran, prompts = self.drive(
+            ["Action: find\nAction Input: x", "Thought: t\nFinal Answer: one"]
+        )
+        second, _, more = self.drive(["Final Answer: two"], task=run.follow_up("And?"))
+        self.assertTrue(more[0].startswith(prompts[-1]))
+        self.assertIn("one", more[0][len(prompts[-1]) :])
+        self.assertTrue(more[0].rstrip().endswith("Question: And?"))
+        third, _, last = self.drive(["Final Answer: three"], task=second.follow_up("Last"))
+        self.assertTrue(last[0].startswith(more[0]))
+        scripted = agentloop.AgentRun("go", steps=[
+            agentloop.AgentStep(agentloop.AgentAction("find", {"text": "\u00fc"}, "a", "I look."), "seen"),
+            agentloop.AgentStep(agentloop.AgentAction("find", '{"text": 1}', "b", "", {"x": 1}), 5),
+            agentloop.AgentStep(agentloop.AgentAction("", {}), "Again.", "invalid_response"),
+        ])  # fmt: skip
+        _, _, prompts = self.drive(["Final Answer: ok"], task=scripted)
+        self.assertIn(
+            'Thought: I look.\nAction: find\nAction Input: {"text": "\u00fc"}\nObservation: seen\n',
+            prompts[0],
+        )
+        self.assertIn('Action: find\nAction Input: {"text": 1}\nObservation: 5\n', prompts[0])
+        self.assertIn("Observation: Again.", prompts[0])
+
+        @agentloop.tool(return_direct=True)
+        def give(n: int) -> int:
+            return n
+
+        run, _, prompts = self.drive(["Action: give\nAction Input: 5"], [give])
+        self.assertEqual((run.output, run.finish.reason), (5, "return_direct"))
+        again, _, more = self.drive(["Final Answer: ok"], [give], task=run.follow_up("And?"))
+        self.assertTrue(more[0].startswith(prompts[0]))
+        self.assertEqual(more[0][len(prompts[0]) :].count("5"), 2)  # the input, the observation
+
+    def test_a_rejected_answer(self):
+        reasons = iter(["Not that.", None])
+        replies = ["Thought: t\nFinal Answer: one", "Final Answer: two"]
+        run, _, prompts = self.drive(replies, accept=lambda run: next(reasons))
+        self.assertEqual((run.state, run.output), ("succeeded", "two"))
+        self.assertIn("Thought: t\nFinal Answer: one\nObservation: Not that.", prompts[1])
+
+    def test_pictures_and_long_observations(self):
+        def shot() -> object:
+            return ["see", agentloop.Image(b"12345", "image/jpeg")]
+
+        def much() -> str:
+            return "m" * 50_000
+
+        replies = ["Action: shot", "Action: much", "Final Answer: ok"]
+        run, _, prompts = self.drive(replies, [shot, much], task=["what", agentloop.Image(b"x")])
+        self.assertIn("what", prompts[0])
+        self.assertIn("image/png", prompts[0])
+        self.assertRegex(prompts[1], "see\n.*image/jpeg.*5 bytes")
+        self.assertNotIn(base64.b64encode(b"12345").decode(), prompts[1])
+        self.assertLess(len(prompts[2]), 25_000)
+
+    def test_two_hundred_steps(self):
+        replies = ["Action: find\nAction Input: %d" % n for n in range(200)] + ["Final Answer: ok"]
+        run, ran, prompts = self.drive(replies, max_requests=201)
+        self.assertEqual((len(ran), run.output), (200, "ok"))
+
+    def test_complete_gives_a_str(self):
+        for value in (None, b"x", 5, ["x"]):
+            with self.subTest(value=value):
+                with self.assertRaises(TypeError):
+                    self.drive([value])
+        with self.assertRaisesRegex(ZeroDivisionError, "mine") as caught:
+            agentloop.run(
+                agentloop.ReActText(lambda p: (_ for _ in ()).throw(ZeroDivisionError("mine"))),
+                "go",
+            )
+        self.assertEqual(caught.exception.agent_run.requests, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
