@@ -211,14 +211,20 @@ def _is_plain(value: Any, depth: int = 100) -> bool:
 
 
 class _Data:
-    """What the data share. subtle: the repr that `dataclass` writes for each costs import time."""
+    """What the data share. subtle: what `dataclass` writes for each of them costs import time."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        names = self.__dataclass_fields__  # type: ignore[attr-defined]
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __repr__(self) -> str:
         pairs = [(f.name, getattr(self, f.name)) for f in dataclasses.fields(self)]  # type: ignore
         return "%s(%s)" % (type(self).__name__, ", ".join("%s=%r" % pair for pair in pairs))
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class Image(_Data):
     """A picture, in a task or in what a tool returns. `data`: the file's bytes."""
 
@@ -230,7 +236,7 @@ class Image(_Data):
         return "Image(<%d bytes>, %r)" % (len(self.data), self.media_type)
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class AgentAction(_Data):
     """A call that the model proposed. Nothing has run.
 
@@ -255,7 +261,7 @@ class AgentAction(_Data):
         return "%s(%s)" % (_line(_text(self.tool), 64), _line(_text(given), 120))
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class AgentStep(_Data):
     """An action and what came of it. `observation`: the tool's own return value; a text where the
     call did not run or failed.
@@ -275,7 +281,7 @@ class AgentStep(_Data):
         return "%s -> %s: %s" % (name, _line(self.status, 40), _line(_text(self.observation), 120))
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class AgentFinish(_Data):
     """The model's claim to be done. `output`: any value. `reason`: stop, refusal, return_direct."""
 
@@ -310,7 +316,7 @@ def _check_task(task: Any) -> None:
 _NOT_EXECUTED = "This call was not executed.", "not_executed"
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class AgentRun(_Data):
     """The whole state of one run; one turn of a conversation.
 
@@ -512,7 +518,7 @@ def _closest(name: Any, names: Iterable[Any]) -> str:
     return (', did you mean "%s"?' % near[0] if near else "") + listed
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)
 class Tool(_Data):
     """A function that a model may call. `parameters`: a JSON Schema object. See `registry`.
 
@@ -895,12 +901,13 @@ def _union(alternatives: List[_Type], schemas: _Object) -> _Type:
 
     def misfit(t: _Type, v: Any) -> int:
         """How far off a value is, seen at its first level only: 0 fits, 99 is of another kind."""
-        schema = schemas.get(t.schema.get("$ref", "")[len("#/$defs/") :], t.schema)
+        schema: Any = schemas.get(t.schema.get("$ref", "")[len("#/$defs/") :], t.schema)
         if "enum" in schema:
             text = isinstance(v, str) and schema.get("type", "string") == "string"
             return 0 if v in schema["enum"] else 1 if text else 99
         kind = kinds.get(schema.get("type"), dict)
-        if type(v) is not kind and not (kind is float and type(v) is int):
+        given = type(v)
+        if given is not kind and (given, kind) != (int, float):
             return 99
         names = schema.get("properties")
         if names is None or schema["additionalProperties"] is not False:
@@ -941,10 +948,10 @@ def _as_sent(value: Any) -> Any:
         value = sorted(value, key=repr)
     if isinstance(value, (list, tuple)):
         return [_as_sent(v) for v in value]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
         return {f.name: _as_sent(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if _full_name(type(value)).startswith(("datetime.date", "uuid.UUID", "pathlib.")):
-        return value.isoformat() if hasattr(value, "isoformat") else str(value)
+        return getattr(value, "isoformat", value.__str__)()
     if not _is_plain(value):
         raise _Mismatch
     return value
@@ -1051,7 +1058,7 @@ class _Walk:
         if origin is Literal:
             return _choice([(getattr(a, "value", a), a) for a in args])
         if isinstance(hint, enum.EnumMeta):
-            names = [(m.name, m) for m in hint]  # type: ignore[var-annotated]
+            names: List[Tuple[str, Any]] = [(m.name, m) for m in typing.cast(Any, hint)]
             plain = all(type(m.value) in _SCALARS for _, m in names)
             return _choice([(m.value if plain else m.name, m) for _, m in names], names)
         if getattr(kind, "__module__", "") in ("typing", "collections.abc"):
@@ -1174,7 +1181,8 @@ def _closure(function: Any) -> _Object:
 
 def _from_function(function: Any, **flags: bool) -> Tool:
     """A function as a Tool, its signature walked once."""
-    inner, bound, hidden = function, 0, set()  # type: Any, int, Set[str]
+    bound, inner = 0, function
+    hidden: Set[str] = set()
     while isinstance(inner, functools.partial):  # what it has bound is often a secret: not shown
         bound, hidden, inner = bound + len(inner.args), {*hidden, *inner.keywords}, inner.func
     name = getattr(inner, "__name__", "")
@@ -1194,7 +1202,7 @@ def _from_function(function: Any, **flags: bool) -> Tool:
     walk = _Walk(_closure(inner))
     hints, (about, notes) = walk.hints(inner), _docstring(inner.__doc__)
     injected, shown, by_place = {}, [], []
-    rest = more = None
+    rest = more = extra = None
     for p in parameters:
         hint, place = hints.get(p.name, p.annotation), "%s: parameter %r" % (name, p.name)
         if p.name in hidden:
@@ -1211,7 +1219,7 @@ def _from_function(function: Any, **flags: bool) -> Tool:
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
             by_place.append(p)
     fields, required = walk.fields(shown, hints, notes, "%s: parameter" % name)
-    if more is not None:
+    if more is not None and extra is not None:
         fields[more] = extra
     else:
         by_place = [p for p in by_place if p.kind is p.POSITIONAL_ONLY]
@@ -1238,6 +1246,12 @@ def _from_function(function: Any, **flags: bool) -> Tool:
     return Tool(name, about, record.schema, function, convert=convert, **flags)
 
 
+@typing.overload
+def tool(function: Callable[..., Any]) -> Tool: ...
+@typing.overload
+def tool(
+    *, return_direct: bool = ..., read_only: bool = ..., idempotent: bool = ...
+) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Any = None, *, return_direct: bool = False, read_only: bool = False,
     idempotent: bool = False,
@@ -1488,6 +1502,7 @@ class _Book:
         mark = "\n(The same call has now failed in the same way "
         earlier = self.run.steps if self.failures is None else []
         self.failures = self.failures or {}
+        text, n = "", 0
         for s in [*earlier, step]:
             if s.status in _FAILED:
                 text = _text(s.observation).split(mark)[0]
@@ -1517,6 +1532,8 @@ class _Book:
         plans: List[Tuple[AgentAction, Any]] = []
         calls: List[Tuple[AgentAction, _Call]] = []
         plan: Any
+        outcome: Any = None
+        step: Any
         for action in run.pending:
             plan = self.prepare(action, tools)
             plans.append((action, plan))
@@ -1619,8 +1636,8 @@ def _drive(
             run.state, run.requests = "running", run.requests + 1
             # 5. The model is asked; its answer is recorded before anything follows from it.
             try:
-                reply = model(run, tools)
-                if isinstance(reply, list) and not reply:
+                reply: Any = model(run, tools)
+                if reply.__class__ is list and not reply:
                     raise InvalidResponse("The reply held neither a call nor an answer.")
             except Exception as e:
                 if getattr(e, "type", None) != "InvalidResponse":
@@ -2188,17 +2205,12 @@ class _Conversation:
 
     def is_of(self, turns: List[AgentRun]) -> bool:
         """Whether these turns begin with what is in here: the caller may have changed them."""
-        for at, (task, steps, n, last, finish) in enumerate(self.turns):
-            turn = turns[at] if at < len(turns) else None
-            if turn is None or turn.task is not task or turn.steps is not steps:
+        for at, (turn, (task, steps, n, last, finish)) in enumerate(zip(turns, self.turns), 1):
+            same = turn.task is task and turn.steps is steps and finish in (None, turn.finish)
+            grown = len(steps) > n and at < len(self.turns)
+            if not same or grown or len(steps) < n or n and steps[n - 1] is not last:
                 return False
-            if finish is not None and finish is not turn.finish:
-                return False
-            if n and (len(steps) < n or steps[n - 1] is not last):
-                return False
-            if len(steps) > n and turn is not turns[-1] and at < len(self.turns) - 1:
-                return False
-        return True
+        return len(self.turns) <= len(turns)
 
     def put(self, message: bytes) -> None:
         self.sent += b", " + message if self.sent else message
@@ -2212,16 +2224,14 @@ class _Conversation:
         return call_id
 
 
-def _groups(steps: List[AgentStep], start: int = 0) -> Iterator[List[AgentStep]]:
-    """The steps, those of one reply together."""
-    while start < len(steps):
-        first, end = steps[start].action, start + 1
-        while first.call_id and end < len(steps) and steps[end].action.call_id:
-            if not _same_reply(first, steps[end].action):
-                break
-            end += 1
-        yield steps[start:end]
-        start = end
+def _groups(steps: List[AgentStep]) -> List[List[AgentStep]]:
+    """The steps, those of one reply together; a notice stands alone."""
+
+    def reply(step: AgentStep) -> Any:
+        a = step.action
+        return bool(a.call_id), a.request or id(step if a.message is None else a.message)
+
+    return [list(group) for _, group in itertools.groupby(steps, reply)]
 
 
 def _in_call_order(group: List[AgentStep], ids: List[Any]) -> List[AgentStep]:
@@ -2544,27 +2554,34 @@ def _judged(status: int, text: str, headers: Optional[Dict[str, str]] = None) ->
 # -- streams ---------------------------------------------------------------------------------------
 
 
+def _headed(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks, the first long enough to tell what comes: three bytes that are not blank."""
+    first, rest = b"", iter(chunks)
+    for chunk in rest:
+        first += chunk
+        if len(first.strip()) > 2:
+            break
+    return itertools.chain([first], rest)
+
+
 def _unzipped(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
     """Unpacked where the header says so, or where the body begins as gzip does."""
-    unzip: Any = None
-    head: Optional[bytes] = b""
-    for chunk in chunks:
-        if head is not None:
-            chunk = head = head + chunk
-            if len(head) < 2:
-                continue
-            if "gzip" in encoding or head[:2] == b"\x1f\x8b":
-                import zlib
+    chunks = _headed(chunks)
+    first = next(chunks)
+    if "gzip" in encoding or first[:2] == b"\x1f\x8b":
+        import zlib
 
-                unzip = zlib.decompressobj(31)
-            head = None
-        if unzip:
-            try:
-                chunk = unzip.decompress(chunk)
-            except zlib.error as e:
-                raise _Fault("a broken gzip body: %s" % e, "bad_response", again=True) from None
-        yield chunk
-    yield head or b""
+        unzip = zlib.decompressobj(31)
+        try:
+            first = unzip.decompress(first)
+            chunks = map(unzip.decompress, chunks)
+            yield first
+            yield from chunks
+        except zlib.error as e:
+            raise _Fault("a broken gzip body: %s" % e, "bad_response", again=True) from None
+        return
+    yield first
+    yield from chunks
 
 
 def _json_reply(text: str) -> Any:
@@ -2620,7 +2637,7 @@ def _events(chunks: Iterable[bytes], timeout: float, broke: List[Exception]) -> 
                     yield event
 
 
-class _Pieces(List[str]):
+class _Pieces(list):  # type: ignore[type-arg]
     """A text that arrives in pieces; joined once, at the end."""
 
 
@@ -2654,7 +2671,7 @@ def _joined(value: Any) -> Any:
     """What `_gather` gathered, as plain JSON."""
     if isinstance(value, dict):
         return {k: _joined(v) for k, v in value.items()}
-    return "".join(value) if type(value) is _Pieces else value
+    return "".join(map(_text, value)) if type(value) is _Pieces else value
 
 
 def _broken_off() -> _Fault:
@@ -2795,7 +2812,7 @@ class _Adapter:
                 self._say(said, turn.task if isinstance(turn.task, list) else [turn.task])
                 said.turns.append([turn.task, turn.steps, 0, None, None])
             place = said.turns[at]
-            for group in _groups(turn.steps, place[2]):
+            for group in _groups(turn.steps[place[2] :]):
                 if keep is None or any(id(s) in keep for s in group):
                     self._put(said, group, place[3])
                 place[2], place[3] = place[2] + len(group), group[-1]
@@ -2898,11 +2915,12 @@ class _Adapter:
         for name, n in reply.usage.items():
             run.usage[name] = run.usage.get(name, 0) + n
         tokens, said.input_tokens = said.input_tokens, reply.usage["input_tokens"]
-        trimmed = self.trim is not None
-        if not trimmed and 0 < said.input_tokens < tokens:
+        taken = said.ids
+        if self.trim is not None:
+            taken = {s.action.call_id for turn in [*run.history, run] for s in turn.steps}
+        elif 0 < said.input_tokens < tokens:
             _log(_DROPPING % (said.input_tokens, tokens))
-        ids = [s.action.call_id for turn in [*run.history, run] for s in turn.steps] * trimmed
-        return self._decision(reply, tools, said.ids.union(ids))
+        return self._decision(reply, tools, taken)
 
     def _decision(self, reply: _Reply, tools: Registry, taken: Set[str]) -> Any:
         """A finish, or actions. What is doubtful is an InvalidResponse: nothing of it runs."""
@@ -2915,15 +2933,15 @@ class _Adapter:
         if reply.cut or 0 < limit <= reply.usage["output_tokens"]:
             what = "The reply was cut at the output limit: nothing of it was executed. Be shorter."
             raise InvalidResponse(what, reply.message, reply.text)
-        actions = []
-        for call_id, name, given in reply.calls:
-            # Ids that a server repeats or omits: the loop makes new ones.
+        actions: Dict[Any, AgentAction] = {}
+        for n, (call_id, name, given) in enumerate(reply.calls):
             good = isinstance(call_id, str) and re.match(self._id, call_id) and call_id not in taken
-            taken.add(call_id if good else "")
-            call_id, name = call_id if good else "", name if isinstance(name, str) else ""
-            actions.append(AgentAction(name, given, call_id, reply.text, reply.message))
+            if not good or call_id in actions:
+                call_id = n  # one that the server repeats or omits: the loop makes a new one
+            name, own = name if isinstance(name, str) else "", "" if call_id is n else str(call_id)
+            actions[call_id] = AgentAction(name, given, own, reply.text, reply.message)
         if actions:
-            return actions
+            return [*actions.values()]
         if reply.announced or not reply.text.strip():
             what = "The reply held neither a call nor an answer. Call a tool, or give the answer."
             raise InvalidResponse(what, reply.message, reply.text)
@@ -2982,11 +3000,9 @@ class _Adapter:
                 except Exception as e:
                     raise _Passing(e) from e
 
-        first, broke = b"", []  # type: bytes, List[Exception]
-        for chunk in chunks:
-            first += chunk
-            if len(first.strip()) > 2:
-                break
+        broke: List[Exception] = []
+        chunks = _headed(chunks)
+        first = next(chunks)
         first = first[3:] if first[:3] == b"\xef\xbb\xbf" else first
         streams = "event-stream" in kind and first.lstrip()[:1] not in (b"{", b"[")
         if not streams:
@@ -3128,10 +3144,13 @@ class OpenAIChat(_Adapter):
             found["content"] = kept or ("" if ids else stand_in)
         elif not ids and not _text_of(content).strip():
             found["content"] = stand_in
+        elif not isinstance(content, (str, type(None))):
+            found["content"] = None
         return [found]
 
     def _results(self, results: List[Any], message: Any) -> Tuple[List[Any], List[Any]]:
-        legacy, items = _dict(_dict(message).get("function_call")), []  # type: Any, List[Any]
+        legacy = _dict(_dict(message).get("function_call"))
+        items: List[Any] = []
         for call_id, text, _, _ in results:
             to = {"role": "tool", "tool_call_id": call_id}
             if legacy and not message.get("tool_calls"):
@@ -3269,18 +3288,14 @@ class OpenAIResponses(_Adapter):
                 if not item.get("encrypted_content") and not item.get("content"):
                     continue  # it only points into the store
                 item.setdefault("summary", [])
-            if kind == "message" and not self._text_in(item.get("content")).strip():
+            said = item.get("content")
+            words = [said] + [p.get("text") or p.get("refusal") for p in _dicts(said)]
+            if kind == "message" and not any(isinstance(w, str) and w.strip() for w in words):
                 continue
             items.append(item)
         while items and items[-1].get("type") == "reasoning":
             items.pop()  # refused without the item that followed it
         return items or [{"type": "message", "role": "assistant", "content": stand_in}]
-
-    @staticmethod
-    def _text_in(content: Any) -> str:
-        """All the text in a message, a refusal too."""
-        parts = [_text(p.get("text") or p.get("refusal") or "") for p in _dicts(content)]
-        return content if isinstance(content, str) else "".join(parts)
 
     def _results(self, results: List[Any], message: Any) -> Tuple[List[Any], List[Any]]:
         items: List[Any] = []
@@ -3332,10 +3347,6 @@ class AnthropicMessages(_Adapter):
     __doc__ = (__doc__ or "") + (_Adapter.__doc__ or "")
     _path, _host, _variable = "/messages", "https://api.anthropic.com", "ANTHROPIC"
     _limit, _id = "max_tokens", r"[a-zA-Z0-9_-]+\Z"
-    _deltas: Any = {
-        "text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature",
-        "input_json_delta": "partial_json",
-    }  # fmt: skip
 
     def __init__(
         self, model: str, *, max_tokens: int = 4096, cache: bool = False, **settings: Any
@@ -3424,10 +3435,8 @@ class AnthropicMessages(_Adapter):
         tokens = fresh + cached, usage.get("output_tokens"), cached
         reply = _Reply(message, _text_of(content), self._calls_in(message), tokens)
         reply.cut = reason in ("max_tokens", "model_context_window_exceeded")
-        reply.paused, reply.announced = (
-            reason == "pause_turn" and bool(content),
-            reason == "tool_use",
-        )
+        reply.paused = reason == "pause_turn" and bool(content)
+        reply.announced = reason == "tool_use"
         reply.refusal = "" if reason == "refusal" else None
         return reply
 
@@ -3444,17 +3453,13 @@ class AnthropicMessages(_Adapter):
                 blocks[at] = dict(_dict(event.get("content_block")))
                 tell(blocks[at].get("text"))
             elif kind == "content_block_delta":
-                key = self._deltas.get(_text(delta.get("type")))
-                if key == "text":
-                    tell(delta.get("text"))
-                if key:
-                    _gather(blocks.setdefault(at, {"type": "text"}), key, delta.get(key))
-                elif delta.get("type") == "citations_delta":
-                    _gather(
-                        blocks.setdefault(at, {"type": "text"}),
-                        "citations",
-                        [delta.get("citation")],
-                    )
+                block = blocks.setdefault(at, {"type": "text"})
+                tell(delta.get("text"))
+                if "citation" in delta:
+                    _gather(block, "citations", [delta["citation"]])
+                for key in ("text", "thinking", "signature", "partial_json"):
+                    if key in delta:
+                        _gather(block, key, delta[key])
             reason = delta.get("stop_reason") or reason
             if kind == "message_stop":
                 done = True
@@ -3499,7 +3504,7 @@ def _tools_in(path: str) -> Registry:
     import importlib.util
 
     name = os.path.basename(path).rpartition(".")[0] or "tools"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec: Any = importlib.util.spec_from_file_location(name, path)
     if not os.path.isfile(path) or spec is None or spec.loader is None:
         raise ValueError("--tools %s: no such Python file" % path)
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
@@ -3537,7 +3542,7 @@ def _model_from(options: Any) -> Tuple[Model, str]:
     if api is None and keys[1] and not keys[0]:
         api, why = "anthropic", " (ANTHROPIC_API_KEY is set)"
     kinds: _Object = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
-    kind = kinds.get(api, OpenAIChat)
+    kind = kinds.get(str(api), OpenAIChat)
     server = kind(options.model, base_url=options.base_url, system=options.system, **body)
     model = ReActText(server.complete) if api == "text" else server
     return model, "api: %s%s, %s" % (api or "chat", why, server.url.partition("?")[0])
@@ -3549,6 +3554,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     import argparse
     import logging
 
+    out: Any
     for out in (sys.stdout, sys.stderr):
         if hasattr(out, "reconfigure"):
             out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
