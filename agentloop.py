@@ -618,8 +618,8 @@ _DECIMAL = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
 
 
 def _number(v: Any, strict: bool, where: _Where) -> Any:
-    if not strict and (type(v) is int or type(v) is str and re.match(_DECIMAL, v)):
-        with contextlib.suppress(OverflowError):
+    if type(v) is not float and not strict:
+        if type(v) is int and v.bit_length() < 1024 or type(v) is str and re.match(_DECIMAL, v):
             v = float(v)
     return v if type(v) is float and v - v == 0 else _fail(where, "number", v)
 
@@ -778,7 +778,7 @@ def _listing(make: Any, item: _Type, fixed: Optional[List[_Type]] = None) -> _Ty
     one, exact = item.convert, {item.exact}
 
     def convert(v: Any, strict: bool, where: _Where) -> Any:
-        v = _decoded(v, list, strict)
+        v = v if type(v) is list else _decoded(v, list, strict)
         if type(v) is not list:
             text = type(v) is str and v.strip()[:1] == "["
             one_item = "; a single item is written %s" % _quoted([v])
@@ -835,8 +835,11 @@ def _record(
 ) -> _Type:
     """An object with named fields. `make`: what is called with them; `rest`: of what **options
     takes."""
-    needed, known = frozenset(required), fields.keys()
+    needed, known = frozenset(required), frozenset(fields)
+    full = len(fields) if rest is None else sys.maxsize  # so many names, all known: none is missing
     table = {name: t.convert for name, t in fields.items()}
+    other = rest and rest.convert
+    exact = {name: None if t.exact is float else t.exact for name, t in fields.items()}
     # null for a field that may be left out, and takes no null, means "not given".
     skip = {name for name in known - needed if not fields[name].takes_null()}
     order = list(getattr(make, "_fields", ()))  # a NamedTuple may come as a list
@@ -853,8 +856,7 @@ def _record(
         for name, x in v.items():
             if name in table or rest is not None:
                 if x is not None or name not in skip:
-                    one = table.get(name, rest and rest.convert)
-                    found[name] = one(x, strict, where.at(name))
+                    found[name] = table.get(name, other)(x, strict, where.at(name))
             else:
                 where.at(name).add("unknown name" + _closest(name, fields))
         for name in fields:
@@ -863,25 +865,26 @@ def _record(
         return found
 
     def convert(v: Any, strict: bool, where: _Where) -> Any:
-        v = _decoded(v, dict, strict)
-        if type(v) is list and order and len(v) <= len(order):
-            v = dict(zip(order, v))
         if type(v) is not dict:
-            return _fail(where, "object", v)
+            v = _decoded(v, dict, strict)
+            if type(v) is list and order and len(v) <= len(order):
+                v = dict(zip(order, v))
+            if type(v) is not dict:
+                return _fail(where, "object", v)
         if where is not None:
             before = len(where.found)
             found = explain(v, strict, where)
             if len(where.found) > before:
                 return None
         else:
-            if not needed <= v.keys() or rest is None and not v.keys() <= known:
+            if rest is None and not known.issuperset(v) or len(v) < full and not needed <= v.keys():
                 raise _Mismatch  # before any child is looked at: an alternative fails early
-            if skip and None in v.values():
-                v = {k: x for k, x in v.items() if x is not None or k not in skip}
-            if rest is None:
-                found = {k: table[k](x, strict, None) for k, x in v.items()}
-            else:
-                found = {k: table.get(k, rest.convert)(x, strict, None) for k, x in v.items()}
+            found = {}
+            for k, x in v.items():
+                if type(x) is exact.get(k, Any):
+                    found[k] = x
+                elif x is not None or k not in skip:
+                    found[k] = table.get(k, other)(x, strict, None)
         if make is None:
             return found
         try:
