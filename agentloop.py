@@ -213,6 +213,8 @@ def _is_plain(value: Any, depth: int = 100) -> bool:
 class _Data:
     """What the data share. subtle: what `dataclass` writes for each of them costs import time."""
 
+    __hash__ = None  # type: ignore[assignment]
+
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
@@ -296,9 +298,12 @@ class AgentFinish(_Data):
         return "%s: %s" % (word, _line(_text(self.output), 240))
 
 
-def _same_reply(a: AgentAction, b: AgentAction) -> bool:
-    """Whether two actions came in one reply."""
-    return a.request == b.request if a.request or b.request else a.message is b.message is not None
+_alone = itertools.count(-1, -1)
+
+
+def _reply_of(a: AgentAction) -> int:
+    """What the actions of one reply have in common: the request, or the message's identity."""
+    return a.request or (next(_alone) if a.message is None else id(a.message))
 
 
 _UNKNOWN = (
@@ -1486,10 +1491,7 @@ class _Book:
 
     def start(self, actions: List[AgentAction]) -> None:
         """Their execution begins: written before, since what cannot be recorded must not run."""
-        new = []
-        for a in actions:
-            if a.call_id not in self.run.started:
-                new.append(a.call_id)
+        new = [a.call_id for a in actions if a.call_id not in self.run.started]
         if self.log and new:
             self.log.started(new)
         self.run.started += new
@@ -1558,7 +1560,7 @@ class _Book:
                         outcome = _execute(plan)
                     step = AgentStep(action, *outcome)
                     if plan[0].return_direct and step.status == "ok" and len(plans) == 1:
-                        if not (run.steps and _same_reply(run.steps[-1].action, action)):
+                        if not (run.steps and _reply_of(run.steps[-1].action) == _reply_of(action)):
                             finish = step.observation, action.log, action.message
                             run.finish = AgentFinish(*finish, "return_direct")
                 else:
@@ -2022,7 +2024,7 @@ class _Journal:
             if action.call_id and action.call_id not in known:  # a reply not in the file: whole
                 reply = [action]
                 for a in actions[at + 1 :]:
-                    if not a.call_id or not _same_reply(a, action):
+                    if not a.call_id or _reply_of(a) != _reply_of(action):
                         break
                     reply.append(a)
                 self.proposed(reply)
@@ -2229,12 +2231,9 @@ class _Conversation:
 
 def _groups(steps: List[AgentStep]) -> List[List[AgentStep]]:
     """The steps, those of one reply together; a notice stands alone."""
-
-    def reply(step: AgentStep) -> Any:
-        a = step.action
-        return bool(a.call_id), a.request or id(step if a.message is None else a.message)
-
-    return [list(group) for _, group in itertools.groupby(steps, reply)]
+    keys = [_reply_of(s.action) if s.action.call_id else next(_alone) for s in steps]
+    groups = itertools.groupby(zip(keys, steps), lambda pair: pair[0])
+    return [[step for _, step in group] for _, group in groups]
 
 
 def _in_call_order(group: List[AgentStep], ids: List[Any]) -> List[AgentStep]:
@@ -2511,18 +2510,17 @@ def _bare(text: str) -> str:
 
 def _sound(document: Any) -> Any:
     """A document or event of a stream; an error in it fails the request, whatever follows."""
-    if isinstance(document, dict):
-        if document.get("error") or "error" in (document.get("type"), document.get("object")):
-            raise _judged(200, json.dumps(document))
+    found = _dict(document)
+    if found.get("error") or "error" in (found.get("type"), found.get("object")):
+        raise _judged(200, json.dumps(document))
     return document
 
 
 def _judged(status: int, text: str, headers: Optional[Dict[str, str]] = None) -> _Fault:
     """What a refusal means: of which kind it is, and whether waiting may mend it."""
-    try:
+    found: Any = text
+    with contextlib.suppress(ValueError, RecursionError):
         found = _lenient_loads(text)
-    except (ValueError, RecursionError):
-        found = text
     found = found[0] if isinstance(found, list) and found else found
     error = found.get("error") or found if isinstance(found, dict) else found
     error = error if isinstance(error, dict) else {"message": error}
@@ -2760,8 +2758,7 @@ class _Adapter:
 
     def body(self, run: AgentRun, tools: Registry) -> _Object:
         """The JSON object as it would go out now."""
-        found: _Object = json.loads(self._bytes(run, tools)[0].decode("utf-8"))
-        return found
+        return dict(json.loads(self._bytes(run, tools)[0].decode("utf-8")))
 
     def complete(self, prompt: str) -> str:
         """A text completion, for ReActText: one user message, no tools."""
@@ -2870,7 +2867,8 @@ class _Adapter:
         else:
             # subtle: after a rejected return_direct the reply stands there already
             notice, ids = self._shown(group[0].observation)[0], []
-            if not (before and before.action.call_id and _same_reply(before.action, first)):
+            after_call = before and before.action.call_id
+            if not (after_call and _reply_of(before.action) == _reply_of(first)):
                 made = [AgentAction(_name_of(n), a, _text(i or "")) for i, n, a in found]
                 ids = self._reply(said, first.message, first.log, made)
             shown = [(notice, [], True) for _ in ids]
@@ -2956,11 +2954,11 @@ class _Adapter:
         own = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         own.update({"User-Agent": "agentloop/" + __version__}, **self._login(key))
         given = {name.lower() for name in self.headers}
-        own = {name: value for name, value in own.items() if name.lower() not in given}
-        for name, value in {**own, **self.headers}.items():
+        sent = {**{n: v for n, v in own.items() if n.lower() not in given}, **self.headers}
+        for name, value in sent.items():
             if not re.match(r"[\t\x20-\x7e\xa0-\xff]*\Z", value):  # http.client would show it
                 raise ValueError("%s: a character that no header can carry, or api_key" % name)
-        return {**own, **self.headers}
+        return sent
 
     def _login(self, key: str) -> Dict[str, str]:
         return {"Authorization": "Bearer " + key} if key else {}
@@ -3102,9 +3100,7 @@ class OpenAIChat(_Adapter):
     def _user(self, parts: List[Any]) -> _Object:
         return {"role": "user", "content": _parts(parts, "text", self._picture)}
 
-    @staticmethod
-    def _picture(url: str) -> _Object:
-        return {"type": "image_url", "image_url": {"url": url}}
+    _picture = staticmethod(lambda url: {"type": "image_url", "image_url": {"url": url}})
 
     def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
         made = [{"function": {"name": _legal(name), "arguments": given}} for name, given in calls]
@@ -3152,13 +3148,13 @@ class OpenAIChat(_Adapter):
         return [found]
 
     def _results(self, results: List[Any], message: Any) -> Tuple[List[Any], List[Any]]:
+        items = [{"role": "tool", "tool_call_id": i, "content": text} for i, text, _, _ in results]
         legacy = _dict(_dict(message).get("function_call"))
-        items: List[Any] = []
-        for call_id, text, _, _ in results:
-            to = {"role": "tool", "tool_call_id": call_id}
-            if legacy and not message.get("tool_calls"):
-                to = {"role": "function", "name": _name_of(legacy.get("name"))}
-            items.append({**to, "content": text})
+        if legacy and not message.get("tool_calls"):
+            name = _name_of(legacy.get("name"))
+            items = [
+                {"role": "function", "name": name, "content": text} for _, text, _, _ in results
+            ]
         return items, [image for _, _, images, _ in results for image in images]
 
     def _read(self, document: _Object) -> _Reply:
@@ -3261,9 +3257,7 @@ class OpenAIResponses(_Adapter):
         content = _parts(parts, "input_text", self._picture)
         return {"type": "message", "role": "user", "content": content}
 
-    @staticmethod
-    def _picture(url: str) -> _Object:
-        return {"type": "input_image", "image_url": url}
+    _picture = staticmethod(lambda url: {"type": "input_image", "image_url": url})
 
     def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
         said = [{"type": "message", "role": "assistant", "content": text}]
