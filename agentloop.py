@@ -2782,9 +2782,10 @@ class _Adapter:
         said = self._conversation(run)
         if said.open and not said.tail:
             said.tail = _encoded(self._user(said.open))
+        head = _encoded(frame)[:-1] + b', "%s": [' % self._list.encode()
         between = b", " if said.sent and said.tail else b""
-        messages = bytes(said.sent) + between + self._marked_last(said.tail)
-        return _encoded(frame)[:-1] + b', "%s": [%s]}' % (self._list.encode(), messages), said
+        # One join: what was said is copied once, whatever its length.
+        return b"".join((head, said.sent, between, self._marked_last(said.tail), b"]}")), said
 
     def _marked(self, tools: List[Any]) -> List[Any]:
         return tools

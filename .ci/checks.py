@@ -290,7 +290,16 @@ def _():
     modules = npm(PYODIDE)
     the_file("test_agentloop.py")
     with scratch() as folder:
-        return ran_tests(sh("node", CI / "pyodide_tests.mjs", modules, copy(folder), limit=600))
+        return ran_tests(
+            sh(
+                "node",
+                "--stack-size=4000",
+                CI / "pyodide_tests.mjs",
+                modules,
+                copy(folder),
+                limit=600,
+            )
+        )
 
 
 @check("tests under pytest")
@@ -302,7 +311,9 @@ def _():
         before = set(copy(folder).rglob("*"))
         pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_agentloop.py")
         text = sh(python, *pytest, limit=600, cwd=folder)
-        left = [str(path) for path in set(Path(folder).rglob("*")) - before]
+        left = [
+            str(p) for p in set(Path(folder).rglob("*")) - before if "__pycache__" not in str(p)
+        ]
     if left:
         raise Failed("the tests left behind: " + ", ".join(sorted(left)))
     return last_line(text)

@@ -79,6 +79,56 @@ def by_design(body):
     return body
 
 
+OURS = (
+    "model messages input tools stream stream_options max_tokens system instructions store include"
+)
+SAID = {  # keys of what a server says, by type; the rest of it is the server's own affair
+    "text": ("type", "text"),
+    "tool_use": ("type", "id", "name", "input"),
+    "thinking": ("type", "thinking", "signature"),
+    "redacted_thinking": ("type", "data"),
+}
+
+
+def ours_alone(body):
+    """The body without what tests put into it through the caller's fields or a server's invented words.
+
+    Both go out as they came, whatever the types say; what is left is agentloop's doing.
+    """
+    body = {key: value for key, value in body.items() if key in OURS.split()}
+    if "tools" in body:
+        body["tools"] = [
+            tool for tool in body["tools"] if tool.get("type", "function") == "function"
+        ]
+    for message in body.get("messages", []):
+        if message["role"] != "assistant":
+            continue
+        content = message.get("content")
+        if isinstance(content, list):
+            known = [
+                {k: part.get(k) for k in SAID[part["type"]]}
+                for part in content
+                if part.get("type") in SAID
+            ]
+            message["content"] = known if "max_tokens" in body else "said"
+        for key in set(message) - {"role", "content", "tool_calls"}:
+            del message[key]
+        for call in message.get("tool_calls", []):
+            function = {key: call["function"][key] for key in ("name", "arguments")}
+            call.update(function=function)
+            for key in set(call) - {"id", "type", "function"}:
+                del call[key]
+    if isinstance(body.get("input"), list):
+        kept = ("message", "function_call", "function_call_output", "reasoning")
+        body["input"] = [item for item in body["input"] if item.get("type") in kept]
+        for item in body["input"]:
+            if item.get("role") == "assistant":
+                item["content"] = "said"
+            elif item["type"] == "reasoning":
+                item.pop("content", None)
+    return body
+
+
 def brief(error):
     """Of a union's many complaints those about the alternative that fits best."""
     branches = {}
@@ -264,15 +314,18 @@ def main():
     seen, failed = set(), 0
     for number, (protocol, body) in enumerate(bodies):
         try:
-            validate(protocol, body)
+            try:
+                validate(protocol, body)
+            except ValidationError:
+                if number < made:
+                    raise
+                validate(protocol, ours_alone(body))
         except ValidationError as e:
-            if brief(e) not in seen and len(seen) < 20:
-                print(
-                    "FAILED body %d, %s: %s\n%s"
-                    % (number, protocol, brief(e), json.dumps(body)[:1500])
-                )
-            seen.add(brief(e))
             failed += 1
+            if brief(e) not in seen and len(seen) < 20:
+                text = json.dumps(body)[:1500]
+                print("FAILED body %d, %s: %s\n%s" % (number, protocol, brief(e), text))
+            seen.add(brief(e))
     counts = (len(bodies) - failed, made, len(bodies) - made, failed)
     print("%d bodies valid (%d made here, %d from the tests), %d not" % counts)
     return 1 if failed else 0
