@@ -1306,10 +1306,13 @@ _DONE = frozenset((list, dict, tuple) + _SCALARS)  # what a tool returns that ne
 def _literal(text: str) -> Any:
     """One JSON value, or a Python literal that says the same; the text itself where neither."""
     import ast
+    import warnings
 
     for read in (_loads, ast.literal_eval):
         try:
-            found = read(text.strip())
+            with warnings.catch_warnings():  # a stray backslash is the model's, not the caller's
+                warnings.simplefilter("ignore")
+                found = read(text.strip())
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             continue
         if _is_plain(found):
