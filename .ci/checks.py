@@ -19,6 +19,7 @@ import functools
 import glob
 import hashlib
 import os
+import py_compile
 import re
 import shutil
 import signal
@@ -294,17 +295,10 @@ def _():
     """CPython 3.14 without threads, sockets and processes; the test file skips by name what needs them."""
     modules = npm(PYODIDE)
     the_file("test_agentloop.py")
+    # Deep JSON takes more native stack there than node allows: a crash, where CPython raises RecursionError.
+    node = ("node", "--stack-size=4000", CI / "pyodide_tests.mjs")
     with scratch() as folder:
-        return ran_tests(
-            sh(
-                "node",
-                "--stack-size=4000",
-                CI / "pyodide_tests.mjs",
-                modules,
-                copy(folder),
-                limit=600,
-            )
-        )
+        return ran_tests(sh(*node, modules, copy(folder), limit=600))
 
 
 @check("tests under pytest")
@@ -389,25 +383,34 @@ def _():
 
 @check("bench performance/measure.py", alone=True)
 def _():
-    """A row has to be within its bound in one of three tries: other programs disturb it."""
-    bench, missed, reached = shared("performance/measure.py"), {}, set()
+    """A row that is missed is measured once more, since other programs disturb it; both are told."""
+    bench, tries = shared("performance/measure.py"), {}
+    # The import row is about an import, not about a compilation.
+    py_compile.compile(str(the_file("agentloop.py")), doraise=True)
     for group in ("overhead", "parallel", "imports", "memory", "wire", "journal"):
-        for _ in range(3):
+        for _ in range(2):
             text = sh(sys.executable, bench, group, limit=120, want=None)
             for line in filter(None, text.splitlines()[:-1]):
-                row = line[:58].strip()
-                if "MISSED" in line or " at most " not in line:
-                    missed[row] = line
-                else:
-                    reached.add(row)
-            if reached and reached.issuperset(missed):
+                tries.setdefault(line[:58].strip(), []).append(" ".join(line[58:].split()))
+            if last_line(text).endswith(" 0 missed"):
                 break
-    left = {row: line for row, line in missed.items() if row not in reached}
-    known = [row for row in left if float(left[row][58:].split()[0]) <= MISSED_NOW.get(row, 0)]
-    if not reached or len(left) > len(known):
-        raise Failed("\n".join(left.values() or [text]))
-    said = "".join("; MISSED %s" % left[row] for row in known)
-    return "%d rows within their bounds%s" % (len(reached), said)
+
+    def within(line):
+        return " at most " in line and "MISSED" not in line
+
+    twice, left, known = [], [], []
+    for row, lines in tries.items():
+        told = "%s: %s" % (row, ", and again: ".join(lines))
+        if any(map(within, lines)):
+            if not all(map(within, lines)):
+                twice.append("; " + told)
+        elif row in MISSED_NOW and min(float(n.split()[0]) for n in lines) <= MISSED_NOW[row]:
+            known.append("; MISSED " + told)
+        else:
+            left.append(told)
+    if left or not tries:
+        raise Failed("\n".join(left or [text]))
+    return "%d rows within their bounds%s" % (len(tries) - len(known), "".join(twice + known))
 
 
 @check("README in a fresh clone")

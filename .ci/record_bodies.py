@@ -40,9 +40,12 @@ def record(kind, protocol, out, lock):
 RUN = unittest.TestCase.run
 
 
-def without_fuzz(test, result=None):
-    """Servers that answer at random get their own words back; there is nothing to be learned from that."""
-    return result if "fuzz" in test.id().lower() else RUN(test, result)
+def recorded(test, result=None):
+    """Run a test, but not where a server says what is in no type, at random or on purpose: it gets
+    its own words back, and there is nothing to be learned from that."""
+    method = getattr(test, test._testMethodName)
+    odd = "fuzz" in test.id().lower() or getattr(method, "unrecorded", False)
+    return result if odd else RUN(test, result)
 
 
 def main():
@@ -52,7 +55,7 @@ def main():
         lock = threading.Lock()
         for protocol in PROTOCOLS:
             record(getattr(agentloop, protocol), protocol, out, lock)
-        unittest.TestCase.run = without_fuzz
+        unittest.TestCase.run = recorded
         sys.argv = ["test_agentloop.py"]
         try:
             runpy.run_path("test_agentloop.py", run_name="__main__")
