@@ -1805,7 +1805,7 @@ def _apply(event: _Object, turn: _Turn, number: int) -> None:
             turn.pending.append(AgentAction(*call))
     elif kind == "started":
         turn.started += [str(i) for i in event["call_ids"]]
-    elif kind == "done":
+    elif kind == "done" and event["status"]:  # no step is without a status
         if event["call_id"]:
             action = next((a for a in turn.pending if a.call_id == event["call_id"]), None)
             if action is None:
@@ -1817,7 +1817,7 @@ def _apply(event: _Object, turn: _Turn, number: int) -> None:
         turn.finish = None
         turn.lines.append(number)
     elif kind not in ("turn", "requested", "finished", "updated"):
-        raise ValueError("an unknown event, %s" % _quoted(kind))
+        raise ValueError("no event of this format: %s" % _quoted(event))
     if "finish" in event:
         turn.finish = AgentFinish(**vars(from_json(event["finish"])))
     turn.requests = event.get("requests", turn.requests)

@@ -5004,6 +5004,20 @@ class JournalTest(_p2_Case):
                     self.assertIn("line %d" % n, self.refused(play))
                     self.assertIn("line %d" % n, self.refused(play, use=play.load))
 
+    def test_a_step_without_a_status_is_not_read(self):
+        """Found by the fuzzer: an empty status is a damaged line too, of a call and of a notice."""
+        play = self.play([["pay 1"], "?", "ok"])
+        play.go()
+        lines = play.data().splitlines(True)
+        done = [n for n, line in enumerate(lines) if json.loads(line)["event"] == "done"]
+        self.assertEqual(len(done), 2)
+        for n in done:
+            with self.subTest(line=n + 1):
+                bad = json.dumps(dict(json.loads(lines[n]), status="")).encode() + b"\n"
+                play.put_data(b"".join(lines[:n] + [bad] + lines[n + 1 :]))
+                for use in (play.go, play.load):
+                    self.assertIn("line %d" % (n + 1), self.refused(play, use=use))
+
     def test_a_missing_line_is_not_passed_over(self):
         """Without the line that proposed it, what is done is another's."""
         play = self.play([["pay 1"], "ok"])
