@@ -1720,8 +1720,7 @@ def run(
         try:
             next(events)
         except StopIteration as end:
-            done: AgentRun = end.value
-            return done
+            return typing.cast(AgentRun, end.value)
 
 
 class Scripted:
@@ -1763,6 +1762,7 @@ class Scripted:
 _VERSION = 1
 _TYPES = {"version": int, "call_id": str, "call_ids": list, "actions": list, "status": str}
 _TYPES.update(request=int, requests=int, usage=dict, state=str, tool=str, log=str)
+_STATES = ("running", "model_ended", "succeeded", "budget_exhausted")
 
 
 class _Turn(AgentRun):
@@ -1800,9 +1800,8 @@ def _apply(event: _Object, turn: _Turn, number: int) -> None:
     if kind == "proposed":
         message = _unpack(event, "message")  # one object for all actions of the reply
         for a in event["actions"]:
-            given, log = _unpack(a, "tool_input"), a.get("log", "")
-            call = a["tool"], given, a["call_id"], log, message, event["request"]
-            turn.pending.append(AgentAction(*call))
+            given = _unpack(a, "tool_input"), a["call_id"], a.get("log", "")
+            turn.pending.append(AgentAction(a["tool"], *given, message, event["request"]))
     elif kind == "started":
         turn.started += [str(i) for i in event["call_ids"]]
     elif kind == "done" and event["status"]:  # no step is without a status
@@ -1823,6 +1822,8 @@ def _apply(event: _Object, turn: _Turn, number: int) -> None:
     turn.requests = event.get("requests", turn.requests)
     turn.usage = event.get("usage", turn.usage)
     turn.state = event.get("state", turn.state)
+    if turn.state not in _STATES:
+        raise ValueError("no state of a run: %s" % _quoted(turn.state))
 
 
 def _load(path: Any) -> AgentRun:
@@ -1888,8 +1889,7 @@ class _Journal:
             given = _pack("tool_input", a.tool_input)
             entries.append({"tool": a.tool, **given, "call_id": a.call_id, **log})
         message = _pack("message", first.message)
-        event = {"event": "proposed", **message, "request": first.request, "actions": entries}
-        self._write(event)
+        self._write({"event": "proposed", **message, "request": first.request, "actions": entries})
 
     def started(self, call_ids: List[str]) -> None:
         self._write({"event": "started", "call_ids": call_ids})
@@ -2511,6 +2511,9 @@ def _bare(text: str) -> str:
     return _line(re.sub(r"\s+", " ", text).strip(), 20_000)
 
 
+_lenient_loads = json.JSONDecoder(parse_constant=lambda constant: None).decode  # NaN: null
+
+
 def _sound(document: Any) -> Any:
     """A document or event of a stream; an error in it fails the request, whatever follows."""
     found = _dict(document)
@@ -2594,9 +2597,6 @@ def _json_reply(text: str) -> Any:
     except (ValueError, RecursionError):
         what = "what came is not JSON: %s" % _quoted(text, 200)
         raise _Fault(what, "bad_response", again=True) from None
-
-
-_lenient_loads = json.JSONDecoder(parse_constant=lambda constant: None).decode  # NaN: null
 
 
 def _until(broke: List[Exception], chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -2867,10 +2867,10 @@ class _Adapter:
         if first.call_id or first.tool:
             steps = _in_call_order(group, [c[0] for c in found])
             ids = self._reply(said, first.message, first.log, [s.action for s in steps])
-            shown = [(*self._shown(s.observation), s.status != "ok") for s in steps]
+            shown = [(*self._observed(s.observation), s.status != "ok") for s in steps]
         else:
             # subtle: after a rejected return_direct the reply stands there already
-            notice, ids = self._shown(group[0].observation)[0], []
+            notice, ids = self._observed(group[0].observation)[0], []
             after_call = before and before.action.call_id
             if not (after_call and _reply_of(before.action) == _reply_of(first)):
                 made = [AgentAction(_name_of(n), a, _text(i or "")) for i, n, a in found]
@@ -2884,7 +2884,7 @@ class _Adapter:
         if parts:
             self._say(said, parts)
 
-    def _shown(self, observation: Any) -> Tuple[str, List[Image]]:
+    def _observed(self, observation: Any) -> Tuple[str, List[Image]]:
         text = _cut(_text(observation), self.max_observation)
         return (text if text.strip() else "(no output)"), _images(observation)
 
@@ -3583,8 +3583,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
         if options.version:
             import hashlib
 
-            with open(__file__, "rb") as file:
-                digest = hashlib.sha256(file.read()).hexdigest()
+            source = globals()["__loader__"].get_data(__file__)  # in a zip too
+            digest = hashlib.sha256(source).hexdigest()
             print("agentloop %s, sha256 %s" % (__version__, digest))
             return 0
         tools = _tools_in(options.tools) if options.tools else {}
