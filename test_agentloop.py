@@ -5,7 +5,6 @@
     python3 test_agentloop.py JournalTest          # one class
 
 No network but the loopback address. What a Python cannot do (threads, sockets, processes) is skipped by name.
-AGENTLOOP_BODIES=FILE appends each request body that the tests of the models see to FILE, as a JSON line.
 """
 
 import ast
@@ -96,29 +95,32 @@ class ErrorTests(unittest.TestCase):
         self.assertNotIsInstance(error, agentloop.InvalidResponse)
 
 
-_p1_wasm = sys.platform == "emscripten"
+_BROWSER = sys.platform == "emscripten"  # Pyodide: no processes, sockets or threads
 
 
-_p1_real_threads = unittest.skipIf(_p1_wasm, "there are no threads")
+_real_threads = unittest.skipIf(_BROWSER, "there are no threads")
 
 
-_p1_real_stack = unittest.skipIf(
-    _p1_wasm or sys.implementation.name != "cpython", "it has another way to end its stack"
+_real_stack = unittest.skipIf(
+    _BROWSER or sys.implementation.name != "cpython", "it has another way to end its stack"
 )
 
 
-_p1_processes = unittest.skipIf(_p1_wasm, "there are no processes")
+_processes = unittest.skipIf(_BROWSER, "there are no processes")
 
 
-def _p1_act(tool, call_id="", **arguments):
+_sockets = unittest.skipIf(_BROWSER, "there are no sockets")
+
+
+def _act(tool, call_id="", **arguments):
     return agentloop.AgentAction(tool, arguments, call_id)
 
 
-def _p1_end(output="done", **more):
+def _end(output="done", **more):
     return agentloop.AgentFinish(output, **more)
 
 
-def _p1_drive(decisions, task="go", tools=(), **options):
+def _drive(decisions, task="go", tools=(), **options):
     """(run, None), or (the run that the exception carries, the exception)."""
     model = decisions if callable(decisions) else agentloop.Scripted(decisions)
     try:
@@ -127,58 +129,58 @@ def _p1_drive(decisions, task="go", tools=(), **options):
         return error.agent_run, error
 
 
-def _p1_statuses(run):
+def _statuses(run):
     return [step.status for step in run.steps]
 
 
-def _p1_saved(thing):
+def _saved(thing):
     """Through JSON text and back, as a file would do it."""
     return agentloop.from_json(
         json.loads(json.dumps(agentloop.to_json(thing), allow_nan=False, ensure_ascii=True))
     )
 
 
-def _p1_call(tool, arguments):
+def _step_of(tool, arguments):
     """The step of one call."""
     tools = agentloop.registry([tool])
     (name,) = tools
     action = agentloop.AgentAction(name, arguments, "c1")
-    return _p1_drive([action, _p1_end()], tools=tools, max_requests=2)[0].steps[0]
+    return _drive([action, _end()], tools=tools, max_requests=2)[0].steps[0]
 
 
-class _p1_Colour(enum.Enum):
+class _Colour(enum.Enum):
     RED = "r"
     GREEN = "g"
 
 
-class _p1_Level(enum.IntEnum):
+class _Level(enum.IntEnum):
     LOW = 1
     HIGH = 2
 
 
-class _p1_Mode(str, enum.Enum):
+class _Mode(str, enum.Enum):
     READ = "read"
     WRITE = "write"
 
 
-class _p1_Corner(enum.Enum):
+class _Corner(enum.Enum):
     NEAR = (0, 0)
     FAR = (9, 9)
 
 
-class _p1_Swapped(enum.Enum):
+class _Swapped(enum.Enum):
     A = "B"
     B = "A"
 
 
 @dataclasses.dataclass
-class _p1_Point:
+class _Point:
     x: int
     y: int = 0
 
 
 @dataclasses.dataclass
-class _p1_Item:
+class _Item:
     """One line of an order.
 
     Attributes:
@@ -191,20 +193,20 @@ class _p1_Item:
 
 
 @dataclasses.dataclass
-class _p1_Order:
+class _Order:
     id: int
-    items: List[_p1_Item] = dataclasses.field(default_factory=list)
+    items: List[_Item] = dataclasses.field(default_factory=list)
     note: Optional[str] = None
 
 
 @dataclasses.dataclass
-class _p1_Node:
+class _Node:
     value: int
-    children: List["_p1_Node"] = dataclasses.field(default_factory=list)
+    children: List["_Node"] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
-class _p1_Special:
+class _Special:
     x: int
     kind: typing.ClassVar[str] = "p"
     seed: dataclasses.InitVar[int] = 0
@@ -213,7 +215,7 @@ class _p1_Special:
 
 
 @dataclasses.dataclass
-class _p1_Range:
+class _Range:
     low: int
     high: int
 
@@ -223,7 +225,7 @@ class _p1_Range:
 
 
 @dataclasses.dataclass
-class _p1_Silent:
+class _Silent:
     x: int
 
     def __post_init__(self):
@@ -231,64 +233,64 @@ class _p1_Silent:
 
 
 @dataclasses.dataclass
-class _p1_Circle:
+class _Circle:
     kind: typing.Literal["circle"]
     radius: float
 
 
 @dataclasses.dataclass
-class _p1_Square:
+class _Square:
     kind: typing.Literal["square"]
     side: float
 
 
 @dataclasses.dataclass
-class _p1_Base:
+class _Base:
     a: str
 
 
 @dataclasses.dataclass
-class _p1_Derived(_p1_Base):
+class _Derived(_Base):
     b: str = "q"
 
 
-class _p1_Film(TypedDict):
+class _Film(TypedDict):
     title: str
     year: int
 
 
-class _p1_Options(TypedDict, total=False):
+class _Options(TypedDict, total=False):
     limit: int
     offset: int
 
 
-class _p1_Pair(NamedTuple):
+class _Pair(NamedTuple):
     a: int
     b: str = "z"
 
 
-_p1_Loose = collections.namedtuple("_p1_Loose", "u v")
+_Loose = collections.namedtuple("_Loose", "u v")
 
 
-_p1_UserId = NewType("_p1_UserId", int)
+_UserId = NewType("_UserId", int)
 
 
-_p1_Bound = TypeVar("_p1_Bound", bound=int)
+_Bound = TypeVar("_Bound", bound=int)
 
 
-_p1_Free = TypeVar("_p1_Free")
+_Free = TypeVar("_Free")
 
 
-class _p1_Unshowable:
+class _Unshowable:
     def __str__(self):
         raise ZeroDivisionError
 
     __repr__ = __str__
 
 
-def _p1_names():
+def _names():
     """What the signatures in the tables may name."""
-    names = {k[4:]: v for k, v in globals().items() if k.startswith("_p1_") and k[4].isupper()}
+    names = {k[1:]: v for k, v in globals().items() if k[0] == "_" and k[1].isupper()}
     names.update({k: getattr(typing, k) for k in typing.__all__})
     names.update(
         datetime=datetime, Path=pathlib.Path, PurePath=pathlib.PurePath, UUID=uuid.UUID,
@@ -299,56 +301,54 @@ def _p1_names():
     return names
 
 
-def _p1_module(source):
+def _module(source):
     """A source run as a real module, so that its classes are found by name."""
-    module = type(sys)("_p1_module_%d" % len(sys.modules))
+    module = type(sys)("_module_%d" % len(sys.modules))
     sys.modules[module.__name__] = module
-    module.__dict__.update(_p1_names(), __name__=module.__name__)
+    module.__dict__.update(_names(), __name__=module.__name__)
     exec(source, module.__dict__)
     return module
 
 
-def _p1_source(source, name="tool"):
+def _source(source, name="tool"):
     """What a source text defines under a name."""
-    return getattr(_p1_module(source), name)
+    return getattr(_module(source), name)
 
 
-def _p1_tool(signature, doc="", body="return dict(locals())"):
+def _tool(signature, doc="", body="return dict(locals())"):
     """def tool(signature), which returns what it got."""
-    return _p1_source("def tool(%s):\n    %r\n    %s\n" % (signature, doc, body))
+    return _source("def tool(%s):\n    %r\n    %s\n" % (signature, doc, body))
 
 
-def _p1_ordered(schema, key=""):
+def _ordered(schema, key=""):
     """A schema with `required` and `anyOf` in a fixed order; all else must be as expected."""
     if isinstance(schema, dict):
-        return {
-            k: _p1_ordered(v, k) for k, v in schema.items() if not (k == "required" and v == [])
-        }
+        return {k: _ordered(v, k) for k, v in schema.items() if not (k == "required" and v == [])}
     if isinstance(schema, list):
-        items = [_p1_ordered(v) for v in schema]
+        items = [_ordered(v) for v in schema]
         if key in ("required", "anyOf"):
             items.sort(key=lambda v: json.dumps(v, sort_keys=True))
         return items
     return schema
 
 
-def _p1_object(properties, required=(), **more):
+def _object(properties, required=(), **more):
     found = {"type": "object", "properties": properties, "required": list(required)}
     return dict(dict(found, additionalProperties=False), **more)
 
 
-def _p1_any():
+def _any():
     """ "Any value", spelled out."""
     words = [{"type": t} for t in ("string", "number", "boolean", "object")]
     null = [{"type": "null"}]
     return {"anyOf": words + [{"type": "array", "items": {"anyOf": words + null}}] + null}
 
 
-def _p1_either(*kinds):
+def _either(*kinds):
     return {"anyOf": [{"type": k} if isinstance(k, str) else k for k in kinds]}
 
 
-def _p1_array(item, **more):
+def _array(item, **more):
     return dict(
         {"type": "array", "items": {"type": item} if isinstance(item, str) else item}, **more
     )
@@ -455,7 +455,7 @@ class OneLineTests(unittest.TestCase):
         text = agentloop.AgentAction("lookup_stock", '{"sku": "A1"}', "c1")
         notice = agentloop.AgentAction("", {}, "")
         rows = [
-            (_p1_act("lookup_stock", sku="A1"), ['lookup_stock(sku="A1")']),
+            (_act("lookup_stock", sku="A1"), ['lookup_stock(sku="A1")']),
             (action, ["lookup_stock(", 'sku="A1"', "fresh=true", "n=2"]),
             (text, ["lookup_stock(", '{"sku": "A1"}']),
             (agentloop.AgentStep(action, {"left": 3}), ["lookup_stock", "ok", '{"left": 3}']),
@@ -477,7 +477,7 @@ class OneLineTests(unittest.TestCase):
         circle: List[Any] = []
         circle.append(circle)
         image = agentloop.Image(b"x" * 99999)
-        for value in ("x" * 99999, ["x" * 999] * 99, circle, image, [image], _p1_Unshowable(), 1j):
+        for value in ("x" * 99999, ["x" * 999] * 99, circle, image, [image], _Unshowable(), 1j):
             for event in (
                 agentloop.AgentAction("f", {"a": value}, "c1"),
                 agentloop.AgentAction("f" * 9999, {}, "c1"),
@@ -518,16 +518,16 @@ class JsonTests(unittest.TestCase):
             with self.subTest(type(thing).__name__):
                 written = agentloop.to_json(thing)
                 self.assertEqual(written["type"], type(thing).__name__)
-                self.assertEqual(_p1_saved(thing), thing)
-                self.assertIs(type(_p1_saved(thing)), type(thing))
+                self.assertEqual(_saved(thing), thing)
+                self.assertIs(type(_saved(thing)), type(thing))
 
     def test_plain_values_keep_their_type(self):
         rows = [None, True, False, 0, -1, 10**30, 0.0, -0.0, 1e300, "", "ü\n", "\ud800", [], {}]
         rows += [[1, [2.0, [True]]], {"a": {"": None}, "type": "Image"}, [{"type": "AgentRun"}]]
         for value in rows:
             with self.subTest(repr(value)):
-                self.assertEqual(repr(_p1_saved(self.step(value)).observation), repr(value))
-                self.assertEqual(repr(_p1_saved(agentloop.AgentFinish(value)).output), repr(value))
+                self.assertEqual(repr(_saved(self.step(value)).observation), repr(value))
+                self.assertEqual(repr(_saved(agentloop.AgentFinish(value)).output), repr(value))
 
     def test_what_is_not_plain_comes_back_as_the_text_that_the_model_is_shown(self):
         circle: List[Any] = []
@@ -549,28 +549,28 @@ class JsonTests(unittest.TestCase):
             (datetime.date(2024, 1, 31), "2024-01-31"),
             ([datetime.date(2024, 1, 31)], '["2024-01-31"]'),
             (decimal.Decimal("1.10"), "1.10"),
-            (_p1_Colour.RED, "r"),
-            ([_p1_Colour.RED], '["r"]'),
-            (_p1_Point(1, 2), '{"x": 1, "y": 2}'),
-            ([_p1_Order(1, [_p1_Item("a")])], None),
-            (_p1_Pair(1, "b"), '[1, "b"]'),
+            (_Colour.RED, "r"),
+            ([_Colour.RED], '["r"]'),
+            (_Point(1, 2), '{"x": 1, "y": 2}'),
+            ([_Order(1, [_Item("a")])], None),
+            (_Pair(1, "b"), '[1, "b"]'),
             (word("hi"), "hi"),
             (collections.OrderedDict(a=1), '{"a": 1}'),
             (pathlib.PurePosixPath("/x"), "/x"),
             (ZeroDivisionError("zero"), "zero"),
-            (_p1_Point, str(_p1_Point)),
+            (_Point, str(_Point)),
             (circle, "[[...]]"),
-            (_p1_Unshowable(), None),
+            (_Unshowable(), None),
             ({"a": agentloop.Image(b"xyz")}, None),
         ]
         chat = agentloop.OpenAIChat("m", base_url="http://127.0.0.1:9/v1", api_key="k")
         for value, text in rows:
             with self.subTest(type(value).__name__):
-                back = _p1_saved(self.step(value)).observation
+                back = _saved(self.step(value)).observation
                 self.assertIs(type(back), str)
                 if text is not None:
                     self.assertEqual(back, text)
-                self.assertEqual(_p1_saved(agentloop.AgentFinish(value)).output, back)
+                self.assertEqual(_saved(agentloop.AgentFinish(value)).output, back)
                 # A resumed run sends the same bytes.
                 message = {"role": "assistant", "content": None, "tool_calls": [
                     {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -578,22 +578,22 @@ class JsonTests(unittest.TestCase):
                 action = agentloop.AgentAction("f", {}, "c1", "", message, 1)
                 run = agentloop.AgentRun("go", [agentloop.AgentStep(action, value)], requests=1)
                 sent = json.dumps(chat.body(run, {}))
-                self.assertEqual(sent, json.dumps(chat.body(_p1_saved(run), {})))
+                self.assertEqual(sent, json.dumps(chat.body(_saved(run), {})))
                 self.assertEqual(back, chat.body(run, {})["messages"][-1]["content"])
-        self.assertEqual(_p1_saved(self.step({2, 10, 1})).observation, "[1, 10, 2]")
+        self.assertEqual(_saved(self.step({2, 10, 1})).observation, "[1, 10, 2]")
 
-    @_p1_real_stack
+    @_real_stack
     def test_a_value_deeper_than_python_goes(self):
         deep, deeper = [1], {"a": 1}
         for _ in range(3000):
             deep, deeper = [deep], {"a": deeper}
         for value in (deep, deeper):
-            self.assertIs(type(_p1_saved(self.step(value)).observation), str)
+            self.assertIs(type(_saved(self.step(value)).observation), str)
             self.assertLess(len(str(self.step(value))), 500)
 
     def test_the_text_of_a_set_does_not_depend_on_chance(self):
         names = ["n%d" % n for n in range(99)]
-        texts = {_p1_saved(self.step(set(names[n:] + names[:n]))).observation for n in range(9)}
+        texts = {_saved(self.step(set(names[n:] + names[:n]))).observation for n in range(9)}
         self.assertEqual(len(texts), 1)
         self.assertEqual(json.loads(texts.pop()), sorted(names))
 
@@ -602,17 +602,17 @@ class JsonTests(unittest.TestCase):
         rows: List[Any] = [one, [one], [one, "text", two], [{"type": "Image"}, one, 5, None, [1]]]
         for value in rows:
             with self.subTest(repr(value)):
-                self.assertEqual(_p1_saved(self.step(value)).observation, value)
-                self.assertEqual(_p1_saved(agentloop.AgentFinish(value)).output, value)
+                self.assertEqual(_saved(self.step(value)).observation, value)
+                self.assertEqual(_saved(agentloop.AgentFinish(value)).output, value)
                 self.assertIn('"data": "', json.dumps(agentloop.to_json(self.step(value))))
-        mixed = _p1_saved(self.step([one, (1, 2), {3: 4}])).observation
+        mixed = _saved(self.step([one, (1, 2), {3: 4}])).observation
         self.assertEqual(mixed, [one, "[1, 2]", '{"3": 4}'])
         written = agentloop.to_json(two)
         self.assertEqual(written, {"type": "Image", "media_type": "image/jpeg", "data": "/w=="})
 
     def test_what_a_message_or_an_input_holds_may_be_anything(self):
         action = agentloop.AgentAction("f", ("a",), "c1", "", {"when": datetime.date(2024, 1, 2)})
-        back = _p1_saved(action)
+        back = _saved(action)
         self.assertEqual(back.tool_input, '["a"]')
         self.assertIn("2024-01-02", str(back.message))
 
@@ -643,11 +643,11 @@ class RunDataTests(unittest.TestCase):
                 raise KeyboardInterrupt
             return "paid"
 
-        calls = [_p1_act("pay", "c%d" % n, n=n) for n in (1, 2, 3)]
-        run, error = _p1_drive([calls], tools=[pay])
+        calls = [_act("pay", "c%d" % n, n=n) for n in (1, 2, 3)]
+        run, error = _drive([calls], tools=[pay])
         self.assertIsInstance(error, KeyboardInterrupt)
         self.assertEqual([a.call_id for a in run.pending], ["c2", "c3"])
-        self.assertEqual((run.started, _p1_statuses(run)), (["c2"], ["ok"]))
+        self.assertEqual((run.started, _statuses(run)), (["c2"], ["ok"]))
         return run
 
     def test_follow_up_closes_what_was_pending(self):
@@ -656,7 +656,7 @@ class RunDataTests(unittest.TestCase):
         self.assertEqual((turn.task, turn.state, turn.requests), ("and now?", "running", 0))
         self.assertEqual((turn.steps, turn.pending, turn.started, turn.usage), ([], [], [], {}))
         (earlier,) = turn.history
-        self.assertEqual(_p1_statuses(earlier), ["ok", "unknown_outcome", "not_executed"])
+        self.assertEqual(_statuses(earlier), ["ok", "unknown_outcome", "not_executed"])
         self.assertEqual([s.action.call_id for s in earlier.steps], ["c1", "c2", "c3"])
         self.assertEqual((earlier.pending, earlier.started), ([], []))
         for step in earlier.steps:
@@ -665,18 +665,18 @@ class RunDataTests(unittest.TestCase):
     def test_follow_up_of_any_run(self):
         runs = [
             agentloop.AgentRun("nothing done"),
-            _p1_drive([_p1_end()])[0],
-            _p1_drive([_p1_end()], accept=lambda run: None)[0],
-            _p1_drive([_p1_end()], max_requests=0)[0],
-            _p1_drive([ValueError("broken")])[0],
-            _p1_drive([_p1_end(reason="refusal")])[0],
+            _drive([_end()])[0],
+            _drive([_end()], accept=lambda run: None)[0],
+            _drive([_end()], max_requests=0)[0],
+            _drive([ValueError("broken")])[0],
+            _drive([_end(reason="refusal")])[0],
         ]
         for run in runs:
             with self.subTest(run.state):
                 turn = run.follow_up(["a", agentloop.Image(b"x")])
                 before = dataclasses.replace(run, history=[])
                 self.assertEqual(turn.history, [before])
-                done, _ = _p1_drive(lambda run, tools: _p1_end("yes"), turn, max_requests=1)
+                done, _ = _drive(lambda run, tools: _end("yes"), turn, max_requests=1)
                 self.assertEqual((done.output, done.requests), ("yes", 1))
 
     def test_history_is_oldest_first_and_flat(self):
@@ -692,15 +692,15 @@ class RunDataTests(unittest.TestCase):
 
         def model(run, tools):
             seen.append([turn.output for turn in run.history])
-            return _p1_end("ok")
+            return _end("ok")
 
-        run, _ = _p1_drive(model, "one")
+        run, _ = _drive(model, "one")
         turn = run.follow_up("two")
         summary = agentloop.AgentRun(
             "so far", finish=agentloop.AgentFinish("a summary"), state="model_ended"
         )
         turn.history[:] = [summary]
-        self.assertEqual(_p1_drive(model, turn)[0].output, "ok")
+        self.assertEqual(_drive(model, turn)[0].output, "ok")
         self.assertEqual(seen, [[], ["a summary"]])
 
     def test_follow_up_needs_a_task(self):
@@ -712,13 +712,13 @@ class RunDataTests(unittest.TestCase):
 
     def test_follow_up_is_refused_while_a_stream_holds_the_run(self):
         run = agentloop.AgentRun("go")
-        events = agentloop.stream(agentloop.Scripted([_p1_act("f"), _p1_end()]), run)
+        events = agentloop.stream(agentloop.Scripted([_act("f"), _end()]), run)
         next(events)
         with self.assertRaises(RuntimeError):
             run.follow_up("and?")
         self.assertEqual(len(run.pending), 1)
         events.close()
-        self.assertEqual(_p1_statuses(run.follow_up("and?").history[0]), ["not_executed"])
+        self.assertEqual(_statuses(run.follow_up("and?").history[0]), ["not_executed"])
 
     def test_close(self):
         rows = [("c2", "denied", "no"), ("c3", "ok", {"done": True}), ("c2", "von Hand", None)]
@@ -738,7 +738,7 @@ class RunDataTests(unittest.TestCase):
         run = self.broken_off()
         rows = [
             (run.steps[0].action, "denied"),
-            (_p1_act("pay", "zz"), "denied"),
+            (_act("pay", "zz"), "denied"),
             (run.pending[0], ""),
             (run.pending[0], None),
         ]
@@ -749,13 +749,13 @@ class RunDataTests(unittest.TestCase):
 
     def test_pickle_and_copy(self):
         run = self.broken_off().follow_up([agentloop.Image(b"x"), "y"])
-        for again in (pickle.loads(pickle.dumps(run)), copy.deepcopy(run), _p1_saved(run)):
+        for again in (pickle.loads(pickle.dumps(run)), copy.deepcopy(run), _saved(run)):
             self.assertEqual(again, run)
         held = agentloop.AgentRun("go")
-        events = agentloop.stream(agentloop.Scripted([_p1_act("f"), _p1_end("x")]), held)
+        events = agentloop.stream(agentloop.Scripted([_act("f"), _end("x")]), held)
         next(events)
         for again in (pickle.loads(pickle.dumps(held)), copy.deepcopy(held)):
-            done, error = _p1_drive(agentloop.Scripted([_p1_act("f"), _p1_end("x")]), again)
+            done, error = _drive(agentloop.Scripted([_act("f"), _end("x")]), again)
             self.assertEqual((done.output, error), ("x", None))  # a copy is not held
         events.close()
         for thing in (
@@ -766,36 +766,36 @@ class RunDataTests(unittest.TestCase):
             self.assertEqual(pickle.loads(pickle.dumps(thing)), thing)
 
 
-class _p1_Bad(NamedTuple):
+class _Bad(NamedTuple):
     """What a refused call has to say: each of these paths and no other, and each of these words."""
 
     paths: Tuple[str, ...]
     words: Tuple[str, ...] = ()
 
 
-def _p1_bad(*words, at="args.x"):
-    return _p1_Bad((at,) if isinstance(at, str) else tuple(at), words)
+def _bad(*words, at="args.x"):
+    return _Bad((at,) if isinstance(at, str) else tuple(at), words)
 
 
-_p1_path = re.compile(r'\bargs(?:\.[^\W\d]\w*|\[\d+\]|\["[^"]*"\])*')
+_path = re.compile(r'\bargs(?:\.[^\W\d]\w*|\[\d+\]|\["[^"]*"\])*')
 
 
-def _p1_check(test, step, want):
-    """A step against the value that the function should have returned, or a _p1_Bad."""
+def _check(test, step, want):
+    """A step against the value that the function should have returned, or a _Bad."""
     text = str(step.observation)
-    if not isinstance(want, _p1_Bad):
+    if not isinstance(want, _Bad):
         test.assertEqual(step.status, "ok", text)
         test.assertEqual(repr(step.observation), repr(want))
         return
     test.assertEqual(step.status, "invalid_arguments", text)
-    told = _p1_path.findall(text)
+    told = _path.findall(text)
     test.assertEqual(sorted(set(told)), sorted(set(want.paths)), text)
     for word in want.words:
         test.assertIn(word.lower(), text.lower())
     test.assertLess(len(text), 2000)
 
 
-def _p1_new_enough(version):
+def _new_enough(version):
     return sys.version_info >= tuple(map(int, version.split(".")))
 
 
@@ -822,10 +822,10 @@ class RegistryTests(unittest.TestCase):
         places = {"type": "string", "enum": ["north", "south"], "description": "where to look."}
         sku = {"type": "string", "description": 'the product\'s SKU, for example "A1".'}
         self.assertEqual(
-            _p1_ordered(found.parameters),
-            _p1_object({"sku": sku, "warehouse": dict(places, default="north")}, ["sku"]),
+            _ordered(found.parameters),
+            _object({"sku": sku, "warehouse": dict(places, default="north")}, ["sku"]),
         )
-        step = _p1_call(lookup_stock, {"sku": "A1", "warehouse": "SOUTH"})
+        step = _step_of(lookup_stock, {"sku": "A1", "warehouse": "SOUTH"})
         self.assertEqual(step.observation, {"sku": "A1", "warehouse": "south"})
 
     def test_what_it_takes(self):
@@ -885,7 +885,7 @@ class RegistryTests(unittest.TestCase):
             self.assertEqual(
                 (made(4), made(n=5), made()), (8, 10, 2)
             )  # still callable as the function
-            self.assertEqual(_p1_call(made, {"n": "3"}).observation, 6)
+            self.assertEqual(_step_of(made, {"n": "3"}).observation, 6)
 
     def test_the_annotations_are_read_once(self):
         def f(n: int = 0):
@@ -895,7 +895,7 @@ class RegistryTests(unittest.TestCase):
         before = copy.deepcopy(made.parameters)
         f.__annotations__["n"] = complex
         f.__defaults__ = (7,)
-        self.assertEqual(_p1_call(made, {"n": "5"}).observation, 5)
+        self.assertEqual(_step_of(made, {"n": "5"}).observation, 5)
         self.assertEqual(made.parameters, before)
 
     def test_names(self):
@@ -908,7 +908,7 @@ class RegistryTests(unittest.TestCase):
             with self.subTest(name), self.assertRaisesRegex((ValueError, TypeError), "name"):
                 agentloop.Tool(name, "", {}, print)
         with self.assertRaisesRegex(ValueError, "64"):
-            agentloop.registry([_p1_source("def %s(): pass" % ("a" * 65), "a" * 65)])
+            agentloop.registry([_source("def %s(): pass" % ("a" * 65), "a" * 65)])
 
 
 class RefusalTests(unittest.TestCase):
@@ -934,7 +934,7 @@ class RefusalTests(unittest.TestCase):
         def f():
             pass
 
-        g = _p1_source("def f(): return 2", "f")
+        g = _source("def f(): return 2", "f")
         by_hand = agentloop.Tool("f", "", {}, print)
         rows: List[Any] = [
             ([lambda x: x], "lambda", "def"),
@@ -988,7 +988,7 @@ class RefusalTests(unittest.TestCase):
         ]
         for signature, *words in rows:
             with self.subTest(signature), self.assertRaises((TypeError, ValueError)) as caught:
-                agentloop.registry([_p1_tool(signature)])
+                agentloop.registry([_tool(signature)])
             for word in words:
                 self.assertIn(word, str(caught.exception))
 
@@ -1001,7 +1001,7 @@ class RefusalTests(unittest.TestCase):
         ]
         for source in rows:
             with self.subTest(source), self.assertRaises(TypeError) as caught:
-                agentloop.registry([_p1_source(head + source)])
+                agentloop.registry([_source(head + source)])
             self.assertRegex(str(caught.exception), r"'?conn'?.*Conn")
 
     def test_a_tool_by_hand(self):
@@ -1017,8 +1017,8 @@ class RefusalTests(unittest.TestCase):
         ):
             (made,) = agentloop.registry([method]).values()
             self.assertEqual((made.name, list(made.parameters["properties"])), (name, ["n"]))
-            self.assertEqual(_p1_call(method, {"n": "2"}).observation, 2)
-            _p1_check(self, _p1_call(method, {"self": 1, "n": 2}), _p1_bad(at="args.self"))
+            self.assertEqual(_step_of(method, {"n": "2"}).observation, 2)
+            _check(self, _step_of(method, {"self": 1, "n": 2}), _bad(at="args.self"))
 
 
 class SchemaTests(unittest.TestCase):
@@ -1027,32 +1027,24 @@ class SchemaTests(unittest.TestCase):
     def same(self, tool, properties, required=(), **more):
         (made,) = agentloop.registry([tool]).values()
         json.dumps(made.parameters, allow_nan=False)
-        wanted = _p1_object(properties, required, **more)
-        self.assertEqual(_p1_ordered(made.parameters), _p1_ordered(wanted))
+        wanted = _object(properties, required, **more)
+        self.assertEqual(_ordered(made.parameters), _ordered(wanted))
         self.assertEqual(list(made.parameters["properties"]), list(properties))
         return made
 
     def test_annotations(self):
         item = {"sku": {"type": "string", "description": "the product"}}
         item["qty"] = {"type": "integer", "description": "how many", "default": 1}
-        item = _p1_object(item, ["sku"], description="One line of an order.")
-        note = dict(_p1_either("string", "null"), default=None)
-        order = _p1_object(
-            {"id": {"type": "integer"}, "items": _p1_array(item), "note": note}, ["id"]
-        )
-        point = _p1_object(
-            {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}}, ["x"]
-        )
-        film = _p1_object(
+        item = _object(item, ["sku"], description="One line of an order.")
+        note = dict(_either("string", "null"), default=None)
+        order = _object({"id": {"type": "integer"}, "items": _array(item), "note": note}, ["id"])
+        point = _object({"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}}, ["x"])
+        film = _object(
             {"title": {"type": "string"}, "year": {"type": "integer"}}, ["title", "year"]
         )
-        options = _p1_object({"limit": {"type": "integer"}, "offset": {"type": "integer"}})
-        derived = _p1_object(
-            {"a": {"type": "string"}, "b": {"type": "string", "default": "q"}}, ["a"]
-        )
-        pair = _p1_object(
-            {"a": {"type": "integer"}, "b": {"type": "string", "default": "z"}}, ["a"]
-        )
+        options = _object({"limit": {"type": "integer"}, "offset": {"type": "integer"}})
+        derived = _object({"a": {"type": "string"}, "b": {"type": "string", "default": "q"}}, ["a"])
+        pair = _object({"a": {"type": "integer"}, "b": {"type": "string", "default": "z"}}, ["a"])
         colours = {"type": "string", "enum": ["r", "g"]}
         rows = [
             ("int", {"type": "integer"}),
@@ -1061,16 +1053,16 @@ class SchemaTests(unittest.TestCase):
             ("str", {"type": "string"}),
             ("None", {"type": "null"}),
             ("'int'", {"type": "integer"}),
-            ("Optional[str]", _p1_either("string", "null")),
-            ("Union[str, bool]", _p1_either("string", "boolean")),
-            ("Union[None, bool, int]", _p1_either("null", "boolean", "integer")),
+            ("Optional[str]", _either("string", "null")),
+            ("Union[str, bool]", _either("string", "boolean")),
+            ("Union[None, bool, int]", _either("null", "boolean", "integer")),
             (
                 "Union[int, Optional[List[int]]]",
-                _p1_either("integer", _p1_array("integer"), "null"),
+                _either("integer", _array("integer"), "null"),
             ),
-            ("Union[str, Any]", _p1_any()),
-            ("Any", _p1_any()),
-            ("object", _p1_any()),
+            ("Union[str, Any]", _any()),
+            ("Any", _any()),
+            ("object", _any()),
             ("Literal['north', 'south']", {"type": "string", "enum": ["north", "south"]}),
             ("Literal['one']", {"type": "string", "enum": ["one"]}),
             ("Literal[20, 10]", {"type": "integer", "enum": [20, 10]}),
@@ -1078,30 +1070,30 @@ class SchemaTests(unittest.TestCase):
             ("Literal[None]", {"type": "null", "enum": [None]}),
             ("Literal['all', 5, True]", {"enum": ["all", 5, True]}),
             ("Literal[Colour.RED]", {"type": "string", "enum": ["r"]}),
-            ("Optional[Literal['a']]", _p1_either({"type": "string", "enum": ["a"]}, "null")),
+            ("Optional[Literal['a']]", _either({"type": "string", "enum": ["a"]}, "null")),
             ("Colour", colours),
             ("Level", {"type": "integer", "enum": [1, 2]}),
             ("Mode", {"type": "string", "enum": ["read", "write"]}),
-            ("list", _p1_array(_p1_any())),
-            ("List", _p1_array(_p1_any())),
-            ("List[Any]", _p1_array(_p1_any())),
-            ("List[str]", _p1_array("string")),
-            ("List[List[bool]]", _p1_array(_p1_array("boolean"))),
-            ("List[Optional[str]]", _p1_array(_p1_either("string", "null"))),
-            ("List[Dict[str, Any]]", _p1_array("object")),
-            ("tuple", _p1_array(_p1_any())),
-            ("Tuple[str, ...]", _p1_array("string")),
-            ("Tuple[int, int, int]", _p1_array("integer", minItems=3, maxItems=3)),
-            ("Tuple[int, str]", _p1_array(_p1_either("integer", "string"), minItems=2, maxItems=2)),
-            ("Set[int]", _p1_array("integer")),
-            ("set", _p1_array(_p1_any())),
-            ("FrozenSet[str]", _p1_array("string")),
-            ("Sequence[str]", _p1_array("string")),
-            ("MutableSequence[str]", _p1_array("string")),
-            ("Iterable[bool]", _p1_array("boolean")),
-            ("Collection[str]", _p1_array("string")),
-            ("AbstractSet[str]", _p1_array("string")),
-            ("MutableSet[str]", _p1_array("string")),
+            ("list", _array(_any())),
+            ("List", _array(_any())),
+            ("List[Any]", _array(_any())),
+            ("List[str]", _array("string")),
+            ("List[List[bool]]", _array(_array("boolean"))),
+            ("List[Optional[str]]", _array(_either("string", "null"))),
+            ("List[Dict[str, Any]]", _array("object")),
+            ("tuple", _array(_any())),
+            ("Tuple[str, ...]", _array("string")),
+            ("Tuple[int, int, int]", _array("integer", minItems=3, maxItems=3)),
+            ("Tuple[int, str]", _array(_either("integer", "string"), minItems=2, maxItems=2)),
+            ("Set[int]", _array("integer")),
+            ("set", _array(_any())),
+            ("FrozenSet[str]", _array("string")),
+            ("Sequence[str]", _array("string")),
+            ("MutableSequence[str]", _array("string")),
+            ("Iterable[bool]", _array("boolean")),
+            ("Collection[str]", _array("string")),
+            ("AbstractSet[str]", _array("string")),
+            ("MutableSet[str]", _array("string")),
             ("dict", {"type": "object"}),
             ("Dict", {"type": "object"}),
             ("Dict[str, Any]", {"type": "object"}),
@@ -1123,24 +1115,24 @@ class SchemaTests(unittest.TestCase):
             ("Film", film),
             ("Options", options),
             ("Pair", pair),
-            ("Loose", _p1_object({"u": _p1_any(), "v": _p1_any()}, ["u", "v"])),
+            ("Loose", _object({"u": _any(), "v": _any()}, ["u", "v"])),
             ("Point", point),
             ("Item", item),
             ("Order", order),  # inlined, no $defs; a default_factory is not called for a schema
             ("Derived", derived),
             ("'Point'", point),
-            ("List['Point']", _p1_array(point)),
-            ("List[Tuple[int, int]]", _p1_array(_p1_array("integer", minItems=2, maxItems=2))),
+            ("List['Point']", _array(point)),
+            ("List[Tuple[int, int]]", _array(_array("integer", minItems=2, maxItems=2))),
         ]
         newer = [
-            ("3.9", "list[int]", _p1_array("integer")),
+            ("3.9", "list[int]", _array("integer")),
             (
                 "3.9",
                 "dict[str, list[int]]",
-                {"type": "object", "additionalProperties": _p1_array("integer")},
+                {"type": "object", "additionalProperties": _array("integer")},
             ),
-            ("3.9", "tuple[bool, ...]", _p1_array("boolean")),
-            ("3.9", "collections.abc.Sequence[int]", _p1_array("integer")),
+            ("3.9", "tuple[bool, ...]", _array("boolean")),
+            ("3.9", "collections.abc.Sequence[int]", _array("integer")),
             (
                 "3.9",
                 "collections.abc.Mapping[str, int]",
@@ -1156,35 +1148,35 @@ class SchemaTests(unittest.TestCase):
             (
                 "3.9",
                 "List[Annotated[str, 'a word']]",
-                _p1_array({"type": "string", "description": "a word"}),
+                _array({"type": "string", "description": "a word"}),
             ),
             ("3.9", "Annotated[Point, 'where']", dict(point, description="where")),
             (
                 "3.9",
                 "Optional[Annotated[int, 'n']]",
-                _p1_either({"type": "integer", "description": "n"}, "null"),
+                _either({"type": "integer", "description": "n"}, "null"),
             ),
-            ("3.10", "int | None", _p1_either("integer", "null")),
-            ("3.10", "str | list[int] | None", _p1_either("string", _p1_array("integer"), "null")),
+            ("3.10", "int | None", _either("integer", "null")),
+            ("3.10", "str | list[int] | None", _either("string", _array("integer"), "null")),
         ]
         for least, annotation, wanted in [("3.8", a, w) for a, w in rows] + newer:
-            if _p1_new_enough(least):
+            if _new_enough(least):
                 with self.subTest(annotation):
-                    self.same(_p1_tool("x: " + annotation), {"x": wanted}, ["x"])
+                    self.same(_tool("x: " + annotation), {"x": wanted}, ["x"])
 
     def test_signatures(self):
         whole, text = {"type": "integer"}, {"type": "string"}
-        point = _p1_object({"x": whole, "y": dict(whole, default=0)}, ["x"])
+        point = _object({"x": whole, "y": dict(whole, default=0)}, ["x"])
         rows = [
             ("", {}, []),
-            ("x", {"x": _p1_any()}, ["x"]),
-            ("x=1", {"x": dict(_p1_any(), default=1)}, []),
+            ("x", {"x": _any()}, ["x"]),
+            ("x=1", {"x": dict(_any(), default=1)}, []),
             ("zebra: int, apple: str, mango: int", {"zebra": whole, "apple": text, "mango": whole},
              ["zebra", "apple", "mango"]),
             ("*, a: int, b: str = 'q'", {"a": whole, "b": dict(text, default="q")}, ["a"]),
             ("a: int, b: int = 2, /, c: int = 3",
              {"a": whole, "b": dict(whole, default=2), "c": dict(whole, default=3)}, ["a"]),
-            ("a: int, *rest: str", {"a": whole, "rest": _p1_array("string")}, ["a"]),
+            ("a: int, *rest: str", {"a": whole, "rest": _array("string")}, ["a"]),
             ("self: int, cls: int, id: int", {"self": whole, "cls": whole, "id": whole},
              ["self", "cls", "id"]),
             ("title: str, default: int, properties: str, required: int, items: str",
@@ -1201,10 +1193,10 @@ class SchemaTests(unittest.TestCase):
         ]  # fmt: skip
         for signature, properties, required in rows:
             with self.subTest(signature):
-                self.same(_p1_tool(signature), properties, required)
+                self.same(_tool(signature), properties, required)
         options = {"additionalProperties": whole}
-        self.same(_p1_tool("a: str, **more: int"), {"a": text}, ["a"], **options)
-        self.same(_p1_tool("**more"), {}, [], additionalProperties=True)
+        self.same(_tool("a: str, **more: int"), {"a": text}, ["a"], **options)
+        self.same(_tool("**more"), {}, [], additionalProperties=True)
 
     def test_defaults(self):
         null = {"type": "null"}
@@ -1213,21 +1205,21 @@ class SchemaTests(unittest.TestCase):
             ("float", "0.5", {"type": "number", "default": 0.5}),
             ("bool", "True", {"type": "boolean", "default": True}),
             ("str", "''", {"type": "string", "default": ""}),
-            ("Optional[str]", "None", dict(_p1_either("string", "null"), default=None)),
-            ("int", "None", dict(_p1_either("integer", "null"), default=None)),
+            ("Optional[str]", "None", dict(_either("string", "null"), default=None)),
+            ("int", "None", dict(_either("integer", "null"), default=None)),
             ("None", "None", dict(null, default=None)),
-            ("List[int]", "[]", _p1_array("integer", default=[])),
+            ("List[int]", "[]", _array("integer", default=[])),
             ("Tuple[int, int]", "(1, 2)",
-             _p1_array("integer", minItems=2, maxItems=2, default=[1, 2])),
-            ("Set[int]", "{3, 1}", _p1_array("integer", default=[1, 3])),
-            ("FrozenSet[str]", "frozenset('a')", _p1_array("string", default=["a"])),
+             _array("integer", minItems=2, maxItems=2, default=[1, 2])),
+            ("Set[int]", "{3, 1}", _array("integer", default=[1, 3])),
+            ("FrozenSet[str]", "frozenset('a')", _array("string", default=["a"])),
             ("dict", "{'a': [1]}", {"type": "object", "default": {"a": [1]}}),
             ("Colour", "Colour.GREEN", {"type": "string", "enum": ["r", "g"], "default": "g"}),
             ("Level", "Level.LOW", {"type": "integer", "enum": [1, 2], "default": 1}),
             ("List[Colour]", "[Colour.RED]",
-             _p1_array({"type": "string", "enum": ["r", "g"]}, default=["r"])),
+             _array({"type": "string", "enum": ["r", "g"]}, default=["r"])),
             ("Pair", "Pair(1)", None),
-            ("Point", "Point(3)", dict(_p1_object(
+            ("Point", "Point(3)", dict(_object(
                 {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}}, ["x"]),
                 default={"x": 3, "y": 0})),
             ("Path", "Path('a')", {"type": "string", "default": "a"}),
@@ -1241,16 +1233,16 @@ class SchemaTests(unittest.TestCase):
             # what has no JSON form is left out, and the parameter stays optional
             ("str", "object()", {"type": "string"}),
             ("float", "float('inf')", {"type": "number"}),
-            ("Any", "print", _p1_any()),
-            ("list", "[object()]", _p1_array(_p1_any())),
+            ("Any", "print", _any()),
+            ("list", "[object()]", _array(_any())),
             ("int", "'many'", {"type": "integer"}),
         ]  # fmt: skip
         for annotation, default, wanted in rows:
             with self.subTest("%s = %s" % (annotation, default)):
-                made = _p1_tool("x: %s = %s" % (annotation, default))
+                made = _tool("x: %s = %s" % (annotation, default))
                 if wanted is not None:
                     self.same(made, {"x": wanted})
-                step = _p1_call(made, {})  # Python's own default, whatever was shown
+                step = _step_of(made, {})  # Python's own default, whatever was shown
                 self.assertEqual(step.status, "ok")
                 self.assertIs(
                     step.observation["x"], inspect.signature(made).parameters["x"].default
@@ -1258,7 +1250,7 @@ class SchemaTests(unittest.TestCase):
 
     def test_a_default_is_copied_into_the_schema(self):
         tags: List[str] = []
-        names = dict(_p1_names(), tags=tags)
+        names = dict(_names(), tags=tags)
         exec("def tool(x: List[str] = tags): pass", names)
         (made,) = agentloop.registry([names["tool"]]).values()
         tags.append("later")
@@ -1268,29 +1260,29 @@ class SchemaTests(unittest.TestCase):
         def reference(name):
             return {"$ref": "#/$defs/" + name}
 
-        node = _p1_object(
-            {"value": {"type": "integer"}, "children": _p1_array(reference("_p1_Node"))}, ["value"]
+        node = _object(
+            {"value": {"type": "integer"}, "children": _array(reference("_Node"))}, ["value"]
         )
-        (made,) = agentloop.registry([_p1_tool("root: Node, other: Node")]).values()
+        (made,) = agentloop.registry([_tool("root: Node, other: Node")]).values()
         (name,) = made.parameters["$defs"]
-        text = json.dumps(made.parameters).replace('"#/$defs/%s"' % name, '"#/$defs/_p1_Node"')
+        text = json.dumps(made.parameters).replace('"#/$defs/%s"' % name, '"#/$defs/_Node"')
         found = json.loads(text)
         self.assertEqual(
-            found["properties"], {"root": reference("_p1_Node"), "other": reference("_p1_Node")}
+            found["properties"], {"root": reference("_Node"), "other": reference("_Node")}
         )
-        self.assertEqual(_p1_ordered(list(found["$defs"].values())), [_p1_ordered(node)])
+        self.assertEqual(_ordered(list(found["$defs"].values())), [_ordered(node)])
         rows = [
-            ({"value": "1", "children": [{"value": 2}]}, _p1_Node(1, [_p1_Node(2)])),
+            ({"value": "1", "children": [{"value": 2}]}, _Node(1, [_Node(2)])),
             ({"value": 1, "children": [{"value": 2, "children": [{"value": "z"}]}]},
-             _p1_bad("integer", at="args.root.children[0].children[0].value")),
-            ({"value": 1, "children": [3]}, _p1_bad("object", at="args.root.children[0]")),
+             _bad("integer", at="args.root.children[0].children[0].value")),
+            ({"value": 1, "children": [3]}, _bad("object", at="args.root.children[0]")),
         ]  # fmt: skip
         for value, want in rows:
-            want = {"root": want} if not isinstance(want, _p1_Bad) else want
-            _p1_check(self, _p1_call(_p1_tool("root: Node"), {"root": value}), want)
+            want = {"root": want} if not isinstance(want, _Bad) else want
+            _check(self, _step_of(_tool("root: Node"), {"root": value}), want)
 
     def test_a_reference_keeps_its_description(self):
-        module = _p1_module(
+        module = _module(
             "@dataclasses.dataclass\nclass Link:\n    v: int\n    next: Optional['Link'] = None\n"
             "def tool(head: Link):\n    'Walk.\\n\\nArgs:\\n    head: first link'\n    return head",
         )
@@ -1299,12 +1291,12 @@ class SchemaTests(unittest.TestCase):
         self.assertEqual(head["description"], "first link")
         self.assertTrue(head["$ref"].startswith("#/$defs/"))
         self.assertEqual(len(made.parameters["$defs"]), 1)
-        step = _p1_call(module.tool, {"head": {"v": 1, "next": {"v": "2", "next": None}}})
+        step = _step_of(module.tool, {"head": {"v": 1, "next": {"v": "2", "next": None}}})
         self.assertEqual(step.observation, module.Link(1, module.Link(2)))
 
     def test_two_recursive_types_of_one_name(self):
         source = "@dataclasses.dataclass\nclass Twin:\n    v: %s\n    of: Optional['Twin'] = None\n"
-        one, two = (_p1_module(source % kind).Twin for kind in ("int", "str"))
+        one, two = (_module(source % kind).Twin for kind in ("int", "str"))
 
         def f(a: one, b: two):
             return a, b
@@ -1313,13 +1305,13 @@ class SchemaTests(unittest.TestCase):
         properties, defs = made.parameters["properties"], made.parameters["$defs"]
         found = [defs[properties[n]["$ref"][len("#/$defs/") :]]["properties"]["v"] for n in "ab"]
         self.assertEqual(found, [{"type": "integer"}, {"type": "string"}])
-        step = _p1_call(f, {"a": {"v": "1", "of": {"v": 2}}, "b": {"v": 1, "of": {"v": "x"}}})
+        step = _step_of(f, {"a": {"v": "1", "of": {"v": 2}}, "b": {"v": 1, "of": {"v": "x"}}})
         self.assertEqual(step.observation, (one(1, one(2)), two("1", two("x"))))
 
     def test_types_of_newer_pythons(self):
-        film = _p1_object({"name": {"type": "string"}, "year": {"type": "integer"}}, ["name"])
-        whole = _p1_array("integer")
-        missing = _p1_bad("missing", at="args.x.name")
+        film = _object({"name": {"type": "string"}, "year": {"type": "integer"}}, ["name"])
+        whole = _array("integer")
+        missing = _bad("missing", at="args.x.name")
         future = "from __future__ import annotations\n"
         in_full = (
             "class M(TypedDict):\n name: %s\n year: NotRequired[int]\ndef tool(x: M): return x"
@@ -1341,11 +1333,11 @@ class SchemaTests(unittest.TestCase):
             ("3.8", future + listed % "List[int]", whole, "[1]", [1]),
         ]
         for least, source, schema, value, want in rows:
-            if _p1_new_enough(least):
+            if _new_enough(least):
                 with self.subTest(source):
-                    made = _p1_source(source)
+                    made = _source(source)
                     self.same(made, {"x": schema}, ["x"])
-                    _p1_check(self, _p1_call(made, {"x": value}), want)
+                    _check(self, _step_of(made, {"x": value}), want)
 
     def test_names_local_to_a_function(self):
         source = (
@@ -1356,16 +1348,16 @@ class SchemaTests(unittest.TestCase):
             "    return tool\n"
             "tool = make()"
         )
-        made = _p1_source(source)
+        made = _source(source)
         self.same(
             made,
             {
-                "h": _p1_object({"n": {"type": "integer"}}, ["n"]),
+                "h": _object({"n": {"type": "integer"}}, ["n"]),
                 "k": {"type": "integer", "default": 0},
             },
             ["h"],
         )
-        kind, value, _, _ = _p1_call(made, {"h": {"n": "2"}}).observation
+        kind, value, _, _ = _step_of(made, {"h": {"n": "2"}}).observation
         self.assertEqual(value, kind(2))
 
     def test_a_closure_that_is_not_filled_yet(self):
@@ -1382,13 +1374,13 @@ class SchemaTests(unittest.TestCase):
             "        return f(*a, **k)\n    return inner\n"
             "@log\ndef tool(x: int, y: str = 'a'):\n    'About.'\n    return x, y"
         )
-        made = _p1_source(source)
+        made = _source(source)
         found = self.same(
             made, {"x": {"type": "integer"}, "y": {"type": "string", "default": "a"}}, ["x"]
         )
         self.assertEqual(found.description, "About.")
-        self.assertEqual(_p1_call(made, {"x": "1"}).observation, (1, "a"))
-        _p1_check(self, _p1_call(made, {"x": 1, "z": 2}), _p1_bad("x, y", at="args.z"))
+        self.assertEqual(_step_of(made, {"x": "1"}).observation, (1, "a"))
+        _check(self, _step_of(made, {"x": 1, "z": 2}), _bad("x, y", at="args.z"))
 
     def test_partial(self):
         head = (
@@ -1404,14 +1396,12 @@ class SchemaTests(unittest.TestCase):
         ]
         for expression, properties in rows:
             with self.subTest(expression):
-                made = _p1_source(head + "tool = " + expression)
+                made = _source(head + "tool = " + expression)
                 found = self.same(made, properties, ["to"])
                 self.assertEqual((found.name, found.description), ("send", "Send."))
                 self.assertNotIn("secret", json.dumps(found.parameters))
-                self.assertEqual(_p1_call(made, {"to": "x"}).observation, ("secret", "x", 1))
-                _p1_check(
-                    self, _p1_call(made, {"to": "x", "conn": "evil"}), _p1_bad(at="args.conn")
-                )
+                self.assertEqual(_step_of(made, {"to": "x"}).observation, ("secret", "x", 1))
+                _check(self, _step_of(made, {"to": "x", "conn": "evil"}), _bad(at="args.conn"))
 
 
 class DocstringTests(unittest.TestCase):
@@ -1419,7 +1409,7 @@ class DocstringTests(unittest.TestCase):
 
     def check(self, doc, about, notes):
         with self.subTest(doc):
-            (made,) = agentloop.registry([_p1_tool("path: str, limit: int = 10", doc)]).values()
+            (made,) = agentloop.registry([_tool("path: str, limit: int = 10", doc)]).values()
             self.assertEqual(made.description, about)
             shown = made.parameters["properties"].items()
             found = {k: v["description"] for k, v in shown if "description" in v}
@@ -1496,8 +1486,8 @@ class DocstringTests(unittest.TestCase):
             ":param rest: numbers",
             ":param *rest: numbers",
         ):
-            (made,) = agentloop.registry([_p1_tool("*rest: int", "R.\n\n" + section)]).values()
-            wanted = _p1_array("integer", description="numbers")
+            (made,) = agentloop.registry([_tool("*rest: int", "R.\n\n" + section)]).values()
+            wanted = _array("integer", description="numbers")
             self.assertEqual(made.parameters["properties"]["rest"], wanted)
 
     def test_whose_words_win(self):
@@ -1510,13 +1500,13 @@ class DocstringTests(unittest.TestCase):
             ("3.9", "p: Annotated[Item, 'from the annotation'] = Item('a')", "from the annotation"),
         ]
         for least, signature, text in rows:
-            if _p1_new_enough(least):
-                (made,) = agentloop.registry([_p1_tool(signature, doc)]).values()
+            if _new_enough(least):
+                (made,) = agentloop.registry([_tool(signature, doc)]).values()
                 self.assertEqual(made.parameters["properties"]["p"]["description"], text, signature)
 
     def test_no_docstring_of_python_leaks(self):
         for signature in ("c: Colour", "p: Point", "p: Pair", "t: Film", "p: Loose"):
-            (made,) = agentloop.registry([_p1_tool(signature)]).values()
+            (made,) = agentloop.registry([_tool(signature)]).values()
             self.assertNotIn("description", json.dumps(made.parameters))
             self.assertEqual(made.description, "")
 
@@ -1526,16 +1516,16 @@ class ArgumentTests(unittest.TestCase):
 
     def play(self, rows):
         for annotation, cases in rows.items():
-            made = _p1_tool("x: " + annotation)
+            made = _tool("x: " + annotation)
             for value, want in cases:
                 with self.subTest("%s: %.100r" % (annotation, value)):
-                    if not isinstance(want, _p1_Bad):
+                    if not isinstance(want, _Bad):
                         want = {"x": want}
-                    _p1_check(self, _p1_call(made, {"x": value}), want)
+                    _check(self, _step_of(made, {"x": value}), want)
 
     def test_scalars(self):
-        whole, number, flag, text = map(_p1_bad, ("integer", "number", "boolean", "string"))
-        null = _p1_bad("null")
+        whole, number, flag, text = map(_bad, ("integer", "number", "boolean", "string"))
+        null = _bad("null")
         self.play({
             "int": [
                 (7, 7), (0, 0), (-3, -3), (10**40, 10**40), ("8", 8), (" -12\n", -12), ("+4", 4),
@@ -1583,28 +1573,28 @@ class ArgumentTests(unittest.TestCase):
         self.play({
             "Optional[int]": [
                 (None, None), (5, 5), ("5", 5), ("null", None), ("None", None),
-                ("", _p1_bad("integer")),
-                ("five", _p1_bad("integer")), (1.5, _p1_bad("integer")),
-                ([], _p1_bad("integer", "null")),
+                ("", _bad("integer")),
+                ("five", _bad("integer")), (1.5, _bad("integer")),
+                ([], _bad("integer", "null")),
             ],
             "Optional[str]": [(None, None), ("null", "null"), ("", ""), (5, "5"),
-             (True, _p1_bad("string"))],
+             (True, _bad("string"))],
             "Optional[bool]": [(None, None), (0, False), ("true", True),
-             ("perhaps", _p1_bad("boolean"))],
-            "Optional[Literal['a', None]]": [(None, None), ("A", "a"), ("b", _p1_bad())],
+             ("perhaps", _bad("boolean"))],
+            "Optional[Literal['a', None]]": [(None, None), ("A", "a"), ("b", _bad())],
             "Optional[Any]": [(None, None), ("5", "5")],
             "Optional[List[int]]": [
-                (None, None), ("null", None), (["1"], [1]), ("[1]", [1]), (3, _p1_bad("array")),
-                (["q"], _p1_bad("integer", at="args.x[0]")),
+                (None, None), ("null", None), (["1"], [1]), ("[1]", [1]), (3, _bad("array")),
+                (["q"], _bad("integer", at="args.x[0]")),
             ],
             # every alternative exactly, before any is tried leniently
             "Union[int, str]": [
-                (5, 5), ("5", "5"), (5.0, 5), ("x", "x"), (True, _p1_bad("integer", "string")),
-                (None, _p1_bad()),
+                (5, 5), ("5", "5"), (5.0, 5), ("x", "x"), (True, _bad("integer", "string")),
+                (None, _bad()),
             ],
-            "Union[str, int]": [("5", "5"), (5, 5), (1.5, _p1_bad())],
+            "Union[str, int]": [("5", "5"), (5, 5), (1.5, _bad())],
             "Union[int, float]": [(5, 5), (5.0, 5.0), ("5", 5), ("5.5", 5.5),
-             ("x", _p1_bad("integer", "number"))],
+             ("x", _bad("integer", "number"))],
             "Union[float, int]": [(5, 5), (5.5, 5.5)],
             "Union[bool, int]": [(1, 1), (True, True), ("true", True), ("7", 7)],
             "Union[int, bool]": [(True, True), (0, 0), ("false", False)],
@@ -1612,225 +1602,225 @@ class ArgumentTests(unittest.TestCase):
             "Union[float, None, str]": [(None, None), ("null", "null"), ("1.5", "1.5")],
             "Union[str, List[str]]": [
                 ("a", "a"), ('["a"]', '["a"]'), ([1], ["1"]),
-                ([None], _p1_bad("string", at="args.x[0]")),
+                ([None], _bad("string", at="args.x[0]")),
             ],
             "Union[List[int], Dict[str, int]]": [
                 ([1], [1]), ({"a": "2"}, {"a": 2}), ("[1]", [1]), ('{"a": "2"}', {"a": 2}),
-                ([1.5], _p1_bad("integer", at="args.x[0]")),
-                ('["q"]', _p1_bad("integer", at="args.x[0]")),
-                ({"a": "q"}, _p1_bad("integer", at="args.x.a")), (3, _p1_bad("array", "object")),
+                ([1.5], _bad("integer", at="args.x[0]")),
+                ('["q"]', _bad("integer", at="args.x[0]")),
+                ({"a": "q"}, _bad("integer", at="args.x.a")), (3, _bad("array", "object")),
             ],
             "Union[datetime.date, str]": [
                 ("2024-01-31", datetime.date(2024, 1, 31)), ("tomorrow", "tomorrow"),
                 (" 2024-01-31 ", " 2024-01-31 "),
             ],
             "Union[Circle, Square]": [
-                (shape, _p1_Circle("circle", 2.0)),
-                ({"kind": "square", "side": "3"}, _p1_Square("square", 3.0)),
-                (json.dumps(shape), _p1_Circle("circle", 2.0)),
-                ({"kind": "square", "side": "q"}, _p1_bad("number", at="args.x.side")),
-                ({"kind": "square"}, _p1_bad("missing", at="args.x.side")),
-                ({"kind": "square", "side": 1, "r": 2}, _p1_bad("unknown", at="args.x.r")),
-                ({"kind": "square", "side": "q", "r": 2}, _p1_bad(at=["args.x.r", "args.x.side"])),
-                (5, _p1_bad("object")), ([], _p1_bad()),
+                (shape, _Circle("circle", 2.0)),
+                ({"kind": "square", "side": "3"}, _Square("square", 3.0)),
+                (json.dumps(shape), _Circle("circle", 2.0)),
+                ({"kind": "square", "side": "q"}, _bad("number", at="args.x.side")),
+                ({"kind": "square"}, _bad("missing", at="args.x.side")),
+                ({"kind": "square", "side": 1, "r": 2}, _bad("unknown", at="args.x.r")),
+                ({"kind": "square", "side": "q", "r": 2}, _bad(at=["args.x.r", "args.x.side"])),
+                (5, _bad("object")), ([], _bad()),
             ],
             "Union[Point, Item]": [
-                ({"sku": "a"}, _p1_Item("a")), ({"x": "1"}, _p1_Point(1)),
-                ({"z": 3}, _p1_bad("object")),
-                ({"x": 1, "sku": "a"}, _p1_bad("object")),
+                ({"sku": "a"}, _Item("a")), ({"x": "1"}, _Point(1)),
+                ({"z": 3}, _bad("object")),
+                ({"x": 1, "sku": "a"}, _bad("object")),
             ],
             "Union[Node, int]": [
-                ({"value": 1}, _p1_Node(1)), (3, 3), ("3", 3), ([], _p1_bad("object", "integer")),
-                ({"value": "z"}, _p1_bad("integer", at="args.x.value")),
+                ({"value": 1}, _Node(1)), (3, 3), ("3", 3), ([], _bad("object", "integer")),
+                ({"value": "z"}, _bad("integer", at="args.x.value")),
             ],
             "Union[Literal['a', 'b'], int]": [
                 ("b", "b"), (7, 7), ("7", 7), ("A", "a"),
-                ("c", _p1_bad('"a", "b"')), (1.5, _p1_bad("string", "integer")), (True, _p1_bad()),
+                ("c", _bad('"a", "b"')), (1.5, _bad("string", "integer")), (True, _bad()),
             ],
             "Union[Literal[1, 2], List[int]]": [
-                (2, 2), ("2", 2), ([3], [3]), (5, _p1_bad("integer")), (None, _p1_bad()),
+                (2, 2), ("2", 2), ([3], [3]), (5, _bad("integer")), (None, _bad()),
             ],
             "Union[List[Union[int, bool]], List[str]]": [(["5"], ["5"]), ([5, True], [5, True])],
             "Union[Dict[str, int], Point]": [
                 ({"y": 2}, {"y": 2}), ({"x": 1}, {"x": 1}),
-                ({"z": "q"}, _p1_bad("integer", at="args.x.z")),
+                ({"z": "q"}, _bad("integer", at="args.x.z")),
             ],
         })  # fmt: skip
 
     def test_choices(self):
-        red, green = _p1_Colour
+        red, green = _Colour
         self.play({
             "Literal['north', 'south']": [
                 ("south", "south"), (" SOUTH ", "south"),
-                ("norht", _p1_bad('"north"', '"south"', 'did you mean "north"')),
-                ("up", _p1_bad('"north"', '"south"')), ("", _p1_bad("north")), (1, _p1_bad()),
-                (None, _p1_bad()),
-                (["north"], _p1_bad()), ({}, _p1_bad()),
+                ("norht", _bad('"north"', '"south"', 'did you mean "north"')),
+                ("up", _bad('"north"', '"south"')), ("", _bad("north")), (1, _bad()),
+                (None, _bad()),
+                (["north"], _bad()), ({}, _bad()),
             ],
-            "Literal['a', 'A']": [("a", "a"), ("A", "A"), (" a", _p1_bad())],
-            "Literal[10, 20]": [(20, 20), ("10", 10), (20.0, 20), (15, _p1_bad("10, 20")),
-             (None, _p1_bad()), (True, _p1_bad())],
-            "Literal[0, 1]": [(1, 1), (True, _p1_bad()), ("true", _p1_bad())],
-            "Literal['7', '8']": [("7", "7"), (8, "8"), (8.0, "8"), (9, _p1_bad()),
-             (7.5, _p1_bad())],
-            "Literal['1', 1]": [("1", "1"), (1, 1), (" 1", _p1_bad())],
-            "Literal['all', 0]": [("ALL", "all"), ("0", 0), (0, 0), (False, _p1_bad())],
-            "Literal[True]": [(True, True), ("true", True), (False, _p1_bad("true")),
-             (1, _p1_bad())],
+            "Literal['a', 'A']": [("a", "a"), ("A", "A"), (" a", _bad())],
+            "Literal[10, 20]": [(20, 20), ("10", 10), (20.0, 20), (15, _bad("10, 20")),
+             (None, _bad()), (True, _bad())],
+            "Literal[0, 1]": [(1, 1), (True, _bad()), ("true", _bad())],
+            "Literal['7', '8']": [("7", "7"), (8, "8"), (8.0, "8"), (9, _bad()),
+             (7.5, _bad())],
+            "Literal['1', 1]": [("1", "1"), (1, 1), (" 1", _bad())],
+            "Literal['all', 0]": [("ALL", "all"), ("0", 0), (0, 0), (False, _bad())],
+            "Literal[True]": [(True, True), ("true", True), (False, _bad("true")),
+             (1, _bad())],
             "Literal['a', None]": [(None, None), ("a", "a"), ("null", None)],
-            "Literal[Colour.RED]": [("r", red), ("g", _p1_bad("r"))],
+            "Literal[Colour.RED]": [("r", red), ("g", _bad("r"))],
             "Colour": [
                 ("r", red), ("RED", red), (" green ", green), ("G", green),
-                ("b", _p1_bad('"r"', '"g"')),
-                (None, _p1_bad()), (["r"], _p1_bad()),
+                ("b", _bad('"r"', '"g"')),
+                (None, _bad()), (["r"], _bad()),
             ],
             "Level": [
-                (2, _p1_Level.HIGH), ("1", _p1_Level.LOW), (2.0, _p1_Level.HIGH),
-                ("high", _p1_Level.HIGH),
-                (True, _p1_bad()), (3, _p1_bad("1, 2")),
+                (2, _Level.HIGH), ("1", _Level.LOW), (2.0, _Level.HIGH),
+                ("high", _Level.HIGH),
+                (True, _bad()), (3, _bad("1, 2")),
             ],
-            "Mode": [("write", _p1_Mode.WRITE), ("READ", _p1_Mode.READ)],
-            "Swapped": [("A", _p1_Swapped.B), ("B", _p1_Swapped.A), ("a", _p1_bad())],
+            "Mode": [("write", _Mode.WRITE), ("READ", _Mode.READ)],
+            "Swapped": [("A", _Swapped.B), ("B", _Swapped.A), ("a", _bad())],
         })  # fmt: skip
 
     def test_containers(self):
-        array, obj = _p1_bad("array"), _p1_bad("object")
+        array, obj = _bad("array"), _bad("object")
         self.play({
             "list": [([1, "a", None], [1, "a", None]), ([], []), ("[1]", [1]), ("a,b", array),
              (None, array), ({}, array)],
             "List[int]": [
                 ([1, 2], [1, 2]), (["1", 2.0], [1, 2]), ([], []), (' ["1"] ', [1]),
-                (5, _p1_bad("array", "[5]")),
-                ("5", array), ("[1, 'q']", _p1_bad("array", "JSON")), ("[1", array), ("{}", array),
+                (5, _bad("array", "[5]")),
+                ("5", array), ("[1, 'q']", _bad("array", "JSON")), ("[1", array), ("{}", array),
                 ('"[1]"', array),
-                ("[NaN]", array), ([True], _p1_bad("integer", at="args.x[0]")),
+                ("[NaN]", array), ([True], _bad("integer", at="args.x[0]")),
                 (["q", 1, 2.5, None],
-                 _p1_bad("integer", at=["args.x[0]", "args.x[2]", "args.x[3]"])),
+                 _bad("integer", at=["args.x[0]", "args.x[2]", "args.x[3]"])),
             ],
             "List[str]": [
-                (["a", 1], ["a", "1"]), ('["a"]', ["a"]), ("a", _p1_bad("array", '["a"]')),
+                (["a", 1], ["a", "1"]), ('["a"]', ["a"]), ("a", _bad("array", '["a"]')),
                 ("[draft] notes", array),
-                ([["a"]], _p1_bad("string", at="args.x[0]")),
+                ([["a"]], _bad("string", at="args.x[0]")),
             ],
             "List[List[int]]": [([["1"], "[2]"], [[1], [2]]),
-             ([[1], ["q"]], _p1_bad("integer", at="args.x[1][0]"))],
+             ([[1], ["q"]], _bad("integer", at="args.x[1][0]"))],
             "List[Optional[int]]": [([1, None, "null"], [1, None, None])],
             "List[bool]": [([True, "false", 1], [True, False, True]),
-             (["yes"], _p1_bad("boolean", at="args.x[0]"))],
+             (["yes"], _bad("boolean", at="args.x[0]"))],
             "Tuple[int, str]": [
                 ([1, "a"], (1, "a")), (["1", 2], (1, "2")), ('[1, "a"]', (1, "a")),
-                ([1], _p1_bad("array", "2")),
-                ([1, "a", 3], _p1_bad("2")), (["q", "a"], _p1_bad("integer", at="args.x[0]")),
-                (["q", None], _p1_bad(at=["args.x[0]", "args.x[1]"])), ({}, array),
+                ([1], _bad("array", "2")),
+                ([1, "a", 3], _bad("2")), (["q", "a"], _bad("integer", at="args.x[0]")),
+                (["q", None], _bad(at=["args.x[0]", "args.x[1]"])), ({}, array),
             ],
             "Tuple[int, ...]": [([1, "2"], (1, 2)), ([], ()),
-             ([1, "q"], _p1_bad("integer", at="args.x[1]")), (4, array)],
+             ([1, "q"], _bad("integer", at="args.x[1]")), (4, array)],
             "tuple": [([1, "a"], (1, "a"))],
             "Set[str]": [(["a", "a"], {"a"}), ('["a"]', {"a"}),
-             ([[1]], _p1_bad("string", at="args.x[0]")), ("a", array)],
-            "Set[Any]": [([1, 1], {1}), ([[1]], _p1_bad("set"))],
+             ([[1]], _bad("string", at="args.x[0]")), ("a", array)],
+            "Set[Any]": [([1, 1], {1}), ([[1]], _bad("set"))],
             "set": [(["a"], {"a"})],
             "FrozenSet[int]": [(["3"], frozenset([3])),
-             ([1.5], _p1_bad("integer", at="args.x[0]"))],
+             ([1.5], _bad("integer", at="args.x[0]"))],
             "Sequence[int]": [(["1"], [1]), ("12", array),
-             ([None], _p1_bad("integer", at="args.x[0]"))],
+             ([None], _bad("integer", at="args.x[0]"))],
             "Iterable[int]": [(["1"], [1]), ("12", array)],
             "AbstractSet[int]": [(["1"], {1})],
             "dict": [
                 ({"a": [1]}, {"a": [1]}), ('{"a": 1}', {"a": 1}), ("a=1", obj), ([["a", 1]], obj),
                 (None, obj),
-                ("{'a': 1}", _p1_bad("object", "JSON")), ("[1]", obj),
+                ("{'a': 1}", _bad("object", "JSON")), ("[1]", obj),
             ],
             "Dict[str, int]": [
                 ({"a": "1", "b": 2.0}, {"a": 1, "b": 2}), ({}, {}), ([1], obj),
-                ({"a": "q", "b": 1, "c": 1.5}, _p1_bad("integer", at=["args.x.a", "args.x.c"])),
-                ({"a b": "q"}, _p1_bad("integer", at='args.x["a b"]')),
-                ({"": None}, _p1_bad("integer", at='args.x[""]')),
-                ({'a"b\n': "q"}, _p1_bad("integer", at="args.x[\"a'b\\n\"]")),
-                ({"ü": "q"}, _p1_bad(at="args.x.ü")),
+                ({"a": "q", "b": 1, "c": 1.5}, _bad("integer", at=["args.x.a", "args.x.c"])),
+                ({"a b": "q"}, _bad("integer", at='args.x["a b"]')),
+                ({"": None}, _bad("integer", at='args.x[""]')),
+                ({'a"b\n': "q"}, _bad("integer", at="args.x[\"a'b\\n\"]")),
+                ({"ü": "q"}, _bad(at="args.x.ü")),
             ],
             "Dict[int, str]": [
                 ({"1": "a", " -2 ": 3}, {1: "a", -2: "3"}),
-                ({"q": "a"}, _p1_bad("integer", at="args.x.q")),
-                ({"1": "a", " 1": "b"}, _p1_bad("distinct")),
-                ({"1": 1.5}, _p1_bad("string", at='args.x["1"]')),
+                ({"q": "a"}, _bad("integer", at="args.x.q")),
+                ({"1": "a", " 1": "b"}, _bad("distinct")),
+                ({"1": 1.5}, _bad("string", at='args.x["1"]')),
             ],
             "Dict[str, List[float]]": [
                 ({"a": [1, "2"], "b": "[3]"}, {"a": [1.0, 2.0], "b": [3.0]}),
-                ({"a": [1, "q"]}, _p1_bad("number", at="args.x.a[1]")),
+                ({"a": [1, "q"]}, _bad("number", at="args.x.a[1]")),
             ],
             "Dict[str, Any]": [({"a": None}, {"a": None}), ({}, {})],
             "Mapping[str, bool]": [({"a": "true"}, {"a": True})],
         })  # fmt: skip
 
     def test_records(self):
-        item, point = _p1_Item, _p1_Point
+        item, point = _Item, _Point
         self.play({
             "Item": [
                 ({"sku": "a"}, item("a")), ({"sku": 7, "qty": "2"}, item("7", 2)),
                 ('{"sku": "a"}', item("a")),
                 ({"sku": "a", "qty": None}, item("a")),  # may be left out, takes no null: not given
-                ({"sku": "a", "qty": "two"}, _p1_bad("integer", at="args.x.qty")),
-                ({"sku": "a", "quantity": 2}, _p1_bad("qty", at="args.x.quantity")),
-                ({"sku": "a", "qyt": 2}, _p1_bad('did you mean "qty"', at="args.x.qyt")),
-                ({"sku": None}, _p1_bad("string", at="args.x.sku")),
-                ({}, _p1_bad("missing", at="args.x.sku")),
-                ({"Sku": "a"}, _p1_bad("missing", 'did you mean "sku"',
+                ({"sku": "a", "qty": "two"}, _bad("integer", at="args.x.qty")),
+                ({"sku": "a", "quantity": 2}, _bad("qty", at="args.x.quantity")),
+                ({"sku": "a", "qyt": 2}, _bad('did you mean "qty"', at="args.x.qyt")),
+                ({"sku": None}, _bad("string", at="args.x.sku")),
+                ({}, _bad("missing", at="args.x.sku")),
+                ({"Sku": "a"}, _bad("missing", 'did you mean "sku"',
                   at=["args.x.Sku", "args.x.sku"])),
-                (["a", 2], _p1_bad("object")), (None, _p1_bad("object")), ("a", _p1_bad("object")),
+                (["a", 2], _bad("object")), (None, _bad("object")), ("a", _bad("object")),
             ],
             "Order": [
-                ({"id": "1", "items": [{"sku": "a"}], "note": None}, _p1_Order(1, [item("a")])),
-                ({"id": 1, "items": '[{"sku": "a", "qty": 2}]'}, _p1_Order(1, [item("a", 2)])),
+                ({"id": "1", "items": [{"sku": "a"}], "note": None}, _Order(1, [item("a")])),
+                ({"id": 1, "items": '[{"sku": "a", "qty": 2}]'}, _Order(1, [item("a", 2)])),
                 ({"id": 1, "items": [{"sku": "a"}, {"sku": "b"}, {"sku": "c", "qty": "many"}]},
-                 _p1_bad('expected integer, got "many"', at="args.x.items[2].qty")),
+                 _bad('expected integer, got "many"', at="args.x.items[2].qty")),
                 ({"id": "q", "items": [{"qty": 1}], "nots": 1},
-                 _p1_bad("note", at=["args.x.id", "args.x.items[0].sku", "args.x.nots"])),
-                ({"id": 1, "items": {"sku": "a"}}, _p1_bad("array", at="args.x.items")),
-                ({"id": 1, "items": [None]}, _p1_bad("object", at="args.x.items[0]")),
+                 _bad("note", at=["args.x.id", "args.x.items[0].sku", "args.x.nots"])),
+                ({"id": 1, "items": {"sku": "a"}}, _bad("array", at="args.x.items")),
+                ({"id": 1, "items": [None]}, _bad("object", at="args.x.items[0]")),
             ],
             "Range": [
-                ({"low": 1, "high": "2"}, _p1_Range(1, 2)),
-                ({"low": 3, "high": 2}, _p1_bad("low is above high")),
-                ({"low": "q", "high": 2}, _p1_bad("integer", at="args.x.low")),
+                ({"low": 1, "high": "2"}, _Range(1, 2)),
+                ({"low": 3, "high": 2}, _bad("low is above high")),
+                ({"low": "q", "high": 2}, _bad("integer", at="args.x.low")),
             ],
             "List[Range]": [([{"low": 3, "high": 2}],
-              _p1_bad("low is above high", at="args.x[0]"))],
-            "Optional[Range]": [({"low": 3, "high": 2}, _p1_bad("low is above high"))],
-            "Silent": [({"x": 1}, _p1_bad("RuntimeError"))],
-            "Derived": [({"a": "s"}, _p1_Derived("s", "q"))],
+              _bad("low is above high", at="args.x[0]"))],
+            "Optional[Range]": [({"low": 3, "high": 2}, _bad("low is above high"))],
+            "Silent": [({"x": 1}, _bad("RuntimeError"))],
+            "Derived": [({"a": "s"}, _Derived("s", "q"))],
             "Film": [
                 ({"title": "A", "year": "1999"}, {"title": "A", "year": 1999}),
                 ('{"title": "A", "year": 1}', {"title": "A", "year": 1}),
                 ({"title": "A", "year": 1, "yeer": 2},
-                 _p1_bad('did you mean "year"', at="args.x.yeer")),
-                ({"title": None}, _p1_bad(at=["args.x.title", "args.x.year"])),
-                ("A", _p1_bad("object")),
-                ([1, 2], _p1_bad("object")),
+                 _bad('did you mean "year"', at="args.x.yeer")),
+                ({"title": None}, _bad(at=["args.x.title", "args.x.year"])),
+                ("A", _bad("object")),
+                ([1, 2], _bad("object")),
             ],
             "Options": [({}, {}), ({"limit": "3"}, {"limit": 3}), ({"limit": None}, {})],
             "Pair": [
-                ({"a": "1"}, _p1_Pair(1)), ([1], _p1_Pair(1)), (["1", 2], _p1_Pair(1, "2")),
-                ("[1]", _p1_bad("object")),
-                (["q"], _p1_bad("integer", at="args.x.a")), ([], _p1_bad("missing", at="args.x.a")),
-                ([1, "b", 3], _p1_bad("object")), ({"a": 1, "c": 2}, _p1_bad(at="args.x.c")),
+                ({"a": "1"}, _Pair(1)), ([1], _Pair(1)), (["1", 2], _Pair(1, "2")),
+                ("[1]", _bad("object")),
+                (["q"], _bad("integer", at="args.x.a")), ([], _bad("missing", at="args.x.a")),
+                ([1, "b", 3], _bad("object")), ({"a": 1, "c": 2}, _bad(at="args.x.c")),
             ],
-            "Loose": [({"u": 1, "v": [None]}, _p1_Loose(1, [None]))],
+            "Loose": [({"u": 1, "v": [None]}, _Loose(1, [None]))],
             "Dict[str, Point]": [({"p": {"x": 1}}, {"p": point(1)}),
-             ({"p": {}}, _p1_bad(at="args.x.p.x"))],
+             ({"p": {}}, _bad(at="args.x.p.x"))],
         })  # fmt: skip
 
     def test_values_written_as_text(self):
         utc = datetime.timezone.utc
         day, when = datetime.date(2024, 1, 31), datetime.datetime(2024, 1, 31, 9, 30)
         name = "12345678-1234-5678-1234-567812345678"
-        bad = _p1_bad()
+        bad = _bad()
         self.play({
             "datetime.date": [
                 ("2024-01-31", day), (" 2024-01-31 ", day), ("2024-01-31T00:00:00", bad),
                 ("2024-02-30", bad), ("20240131", bad),
                 ("31/01/2024", bad), ("2024-W05-3", bad), (1706659200, bad), ("", bad), (None, bad),
-                ("today", _p1_bad("date")),
+                ("today", _bad("date")),
             ],
             "datetime.datetime": [
                 ("2024-01-31T09:30:00", when), ("2024-01-31 09:30", when),
@@ -1844,11 +1834,11 @@ class ArgumentTests(unittest.TestCase):
                 ("2024-01-31T09:30:00.123456", when.replace(microsecond=123456)),
                 ("2024-01-31T25:00:00", bad),
                 ("1706693400", bad), (1706693400, bad), ("", bad), (None, bad),
-                ("now", _p1_bad("date")), ("2024-13-01", bad),
+                ("now", _bad("date")), ("2024-13-01", bad),
             ],
             "UUID": [
                 (name, uuid.UUID(name)), (name.replace("-", ""), uuid.UUID(name)),
-                ("not-one", _p1_bad("UUID")), (5, _p1_bad("UUID")),
+                ("not-one", _bad("UUID")), (5, _bad("UUID")),
             ],
             "Path": [("/etc", pathlib.Path("/etc")), ("~/x", pathlib.Path("~/x")), (5, bad),
              (None, bad), (["a"], bad)],
@@ -1872,39 +1862,39 @@ class ArgumentTests(unittest.TestCase):
             (three, {"path": "a", "limit": "3", "tag": "t"}, {"path": "a", "limit": 3, "tag": "t"}),
             (three, {"path": "a", "limit": None, "tag": None},
              {"path": "a", "limit": 10, "tag": None}),
-            (three, {}, _p1_bad("missing", at="args.path")),
-            (three, {"limit": None}, _p1_bad("missing", at="args.path")),
-            (three, {"path": "a", "": 1}, _p1_bad("unknown", at='args[""]')),
-            (three, {"path": "a", "Limit": 1}, _p1_bad('did you mean "limit"', at="args.Limit")),
-            (three, {"path": "a", "LIMIT": 1}, _p1_bad('did you mean "limit"', at="args.LIMIT")),
-            (three, {"path": "a", "zzzz": 1}, _p1_bad("path, limit, tag", at="args.zzzz")),
+            (three, {}, _bad("missing", at="args.path")),
+            (three, {"limit": None}, _bad("missing", at="args.path")),
+            (three, {"path": "a", "": 1}, _bad("unknown", at='args[""]')),
+            (three, {"path": "a", "Limit": 1}, _bad('did you mean "limit"', at="args.Limit")),
+            (three, {"path": "a", "LIMIT": 1}, _bad('did you mean "limit"', at="args.LIMIT")),
+            (three, {"path": "a", "zzzz": 1}, _bad("path, limit, tag", at="args.zzzz")),
             (three, {"path": 1.5, "limit": "q", "lim": 1},
-             _p1_bad(at=["args.path", "args.limit", "args.lim"])),
-            (three, {"arguments": {"path": "a"}}, _p1_bad(at=["args.arguments", "args.path"])),
-            ("a: int, b: str, c: float", {}, _p1_bad("missing", at=["args.a", "args.b", "args.c"])),
+             _bad(at=["args.path", "args.limit", "args.lim"])),
+            (three, {"arguments": {"path": "a"}}, _bad(at=["args.arguments", "args.path"])),
+            ("a: int, b: str, c: float", {}, _bad("missing", at=["args.a", "args.b", "args.c"])),
             ("", {}, {}),
-            ("", {"x": 1}, _p1_bad("unknown", at="args.x")),
+            ("", {"x": 1}, _bad("unknown", at="args.x")),
             (rest, {"args": [1, "2"]}, {"args": (1, 2)}),
             (rest, {}, {"args": ()}),
             (rest, {"args": None}, {"args": ()}),
-            (rest, {"args": [1, "q"]}, _p1_bad("integer", at="args.args[1]")),
-            (rest, {"args": 5}, _p1_bad("array", at="args.args")),
+            (rest, {"args": [1, "q"]}, _bad("integer", at="args.args[1]")),
+            (rest, {"args": 5}, _bad("array", at="args.args")),
             ("a: int, *rest: str, k: int = 0", {"a": 1, "rest": ["x", 2], "k": "3"},
              {"a": 1, "k": 3, "rest": ("x", "2")}),
             ("a: int, *rest: str", {"a": 1}, {"a": 1, "rest": ()}),
             ("a: int = 1, *rest: str", {"rest": ["x"]}, {"a": 1, "rest": ("x",)}),
             (more, {"a": "x", "k": "5"}, {"a": "x", "more": {"k": 5}}),
             (more, {"a": "x"}, {"a": "x", "more": {}}),
-            (more, {"k": 1}, _p1_bad("missing", at="args.a")),
-            (more, {"a": "x", "k": "q"}, _p1_bad("integer", at="args.k")),
-            (more, {"a": "x", "more": {"k": 1}}, _p1_bad("integer", at="args.more")),
+            (more, {"k": 1}, _bad("missing", at="args.a")),
+            (more, {"a": "x", "k": "q"}, _bad("integer", at="args.k")),
+            (more, {"a": "x", "more": {"k": 1}}, _bad("integer", at="args.more")),
             ("a: int = 1, **more", {"a": None, "k": None}, {"a": 1, "more": {"k": None}}),
             (places, {"a": "1"}, {"a": 1, "b": 2, "c": 3}),
             (places, {"a": 1, "c": "9"}, {"a": 1, "b": 2, "c": 9}),
-            (places, {"b": 1}, _p1_bad("missing", at="args.a")),
+            (places, {"b": 1}, _bad("missing", at="args.a")),
             ("*, a: int, b: int = 2", {"a": "1"}, {"a": 1, "b": 2}),
             ("x: int = None", {"x": None}, {"x": None}),
-            ("x: int = None", {"x": "q"}, _p1_bad("integer")),
+            ("x: int = None", {"x": "q"}, _bad("integer")),
             ("self: int, args: int, kwargs: int, name: str",
              {"self": "1", "args": 2, "kwargs": 3, "name": "n"},
              {"self": 1, "args": 2, "kwargs": 3, "name": "n"}),
@@ -1912,62 +1902,60 @@ class ArgumentTests(unittest.TestCase):
         ]  # fmt: skip
         for signature, arguments, want in rows:
             with self.subTest("(%s) %s" % (signature, arguments)):
-                _p1_check(self, _p1_call(_p1_tool(signature), arguments), want)
+                _check(self, _step_of(_tool(signature), arguments), want)
 
     def test_a_message_quotes_a_short_piece(self):
-        step = _p1_call(_p1_tool("x: int"), {"x": "word " * 20000})
+        step = _step_of(_tool("x: int"), {"x": "word " * 20000})
         self.assertLess(len(step.observation), 400)
-        step = _p1_call(_p1_tool("x: int"), {"x": 1, "y" * 99999: 1})
+        step = _step_of(_tool("x: int"), {"x": 1, "y" * 99999: 1})
         self.assertLess(len(step.observation), 400)
-        step = _p1_call(_p1_tool("x: List[int]"), {"x": ["q"] * 9999})
+        step = _step_of(_tool("x: List[int]"), {"x": ["q"] * 9999})
         self.assertLess(len(step.observation), 9999)
         self.assertIn("args.x[49]", step.observation)
 
     def test_nothing_is_listed_where_there_is_nothing(self):
-        step = _p1_call(_p1_tool(""), {"x": 1})
+        step = _step_of(_tool(""), {"x": 1})
         self.assertNotIn("known:", step.observation)
 
-    @_p1_real_stack
+    @_real_stack
     def test_deep_arguments(self):
         value: Dict[str, Any] = {"value": "z"}
         for _ in range(60):  # re-running the children at each level would take 2**60 visits
             value = {"value": 1, "children": [value]}
-        step = _p1_call(_p1_tool("x: Union[Node, int]"), {"x": value})
+        step = _step_of(_tool("x: Union[Node, int]"), {"x": value})
         self.assertIn("args.x" + ".children[0]" * 60 + ".value: expected integer", step.observation)
         for _ in range(5000):
             value = {"value": 1, "children": [value]}
         action = agentloop.AgentAction("tool", {}, "c1")
-        bound = agentloop.registry([_p1_tool("x: Node")])["tool"].bind({"x": value}, action, None)
+        bound = agentloop.registry([_tool("x: Node")])["tool"].bind({"x": value}, action, None)
         self.assertRegex(bound, r"^args.*")
 
-    @_p1_real_stack
-    @unittest.skipUnless(
-        _p1_new_enough("3.9"), "Python 3.8 itself writes to stderr about such a text"
-    )
+    @_real_stack
+    @unittest.skipUnless(_new_enough("3.9"), "Python 3.8 itself writes to stderr about such a text")
     def test_deep_texts(self):
         brackets = "[" * 99999
         rows = [
-            ("x: List[int]", {"x": brackets}, _p1_bad("array")),
-            ("x: dict", {"x": '{"a":' * 99999}, _p1_bad("object")),
-            ("x: str = ''", brackets, _p1_bad("object", at="args")),
+            ("x: List[int]", {"x": brackets}, _bad("array")),
+            ("x: dict", {"x": '{"a":' * 99999}, _bad("object")),
+            ("x: str = ''", brackets, _bad("object", at="args")),
             (
                 "x: str = ''",
                 '{"x": %s%s}' % (brackets, brackets.replace("[", "]")),
-                _p1_bad("object", at="args"),
+                _bad("object", at="args"),
             ),
-            ("x: str = ''", "(" * 999 + ")" * 999, _p1_bad("object", at="args")),
+            ("x: str = ''", "(" * 999 + ")" * 999, _bad("object", at="args")),
         ]
         for signature, given, want in rows:
-            _p1_check(self, _p1_call(_p1_tool(signature), given), want)
+            _check(self, _step_of(_tool(signature), given), want)
 
     def test_a_number_that_python_refuses_to_write(self):
         for annotation in ("str", "List[str]", "Literal[5]", "float"):
             value = [10**9999] if "List" in annotation else 10**9999
-            step = _p1_call(_p1_tool("x: " + annotation), {"x": value})
+            step = _step_of(_tool("x: " + annotation), {"x": value})
             self.assertEqual(step.status, "invalid_arguments")
 
     def test_bind(self):
-        made = agentloop.registry([_p1_tool("x: int, y: str = 'a'")])["tool"]
+        made = agentloop.registry([_tool("x: int, y: str = 'a'")])["tool"]
         run, action = agentloop.AgentRun("go"), agentloop.AgentAction("tool", {}, "c1")
         args, kwargs = made.bind({"x": "1"}, action, run)
         self.assertEqual(made.function(*args, **kwargs), {"x": 1, "y": "a"})
@@ -1979,49 +1967,49 @@ class RareTypeTests(unittest.TestCase):
     """Rare types: right as shown here, or refused at registration, by name."""
 
     def test_right_or_refused(self):
-        lo_hi = _p1_object({"lo": {"type": "integer"}, "hi": {"type": "integer"}})
-        special = _p1_object(
+        lo_hi = _object({"lo": {"type": "integer"}, "hi": {"type": "integer"}})
+        special = _object(
             {"x": {"type": "integer"}, "seed": {"type": "integer", "default": 0},
              "left": {"type": "integer", "default": 3}}, ["x"],
         )  # fmt: skip
         corners = {"type": "string", "enum": ["NEAR", "FAR"]}
-        text, pair = {"type": "string"}, _p1_array("integer", minItems=2, maxItems=2)
+        text, pair = {"type": "string"}, _array("integer", minItems=2, maxItems=2)
         half, day = datetime.time(9, 30), datetime.timedelta(days=1, hours=2)
         half_utc = half.replace(tzinfo=datetime.timezone.utc)
         future = "from __future__ import annotations"
         json_type = "type Json = dict[str, Json] | list[Json] | str | int | None"
         value = {"a": [1, None, "b"]}
-        bad = _p1_bad()
+        bad = _bad()
         rows = [
-            ("3.8", "", "Bound", {"type": "integer"}, [("5", 5), ("q", _p1_bad("integer"))]),
-            ("3.8", "", "Corner", corners, [("NEAR", _p1_Corner.NEAR), ("far", _p1_Corner.FAR)]),
-            ("3.8", "", "Corner", corners, [([0, 0], _p1_bad("NEAR"))]),
+            ("3.8", "", "Bound", {"type": "integer"}, [("5", 5), ("q", _bad("integer"))]),
+            ("3.8", "", "Corner", corners, [("NEAR", _Corner.NEAR), ("far", _Corner.FAR)]),
+            ("3.8", "", "Corner", corners, [([0, 0], _bad("NEAR"))]),
             ("3.8", "", "Dict[Literal['lo', 'hi'], int]", lo_hi, [({"lo": "1"}, {"lo": 1})]),
             (
                 "3.8",
                 "",
                 "Dict[Literal['lo', 'hi'], int]",
                 lo_hi,
-                [({"q": 1}, _p1_bad(at="args.x.q"))],
+                [({"q": 1}, _bad(at="args.x.q"))],
             ),
-            ("3.8", "", "Special", special, [({"x": 1, "seed": "2"}, _p1_Special(1, 2))]),
-            ("3.8", "", "Special", special, [({"x": 1, "norm": 2.0}, _p1_bad(at="args.x.norm"))]),
-            ("3.8", "", "Special", special, [({"x": 1, "kind": "q"}, _p1_bad(at="args.x.kind"))]),
+            ("3.8", "", "Special", special, [({"x": 1, "seed": "2"}, _Special(1, 2))]),
+            ("3.8", "", "Special", special, [({"x": 1, "norm": 2.0}, _bad(at="args.x.norm"))]),
+            ("3.8", "", "Special", special, [({"x": 1, "kind": "q"}, _bad(at="args.x.kind"))]),
             ("3.8", "", "datetime.time", dict(text, format="time"), [("09:30:00", half)]),
             ("3.8", "", "datetime.time", dict(text, format="time"), [("09:30:00Z", half_utc)]),
             ("3.8", "", "datetime.time", dict(text, format="time"), [("25:00", bad), (570, bad)]),
             ("3.8", "", "datetime.timedelta", dict(text, format="duration"), [("P1DT2H", day)]),
             ("3.8", "", "datetime.timedelta", dict(text, format="duration"), [("2 hours", bad)]),
             ("3.8", "", "bytes", text, [("\xe9", b"\xc3\xa9"), ("aGk=", b"aGk="), (5, bad)]),
-            ("3.8", future, "int | None", _p1_either("integer", "null"), [("5", 5), (None, None)]),
-            ("3.12", "type Ids = list[int]", "Ids", _p1_array("integer"), [(["1"], [1])]),
+            ("3.8", future, "int | None", _either("integer", "null"), [("5", 5), (None, None)]),
+            ("3.12", "type Ids = list[int]", "Ids", _array("integer"), [(["1"], [1])]),
             ("3.12", "type Pair[T] = tuple[T, T]", "Pair[int]", pair, [([1, "2"], (1, 2))]),
             ("3.12", json_type, "Json", {"$ref": "#/$defs/Json"}, [(value, value)]),
         ]
         for least, before, annotation, schema, cases in rows:
-            if not _p1_new_enough(least):
+            if not _new_enough(least):
                 continue
-            made = _p1_source("%s\ndef tool(x: %s): return x" % (before, annotation))
+            made = _source("%s\ndef tool(x: %s): return x" % (before, annotation))
             with self.subTest(annotation):
                 try:
                     (found,) = agentloop.registry([made]).values()
@@ -2029,9 +2017,9 @@ class RareTypeTests(unittest.TestCase):
                     self.assertRegex(str(error), r"'x'|of tool")
                     continue
                 shown = found.parameters["properties"]["x"]
-                self.assertEqual(_p1_ordered(shown), _p1_ordered(schema))
+                self.assertEqual(_ordered(shown), _ordered(schema))
                 for given, want in cases:
-                    _p1_check(self, _p1_call(made, {"x": given}), want)
+                    _check(self, _step_of(made, {"x": given}), want)
 
 
 class ArgumentTextTests(unittest.TestCase):
@@ -2039,7 +2027,7 @@ class ArgumentTextTests(unittest.TestCase):
 
     def test_text(self):
         a = {"x": "a", "n": 1}
-        whole = _p1_bad("object", at="args")
+        whole = _bad("object", at="args")
         rows = [
             ({}, {}),
             (None, {}),
@@ -2073,7 +2061,7 @@ class ArgumentTextTests(unittest.TestCase):
             ("{1: 2}", whole),
             ("{'x'}", whole),
             ("('x', 1)", whole),
-            ('{"n": 1e400}', _p1_bad("integer", at="args.n")),
+            ('{"n": 1e400}', _bad("integer", at="args.n")),
             ("\x00", whole),
             (5, whole),
             (0, whole),
@@ -2084,18 +2072,18 @@ class ArgumentTextTests(unittest.TestCase):
             (b'{"x": "a"}', whole),
             (object, whole),
         ]
-        made = _p1_tool("x: str = '', n: int = 1")
+        made = _tool("x: str = '', n: int = 1")
         for given, want in rows:
             with self.subTest("%.60r" % (given,)):
-                if not isinstance(want, _p1_Bad):
+                if not isinstance(want, _Bad):
                     want = {"x": want.get("x", ""), "n": 1}
-                _p1_check(self, _p1_call(made, given), want)
+                _check(self, _step_of(made, given), want)
 
     def test_it_says_what_was_expected(self):
-        step = _p1_call(_p1_tool("path: str, limit: int"), '{"path": "a"')
+        step = _step_of(_tool("path: str, limit: int"), '{"path": "a"')
         for word in ('"path"', '"limit"', "JSON object"):
             self.assertIn(word, step.observation)
-        step = _p1_call(_p1_tool("path: str"), "q" * 99999)
+        step = _step_of(_tool("path: str"), "q" * 99999)
         self.assertLess(len(step.observation), 600)
         self.assertIn("qqq", step.observation)
 
@@ -2118,11 +2106,11 @@ class ArgumentTextTests(unittest.TestCase):
         before = copy.deepcopy(given)
         by_hand = agentloop.Tool("g", "", {"type": "object"}, g)
         for tool in (f, by_hand):
-            step = _p1_call(tool, given)
+            step = _step_of(tool, given)
             self.assertEqual(step.status, "ok", step.observation)
             self.assertEqual((given, step.action.tool_input), (before, before))
         text = json.dumps(given)
-        step = _p1_call(f, text)
+        step = _step_of(f, text)
         self.assertEqual((step.action.tool_input, step.observation), (text, ["a", "later"]))
 
 
@@ -2140,15 +2128,15 @@ class HandMadeToolTests(unittest.TestCase):
         rows = [
             (schema, {"q": 5, "n": "many"}, {"q": 5, "n": "many"}),  # values pass as they came
             (schema, '{"q": null}', {"q": None}),
-            (schema, {}, _p1_bad("missing", at="args.q")),
-            (schema, {"n": 1, "nn": 2}, _p1_bad("missing", "unknown", at=["args.q", "args.nn"])),
-            (schema, {"q": 1, "m": 2}, _p1_bad("q, n", at="args.m")),
-            (schema, "[1]", _p1_bad("object", at="args")),
-            (schema, 5, _p1_bad("object", at="args")),
+            (schema, {}, _bad("missing", at="args.q")),
+            (schema, {"n": 1, "nn": 2}, _bad("missing", "unknown", at=["args.q", "args.nn"])),
+            (schema, {"q": 1, "m": 2}, _bad("q, n", at="args.m")),
+            (schema, "[1]", _bad("object", at="args")),
+            (schema, 5, _bad("object", at="args")),
             (open_schema, {"q": 1, "z": [1]}, {"q": 1, "z": [1]}),
-            (open_schema, {"z": 1}, _p1_bad("missing", at="args.q")),
-            (open_schema, "[1]", _p1_bad("object", at="args")),
-            ({"type": "object", "additionalProperties": False}, {"z": 1}, _p1_bad(at="args.z")),
+            (open_schema, {"z": 1}, _bad("missing", at="args.q")),
+            (open_schema, "[1]", _bad("object", at="args")),
+            ({"type": "object", "additionalProperties": False}, {"z": 1}, _bad(at="args.z")),
             ({}, {"z": 1}, {"z": 1}),
             ({}, "", {}),
             ({"required": None, "additionalProperties": {"type": "string"}}, {"z": 1}, {"z": 1}),
@@ -2158,7 +2146,7 @@ class HandMadeToolTests(unittest.TestCase):
                 before = copy.deepcopy(parameters)
                 made = agentloop.Tool("search", "Find.", parameters, lambda **found: found)
                 self.assertIs(agentloop.registry([made])["search"], made)
-                _p1_check(self, _p1_call(made, given), want)
+                _check(self, _step_of(made, given), want)
                 self.assertEqual(made.parameters, before)
 
 
@@ -2175,24 +2163,24 @@ class InjectedTests(unittest.TestCase):
         ]
         for signature in signatures:
             with self.subTest(signature):
-                made = _p1_tool(signature)
+                made = _tool(signature)
                 (found,) = agentloop.registry([made]).values()
                 self.assertEqual(list(found.parameters["properties"]), ["x"])
                 self.assertNotIn("Agent", json.dumps(found.parameters))
                 model = agentloop.Scripted(
-                    [[_p1_act("tool", "c1", x=1), _p1_act("tool", "c2", x=2)], _p1_end()]
+                    [[_act("tool", "c1", x=1), _act("tool", "c2", x=2)], _end()]
                 )
-                run, error = _p1_drive(model, tools=[made])
+                run, error = _drive(model, tools=[made])
                 self.assertIsNone(error)
                 for step, n in zip(run.steps, (1, 2)):
                     self.assertIs(step.observation["run"], run)  # the live one
                     self.assertIs(step.observation["action"], step.action)
                     self.assertEqual((step.action.call_id, step.observation["x"]), ("c%d" % n, n))
                 for name in ("run", "action"):
-                    _p1_check(
+                    _check(
                         self,
-                        _p1_call(made, {"x": 1, name: {}}),
-                        _p1_bad("unknown", at="args." + name),
+                        _step_of(made, {"x": 1, name: {}}),
+                        _bad("unknown", at="args." + name),
                     )
         del seen[:]
 
@@ -2205,8 +2193,8 @@ class InjectedTests(unittest.TestCase):
         rows = [(4, "model_ended", 4), (3, "budget_exhausted", 3), (2, "budget_exhausted", 3)]
         for most, state, requests in rows:
             with self.subTest(most):
-                decisions = {1: _p1_act("ask_others", n=2), 4: _p1_end()}
-                run, error = _p1_drive(
+                decisions = {1: _act("ask_others", n=2), 4: _end()}
+                run, error = _drive(
                     lambda run, tools, d=decisions: d[run.requests],
                     tools=[ask_others],
                     max_requests=most,
@@ -2219,13 +2207,11 @@ class InjectedTests(unittest.TestCase):
         def look(run: agentloop.AgentRun):
             return len(run.steps)
 
-        run, _ = _p1_drive(
-            [[_p1_act("look"), _p1_act("look")], _p1_act("look"), _p1_end()], tools=[look]
-        )
+        run, _ = _drive([[_act("look"), _act("look")], _act("look"), _end()], tools=[look])
         self.assertEqual([s.observation for s in run.steps], [0, 1, 2])
 
 
-@unittest.skipIf(_p1_wasm, "asyncio.run does not work there")
+@unittest.skipIf(_BROWSER, "asyncio.run does not work there")
 class AsyncToolTests(unittest.TestCase):
     """Coroutine functions and generators are run to their end."""
 
@@ -2281,12 +2267,12 @@ class AsyncToolTests(unittest.TestCase):
         ]
         for name, status, observation in rows:
             with self.subTest(name):
-                run, error = _p1_drive([_p1_act(name, n=3), _p1_end()], tools=tools)
+                run, error = _drive([_act(name, n=3), _end()], tools=tools)
                 self.assertIsNone(error)
                 self.assertEqual(
                     (run.steps[0].status, run.steps[0].observation), (status, observation)
                 )
-        run, error = _p1_drive([_p1_act("leave", "c1", n=3), _p1_end()], tools=tools)
+        run, error = _drive([_act("leave", "c1", n=3), _end()], tools=tools)
         self.assertIsInstance(error, SystemExit)
         self.assertEqual(run.started, ["c1"])
 
@@ -2302,7 +2288,7 @@ class AsyncToolTests(unittest.TestCase):
     def test_at_the_same_time(self):
         _, tools = self.tools()
         tools = [agentloop.tool(read_only=True)(t) for t in tools]
-        run, _ = _p1_drive([[_p1_act("fetch", n=k) for k in range(5)], _p1_end()], tools=tools)
+        run, _ = _drive([[_act("fetch", n=k) for k in range(5)], _end()], tools=tools)
         self.assertEqual([s.observation for s in run.steps], [1, 2, 3, 4, 5])
 
     def test_the_items_of_a_generator_are_bounded_and_the_bound_is_told(self):
@@ -2331,16 +2317,16 @@ class AsyncToolTests(unittest.TestCase):
                 yield k
 
         for forever, some_of in ((endless, some), (endless_too, some_too)):
-            found = _p1_call(forever, {}).observation
+            found = _step_of(forever, {}).observation
             bound = len(found) - 1
             self.assertLessEqual(100, bound)
             self.assertLessEqual(bound, 100000)
             self.assertEqual(found[:-1], list(range(bound)))
             self.assertIn(str(bound), found[-1])
-            whole = _p1_call(some_of, {"n": bound}).observation
+            whole = _step_of(some_of, {"n": bound}).observation
             self.assertEqual(whole, list(range(bound)))
-            self.assertEqual(_p1_call(some_of, {"n": bound + 1}).observation, found)
-            self.assertEqual(_p1_call(some_of, {"n": 0}).observation, [])
+            self.assertEqual(_step_of(some_of, {"n": bound + 1}).observation, found)
+            self.assertEqual(_step_of(some_of, {"n": 0}).observation, [])
         self.assertEqual(closed, ["sync"])
 
 
@@ -2350,15 +2336,15 @@ class LoopStartTests(unittest.TestCase):
     def test_tasks(self):
         image = agentloop.Image(b"x")
         for task in ("go", "", ["go"], [image], ["a", image, "b"]):
-            run, _ = _p1_drive([_p1_end()], task)
+            run, _ = _drive([_end()], task)
             self.assertIs(run.task, task)
             self.assertEqual((run.state, run.output), ("model_ended", "done"))
         given = agentloop.AgentRun("go")
-        self.assertIs(agentloop.run(agentloop.Scripted([_p1_end()]), given), given)
+        self.assertIs(agentloop.run(agentloop.Scripted([_end()]), given), given)
         for task in (None, 5, [], {}, ["a", 5], (), ("a",), b"go", [b"x"], image):
             for call in (agentloop.run, agentloop.stream):
                 with self.subTest(repr(task)), self.assertRaises(TypeError) as caught:
-                    call(agentloop.Scripted([_p1_end()]), task)
+                    call(agentloop.Scripted([_end()]), task)
                 self.assertIn("task", str(caught.exception))
 
     def test_max_requests(self):
@@ -2399,7 +2385,7 @@ class LoopStartTests(unittest.TestCase):
 
         def model(run, tools):
             seen.append((run, tools))
-            return _p1_end()
+            return _end()
 
         run = agentloop.AgentRun("go")
         registry = agentloop.registry([f])
@@ -2412,7 +2398,7 @@ class LoopStartTests(unittest.TestCase):
 
     def test_nothing_happens_before_the_first_event_is_asked_for(self):
         seen = []
-        events = agentloop.stream(lambda run, tools: seen.append(1) or _p1_end(), "go")
+        events = agentloop.stream(lambda run, tools: seen.append(1) or _end(), "go")
         self.assertEqual(seen, [])
         self.assertEqual([str(e) for e in events], ["finish: done"])
 
@@ -2430,10 +2416,10 @@ class EventTests(unittest.TestCase):
         def model(run, tools):
             log.append("request %d" % run.requests)
             replies = {
-                1: [_p1_act("f", "c1", n=1), _p1_act("f", "c2", n=2)],
-                2: _p1_act("f", "c3", n=3),
+                1: [_act("f", "c1", n=1), _act("f", "c2", n=2)],
+                2: _act("f", "c3", n=3),
             }
-            return replies.get(run.requests) or _p1_end(7)
+            return replies.get(run.requests) or _end(7)
 
         run = agentloop.AgentRun("go")
         events = agentloop.stream(model, run, [f])
@@ -2463,7 +2449,7 @@ class EventTests(unittest.TestCase):
 
     def test_all_actions_of_a_reply_become_pending_at_once(self):
         run = agentloop.AgentRun("go")
-        reply = [_p1_act("f", "c%d" % n) for n in range(3)]
+        reply = [_act("f", "c%d" % n) for n in range(3)]
         events = agentloop.stream(agentloop.Scripted([reply]), run)
         next(events)
         self.assertEqual([a.call_id for a in run.pending], ["c0", "c1", "c2"])
@@ -2477,7 +2463,7 @@ class EventTests(unittest.TestCase):
         action = agentloop.AgentAction("f", {"n": "1"}, "", "Hm.", message)
         finish = agentloop.AgentFinish(["x"], "Hm.", message, "odd")
         before = copy.deepcopy([action, finish])
-        run, _ = _p1_drive([[action, action], finish], tools=[f])
+        run, _ = _drive([[action, action], finish], tools=[f])
         self.assertEqual([action, finish], before)
         for step in run.steps:
             self.assertIsNot(step.action, action)
@@ -2500,11 +2486,9 @@ class EventTests(unittest.TestCase):
             agentloop.Image(b"x"),
             [agentloop.Image(b"x")],
         ]
-        made = [_p1_tool("n: int", body="return values[n]")]
+        made = [_tool("n: int", body="return values[n]")]
         made[0].__globals__["values"] = values
-        run, _ = _p1_drive(
-            [[_p1_act("tool", n=n) for n in range(len(values))], _p1_end()], tools=made
-        )
+        run, _ = _drive([[_act("tool", n=n) for n in range(len(values))], _end()], tools=made)
         for step, value in zip(run.steps, values):
             self.assertIs(step.observation, value)
             self.assertEqual(step.status, "ok")
@@ -2512,14 +2496,14 @@ class EventTests(unittest.TestCase):
     def test_a_finished_run_yields_nothing(self):
         asked = []
         for accept in (None, lambda run: None):
-            run, _ = _p1_drive([_p1_end()], accept=accept)
+            run, _ = _drive([_end()], accept=accept)
             before = copy.deepcopy(run)
             events = list(agentloop.stream(agentloop.Scripted([]), run, accept=asked.append))
             self.assertIs(agentloop.run(agentloop.Scripted([]), run), run)
             self.assertEqual((events, run, asked), ([], before, []))
 
     def test_run_drains_stream(self):
-        decisions = [_p1_act("nosuch", "c1"), _p1_end("x")]
+        decisions = [_act("nosuch", "c1"), _end("x")]
         run = agentloop.AgentRun("go")
         for _ in agentloop.stream(agentloop.Scripted(decisions), run):
             pass
@@ -2533,15 +2517,15 @@ class ReplyTests(unittest.TestCase):
         rows = [
             (None, "None", "null"), ({"tool": "f"}, '{"tool": "f"}'), ("f", "f"), (5, "5"),
             (True, "true"),
-            ([None], "list", "null"), ([_p1_act("f"), "f"], "list", "f"),
-            ([_p1_end()], "list", "done"),
-            ((_p1_act("f"),), "f"), (agentloop.AgentRun("x"), "x"),
+            ([None], "list", "null"), ([_act("f"), "f"], "list", "f"),
+            ([_end()], "list", "done"),
+            ((_act("f"),), "f"), (agentloop.AgentRun("x"), "x"),
             (agentloop.AgentAction, "AgentAction"),
-            ([_p1_act("f"), _p1_act], "list"),
+            ([_act("f"), _act], "list"),
         ]  # fmt: skip
         for reply, *words in rows:
             with self.subTest(repr(reply)):
-                run, error = _p1_drive(lambda run, tools, r=reply: r)
+                run, error = _drive(lambda run, tools, r=reply: r)
                 self.assertIs(type(error), TypeError)
                 self.assertTrue(any(w in str(error) for w in words), str(error))
                 self.assertEqual("list with" in str(error), isinstance(reply, list))
@@ -2567,12 +2551,12 @@ class ReplyTests(unittest.TestCase):
             (action("f", {}, "c", "", object()), "ok"), (action("f", {}, "c", "", None, "x"), "ok"),
         ]  # fmt: skip
         for bad, status in rows:
-            for reply in (bad, [bad], [bad, _p1_act("f", "other")]):
+            for reply in (bad, [bad], [bad, _act("f", "other")]):
                 with self.subTest(repr(reply)):
-                    run, error = _p1_drive([reply, _p1_end()], tools=[f])
+                    run, error = _drive([reply, _end()], tools=[f])
                     self.assertIsNone(error)
                     self.assertEqual(run.steps[0].status, status)
-                    self.assertEqual(_p1_statuses(run)[1:], ["ok"][: len(run.steps) - 1])
+                    self.assertEqual(_statuses(run)[1:], ["ok"][: len(run.steps) - 1])
                     for step in run.steps:
                         fields = step.action.tool, step.action.call_id, step.action.log
                         self.assertEqual([type(x) for x in fields], [str, str, str])
@@ -2587,7 +2571,7 @@ class ReplyTests(unittest.TestCase):
         message = {"role": "assistant", "content": "{"}
         bad = agentloop.InvalidResponse("that was no JSON", message, "{")
         run = agentloop.AgentRun("go")
-        events = list(agentloop.stream(agentloop.Scripted([bad, _p1_end()]), run))
+        events = list(agentloop.stream(agentloop.Scripted([bad, _end()]), run))
         step = run.steps[0]
         self.assertEqual(events, [step, run.finish])  # no action is yielded for it
         self.assertEqual((step.status, step.observation), ("invalid_response", "that was no JSON"))
@@ -2597,14 +2581,14 @@ class ReplyTests(unittest.TestCase):
 
     def test_nothing_may_be_said(self):
         paused = agentloop.InvalidResponse("", {"content": ["so far"]})
-        run, error = _p1_drive([paused, paused, _p1_end()])
+        run, error = _drive([paused, paused, _end()])
         self.assertIsNone(error)
         self.assertEqual([s.observation for s in run.steps], ["", ""])
 
     def test_an_empty_reply_is_an_invalid_response(self):
-        run, error = _p1_drive([[], _p1_end()])
+        run, error = _drive([[], _end()])
         self.assertIsNone(error)
-        self.assertEqual((_p1_statuses(run), run.requests), (["invalid_response"], 2))
+        self.assertEqual((_statuses(run), run.requests), (["invalid_response"], 2))
         self.assertTrue(run.steps[0].observation)
 
     def test_an_invalid_reply_costs(self):
@@ -2612,9 +2596,9 @@ class ReplyTests(unittest.TestCase):
             run.usage["input_tokens"] = run.usage.get("input_tokens", 0) + 5
             if run.requests < 3:
                 raise agentloop.InvalidResponse("again")
-            return _p1_end()
+            return _end()
 
-        run, _ = _p1_drive(model)
+        run, _ = _drive(model)
         self.assertEqual((run.requests, run.usage), (3, {"input_tokens": 15}))
 
     def test_an_unknown_tool(self):
@@ -2633,15 +2617,15 @@ class ReplyTests(unittest.TestCase):
         ]
         for name, words in rows:
             with self.subTest(name[:40]):
-                run, _ = _p1_drive([_p1_act(name), _p1_end()], tools=tools)
-                self.assertEqual(_p1_statuses(run), ["unknown_tool"])
+                run, _ = _drive([_act(name), _end()], tools=tools)
+                self.assertEqual(_statuses(run), ["unknown_tool"])
                 for word in words:
                     self.assertIn(word, run.steps[0].observation)
                 self.assertLess(len(run.steps[0].observation), 500)
-        run, _ = _p1_drive([_p1_act("lookup_stok"), _p1_end()])
+        run, _ = _drive([_act("lookup_stok"), _end()])
         self.assertIn("no tools", run.steps[0].observation)
         for name in (" lookup_stock\n", "functions.lookup_stock", "lookup_stock"):
-            run, _ = _p1_drive([_p1_act(name), _p1_end()], tools=tools)
+            run, _ = _drive([_act(name), _end()], tools=tools)
             self.assertEqual(run.steps[0].observation, "found", name)
 
     def test_a_name_is_never_guessed_between_two(self):
@@ -2650,8 +2634,8 @@ class ReplyTests(unittest.TestCase):
 
         shout = agentloop.Tool("STOCK", "", {}, lambda: "great")
         for name, status in (("stock", "ok"), ("STOCK", "ok"), ("Stock", "unknown_tool")):
-            run, _ = _p1_drive([_p1_act(name), _p1_end()], tools=[stock, shout])
-            self.assertEqual(_p1_statuses(run), [status], name)
+            run, _ = _drive([_act(name), _end()], tools=[stock, shout])
+            self.assertEqual(_statuses(run), [status], name)
 
     def test_a_tool_that_raises(self):
         class Odd(Exception):
@@ -2672,9 +2656,9 @@ class ReplyTests(unittest.TestCase):
             raise rows[n][0]
 
         for n, (_, text) in enumerate(rows):
-            run, error = _p1_drive([_p1_act("f", n=n), _p1_end()], tools=[f])
+            run, error = _drive([_act("f", n=n), _end()], tools=[f])
             self.assertIsNone(error)
-            self.assertEqual(_p1_statuses(run), ["tool_error"])
+            self.assertEqual(_statuses(run), ["tool_error"])
             self.assertTrue(run.steps[0].observation.startswith(text), run.steps[0].observation)
 
 
@@ -2685,7 +2669,7 @@ class BudgetTests(unittest.TestCase):
         def f():
             return "ran"
 
-        call, end, bad = _p1_act("f"), _p1_end(), agentloop.InvalidResponse("again")
+        call, end, bad = _act("f"), _end(), agentloop.InvalidResponse("again")
         rows = [
             (0, [end], "budget_exhausted", 0, []),
             (1, [end], "model_ended", 1, []),
@@ -2699,41 +2683,39 @@ class BudgetTests(unittest.TestCase):
         ]
         for most, decisions, state, requests, statuses in rows:
             with self.subTest((most, decisions)):
-                run, error = _p1_drive(decisions, tools=[f], max_requests=most)
+                run, error = _drive(decisions, tools=[f], max_requests=most)
                 self.assertIsNone(error)
                 self.assertEqual(
-                    (run.state, run.requests, _p1_statuses(run)), (state, requests, statuses)
+                    (run.state, run.requests, _statuses(run)), (state, requests, statuses)
                 )
                 self.assertEqual(run.output, "done" if state == "model_ended" else None)
 
     def test_ten_is_the_default(self):
-        run, _ = _p1_drive([_p1_act("f")] * 99)
+        run, _ = _drive([_act("f")] * 99)
         self.assertEqual((run.requests, run.state), (10, "budget_exhausted"))
 
     def test_the_stream_just_ends_at_the_limit(self):
         run = agentloop.AgentRun("go")
-        events = list(agentloop.stream(agentloop.Scripted([_p1_act("f")]), run, max_requests=1))
+        events = list(agentloop.stream(agentloop.Scripted([_act("f")]), run, max_requests=1))
         self.assertEqual([type(e).__name__ for e in events], ["AgentAction", "AgentStep"])
 
     def test_it_holds_over_every_resume(self):
-        decisions = [_p1_act("f"), _p1_act("f"), _p1_act("f"), _p1_end()]
-        run, _ = _p1_drive(decisions, max_requests=2)
+        decisions = [_act("f"), _act("f"), _act("f"), _end()]
+        run, _ = _drive(decisions, max_requests=2)
         for most, requests, state in ((2, 2, "budget_exhausted"), (1, 2, "budget_exhausted"),
          (3, 3, "budget_exhausted"),
                                       (4, 4, "model_ended"), (9, 4, "model_ended")):  # fmt: skip
-            _p1_drive(decisions, run, max_requests=most)
+            _drive(decisions, run, max_requests=most)
             self.assertEqual((run.requests, run.state), (requests, state))
 
     def test_a_request_counts_once_it_is_begun(self):
-        run, error = _p1_drive([ValueError("down"), KeyboardInterrupt(), _p1_end()])
+        run, error = _drive([ValueError("down"), KeyboardInterrupt(), _end()])
         self.assertIsInstance(error, ValueError)
         self.assertEqual((run.requests, run.state), (1, "running"))
-        _, error = _p1_drive([ValueError("down"), KeyboardInterrupt(), _p1_end()], run)
+        _, error = _drive([ValueError("down"), KeyboardInterrupt(), _end()], run)
         self.assertIsInstance(error, KeyboardInterrupt)
         self.assertEqual(run.requests, 2)
-        run, error = _p1_drive(
-            [ValueError("down"), KeyboardInterrupt(), _p1_end()], run, max_requests=3
-        )
+        run, error = _drive([ValueError("down"), KeyboardInterrupt(), _end()], run, max_requests=3)
         self.assertEqual((run.requests, run.state), (3, "model_ended"))
 
     def test_state_while_it_runs(self):
@@ -2741,10 +2723,10 @@ class BudgetTests(unittest.TestCase):
 
         def model(run, tools):
             seen.append(run.state)
-            return _p1_act("f")
+            return _act("f")
 
-        run, _ = _p1_drive(model, max_requests=1)
-        _p1_drive(model, run, max_requests=2)  # taken up with a larger budget
+        run, _ = _drive(model, max_requests=1)
+        _drive(model, run, max_requests=2)  # taken up with a larger budget
         self.assertEqual(seen, ["running", "running"])
 
 
@@ -2762,8 +2744,8 @@ class PendingTests(unittest.TestCase):
     def start(self, *ids):
         """(run, model, events) of a reply with these calls."""
         run = agentloop.AgentRun("go")
-        calls = [_p1_act("pay", call_id, n=n) for n, call_id in enumerate(ids or ("c1", "c2"), 1)]
-        model = agentloop.Scripted([calls, _p1_end()])
+        calls = [_act("pay", call_id, n=n) for n, call_id in enumerate(ids or ("c1", "c2"), 1)]
+        model = agentloop.Scripted([calls, _end()])
         return run, model, agentloop.stream(model, run, [self.pay])
 
     def test_pending_actions_are_yielded_again_before_any_runs(self):
@@ -2772,7 +2754,7 @@ class PendingTests(unittest.TestCase):
         events.close()
         self.assertEqual((self.ran, [a.call_id for a in run.pending]), ([], ["c1", "c2", "c3"]))
         self.assertEqual((run.state, run.requests), ("running", 1))
-        for again in (_p1_saved(run), copy.deepcopy(run), run):
+        for again in (_saved(run), copy.deepcopy(run), run):
             del self.ran[:]
             events = agentloop.stream(model, again, [self.pay])
             self.assertEqual([next(events).call_id for _ in range(3)], ["c1", "c2", "c3"])
@@ -2819,11 +2801,11 @@ class PendingTests(unittest.TestCase):
 
     def test_a_tool_cannot_drive_its_own_run(self):
         def again(run: agentloop.AgentRun):
-            return agentloop.run(agentloop.Scripted([_p1_end()]), run).output
+            return agentloop.run(agentloop.Scripted([_end()]), run).output
 
-        run, error = _p1_drive([_p1_act("again"), _p1_end()], tools=[again])
+        run, error = _drive([_act("again"), _end()], tools=[again])
         self.assertIsNone(error)
-        self.assertEqual(_p1_statuses(run), ["tool_error"])
+        self.assertEqual(_statuses(run), ["tool_error"])
         self.assertIn("RuntimeError", run.steps[0].observation)
 
     def test_close_while_suspended(self):
@@ -2882,7 +2864,7 @@ class PendingTests(unittest.TestCase):
         self.assertEqual(
             [str(e) for e in log], ["pay(n=2)", "pay(n=2) -> ok: paid 2", "finish: done"]
         )
-        self.assertEqual(_p1_statuses(run), ["ok", "ok"])
+        self.assertEqual(_statuses(run), ["ok", "ok"])
 
     def test_interrupted_calls(self):
         """As in the journal's table, without a journal."""
@@ -2909,17 +2891,17 @@ class PendingTests(unittest.TestCase):
             (tool(), "unknown_outcome", 1),
             (tool(return_direct=True), "unknown_outcome", 1),
         ]
-        model = agentloop.Scripted([[_p1_act("put", "c1"), _p1_act("note", "c2")], _p1_end()])
+        model = agentloop.Scripted([[_act("put", "c1"), _act("note", "c2")], _end()])
         for mark, status, times in rows:
-            for resumed in (lambda run: run, _p1_saved, copy.deepcopy):
+            for resumed in (lambda run: run, _saved, copy.deepcopy):
                 with self.subTest((mark, resumed)):
                     calls, tools = tools_of(mark)
-                    run, error = _p1_drive(model, tools=tools)
+                    run, error = _drive(model, tools=tools)
                     self.assertIsInstance(error, KeyboardInterrupt)
                     self.assertEqual((run.started, run.steps, run.state), (["c1"], [], "running"))
-                    run, error = _p1_drive(model, resumed(run), tools=tools)
+                    run, error = _drive(model, resumed(run), tools=tools)
                     self.assertIsNone(error)
-                    self.assertEqual(_p1_statuses(run), [status, "ok"])
+                    self.assertEqual(_statuses(run), [status, "ok"])
                     self.assertTrue(str(run.steps[0].observation).strip())
                     self.assertEqual((calls, run.started), (["put"] * times + ["note"], []))
                     self.assertEqual((run.output, run.requests), ("done", 2))
@@ -2929,13 +2911,13 @@ class PendingTests(unittest.TestCase):
             self.ran.append(1)
             raise KeyboardInterrupt
 
-        model = agentloop.Scripted([_p1_act("put", "c1"), _p1_end()])
-        run, _ = _p1_drive(model, tools=[put])
+        model = agentloop.Scripted([_act("put", "c1"), _end()])
+        run, _ = _drive(model, tools=[put])
         run.close(run.pending[0], "looked: it is there", "ok")
         self.assertEqual(run.started, [])
-        run, error = _p1_drive(model, run, tools=[put])
+        run, error = _drive(model, run, tools=[put])
         self.assertIsNone(error)
-        self.assertEqual((_p1_statuses(run), self.ran, run.output), (["ok"], [1], "done"))
+        self.assertEqual((_statuses(run), self.ran, run.output), (["ok"], [1], "done"))
 
     def test_tools_may_differ_from_one_call_to_the_next(self):
         def put(n: int = 0):
@@ -2944,22 +2926,20 @@ class PendingTests(unittest.TestCase):
         def other():
             return "other"
 
-        model = agentloop.Scripted(
-            [[_p1_act("put", "c1"), _p1_act("put", "c2")], _p1_act("other"), _p1_end()]
-        )
-        run, _ = _p1_drive(model, tools=[put])
-        run, error = _p1_drive(model, run, tools=[other])
+        model = agentloop.Scripted([[_act("put", "c1"), _act("put", "c2")], _act("other"), _end()])
+        run, _ = _drive(model, tools=[put])
+        run, error = _drive(model, run, tools=[other])
         self.assertIsNone(error)
-        self.assertEqual(_p1_statuses(run), ["unknown_outcome", "unknown_tool", "ok"])
+        self.assertEqual(_statuses(run), ["unknown_outcome", "unknown_tool", "ok"])
 
 
 class ParallelTests(unittest.TestCase):
     """Where all calls of a reply that can run are to read_only tools, they run at the same time."""
 
     def play(self, tools, *calls, **options):
-        return _p1_drive([list(calls), _p1_end()], tools=tools, **options)
+        return _drive([list(calls), _end()], tools=tools, **options)
 
-    @_p1_real_threads
+    @_real_threads
     def test_they_meet(self):
         met = threading.Barrier(3, timeout=10)
 
@@ -2968,20 +2948,20 @@ class ParallelTests(unittest.TestCase):
             met.wait()
             return n, threading.current_thread() is threading.main_thread()
 
-        run, error = self.play([meet], *[_p1_act("meet", n=n) for n in range(3)])
+        run, error = self.play([meet], *[_act("meet", n=n) for n in range(3)])
         self.assertIsNone(error)
         self.assertEqual([s.observation for s in run.steps], [(0, False), (1, False), (2, False)])
         # Calls that cannot run do not count.
         run, error = self.play(
-            [meet], _p1_act("meet", n=0), _p1_act("nosuch"), _p1_act("meet", n="q"),
-            _p1_act("meet", n=1),
-            _p1_act("meet", n=2),
+            [meet], _act("meet", n=0), _act("nosuch"), _act("meet", n="q"),
+            _act("meet", n=1),
+            _act("meet", n=2),
         )  # fmt: skip
         self.assertIsNone(error)
         statuses = ["ok", "unknown_tool", "invalid_arguments", "ok", "ok"]
-        self.assertEqual(_p1_statuses(run), statuses)
+        self.assertEqual(_statuses(run), statuses)
 
-    @_p1_real_threads
+    @_real_threads
     def test_steps_are_recorded_in_the_order_asked(self):
         ended = [threading.Event() for _ in range(5)]
 
@@ -2995,23 +2975,23 @@ class ParallelTests(unittest.TestCase):
             return n
 
         run, error = self.play(
-            [last_first], *[_p1_act("last_first", "c%d" % n, n=n) for n in range(5)]
+            [last_first], *[_act("last_first", "c%d" % n, n=n) for n in range(5)]
         )
         self.assertIsNone(error)
         self.assertEqual([s.action.call_id for s in run.steps], ["c0", "c1", "c2", "c3", "c4"])
         self.assertEqual([s.observation for s in run.steps], [0, 1, "ValueError: two", 3, 4])
 
-    @_p1_real_threads
+    @_real_threads
     def test_a_call_may_take_longer_than_a_second(self):
         @agentloop.tool(read_only=True)
         def slow(n: float):
             threading.Event().wait(n)
             return n
 
-        run, error = self.play([slow], _p1_act("slow", n=1.2), _p1_act("slow", n=0))
+        run, error = self.play([slow], _act("slow", n=1.2), _act("slow", n=0))
         self.assertEqual((error, [s.observation for s in run.steps]), (None, [1.2, 0]))
 
-    @_p1_real_threads
+    @_real_threads
     def test_at_most_sixteen_at_once(self):
         lock, more = threading.Lock(), threading.Event()
         begun: List[int] = []
@@ -3029,12 +3009,12 @@ class ParallelTests(unittest.TestCase):
             return n
 
         first_over = threading.Event()
-        run, error = self.play([busy], *[_p1_act("busy", n=n) for n in range(32)])
+        run, error = self.play([busy], *[_act("busy", n=n) for n in range(32)])
         self.assertIsNone(error)
         self.assertEqual([s.observation for s in run.steps], list(range(32)))
         self.assertFalse(more.is_set())
 
-    @_p1_real_threads
+    @_real_threads
     def test_each_has_a_copy_of_the_context(self):
         variable = contextvars.ContextVar("variable")
         set_it = threading.Barrier(3, timeout=10)
@@ -3047,7 +3027,7 @@ class ParallelTests(unittest.TestCase):
             return before, variable.get()
 
         variable.set("outside")
-        run, _ = self.play([look], *[_p1_act("look", n=n) for n in range(3)])
+        run, _ = self.play([look], *[_act("look", n=n) for n in range(3)])
         self.assertEqual([s.observation for s in run.steps], [("outside", n) for n in range(3)])
         self.assertEqual(variable.get(), "outside")
 
@@ -3069,17 +3049,17 @@ class ParallelTests(unittest.TestCase):
         mixes = ["read write", "write read", "write write", "read read put", "put put"]
         for mix in mixes:
             del log[:]
-            calls = [_p1_act(name, n=n) for n, name in enumerate(mix.split())]
+            calls = [_act(name, n=n) for n, name in enumerate(mix.split())]
             run, _ = self.play([read, write, put], *calls)
             self.assertEqual(log, [(n, True) for n in range(len(calls))], mix)
-            self.assertEqual(_p1_statuses(run), ["ok"] * len(calls))
+            self.assertEqual(_statuses(run), ["ok"] * len(calls))
 
     def test_without_threads(self):
         @agentloop.tool(read_only=True)
         def read(n: int):
             return n
 
-        calls = [_p1_act("read", n=n) for n in range(20)]
+        calls = [_act("read", n=n) for n in range(20)]
         with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("no more")):
             run, error = self.play([read], *calls)
         self.assertIsNone(error)
@@ -3091,7 +3071,7 @@ class ParallelTests(unittest.TestCase):
             return n
 
         run = agentloop.AgentRun("go")
-        model = agentloop.Scripted([[_p1_act("read", "c%d" % n, n=n) for n in range(3)], _p1_end()])
+        model = agentloop.Scripted([[_act("read", "c%d" % n, n=n) for n in range(3)], _end()])
         log = []
         for event in agentloop.stream(model, run, [read]):
             if isinstance(event, agentloop.AgentStep):
@@ -3124,9 +3104,9 @@ class ParallelTests(unittest.TestCase):
                 interrupt(release)
             return what
 
-        calls = [_p1_act("look", what, what=what) for what in ("broken", "slow", "quick")]
-        model = agentloop.Scripted([calls, _p1_end()])
-        run, error = _p1_drive(model, tools=[look])
+        calls = [_act("look", what, what=what) for what in ("broken", "slow", "quick")]
+        model = agentloop.Scripted([calls, _end()])
+        run, error = _drive(model, tools=[look])
         self.assertFalse(release.is_set())  # it did not wait for the rest
         self.assertIsInstance(error, wanted)
         self.assertEqual(
@@ -3135,14 +3115,14 @@ class ParallelTests(unittest.TestCase):
         self.assertEqual((run.started, len(run.pending)), (["broken", "slow"], 2))
         self.assertEqual(run.state, "running")
         release.set()
-        run, error = _p1_drive(model, run, tools=[look])
+        run, error = _drive(model, run, tools=[look])
         self.assertIsNone(error)
         self.assertEqual(
             [s.observation for s in run.steps], ["quick", "broken again", "slow again"]
         )
         self.assertEqual((run.requests, run.output), (2, "done"))
 
-    @_p1_real_threads
+    @_real_threads
     def test_a_tool_that_leaves(self):
         for error in (KeyboardInterrupt, SystemExit):
             with self.subTest(error.__name__):
@@ -3178,7 +3158,7 @@ class ParallelTests(unittest.TestCase):
         self.addCleanup(signal.signal, signal.SIGINT, old)
         self.interrupt(press, KeyboardInterrupt)
 
-    @_p1_processes
+    @_processes
     def test_the_process_does_not_wait_either(self):
         script = (
             "import threading, agentloop\n"
@@ -3195,7 +3175,7 @@ class ParallelTests(unittest.TestCase):
         )  # fmt: skip
         self.assertEqual((done.returncode, done.stdout.strip()), (0, b"left"), done.stderr)
 
-    @_p1_real_threads
+    @_real_threads
     def test_broken_off_after_the_rest_has_ended(self):
         threads: List[Any] = [None, None]
 
@@ -3205,8 +3185,8 @@ class ParallelTests(unittest.TestCase):
             return n
 
         run = agentloop.AgentRun("go")
-        calls = [_p1_act("look", "c%d" % n, n=n) for n in range(2)]
-        model = agentloop.Scripted([calls, _p1_end()])
+        calls = [_act("look", "c%d" % n, n=n) for n in range(2)]
+        model = agentloop.Scripted([calls, _end()])
         events = agentloop.stream(model, run, [look])
         for event in events:
             if isinstance(event, agentloop.AgentStep):
@@ -3232,16 +3212,16 @@ class CallIdTests(unittest.TestCase):
 
     def test_made_up_ids(self):
         def play():
-            act = _p1_act
+            act = _act
             decisions = [
                 [act("pay", n=1), act("pay", n=2)],
                 act("nosuch"),
-                _p1_end(),
+                _end(),
                 act("pay", n=3),
-                _p1_end(),
+                _end(),
             ]
-            run, _ = _p1_drive(decisions, tools=[self.pay])
-            turn, _ = _p1_drive(decisions, run.follow_up("and?"), tools=[self.pay])
+            run, _ = _drive(decisions, tools=[self.pay])
+            turn, _ = _drive(decisions, run.follow_up("and?"), tools=[self.pay])
             return [s.action.call_id for s in run.steps + turn.steps]
 
         ids = play()
@@ -3253,7 +3233,7 @@ class CallIdTests(unittest.TestCase):
         self.assertEqual([re.sub(r"\D", "", i).lstrip("0") for i in ids], ["1", "2", "3", "4"])
 
     def test_a_made_up_id_that_is_taken(self):
-        run, _ = _p1_drive([[_p1_act("pay") for _ in range(5)], _p1_end()], tools=[self.pay])
+        run, _ = _drive([[_act("pay") for _ in range(5)], _end()], tools=[self.pay])
         ids = [s.action.call_id for s in run.steps]
         # The ids of the replies; the numbers in those made up: the call's own, or the next free.
         rows = [
@@ -3269,36 +3249,36 @@ class CallIdTests(unittest.TestCase):
         for replies, numbers in rows:
             with self.subTest(replies):
                 del self.paid[:]
-                decisions: List[Any] = [[_p1_act("pay", i) for i in reply] for reply in replies]
-                run, _ = _p1_drive(decisions + [_p1_end()], tools=[self.pay])
+                decisions: List[Any] = [[_act("pay", i) for i in reply] for reply in replies]
+                run, _ = _drive(decisions + [_end()], tools=[self.pay])
                 found = [s.action.call_id for s in run.steps]
-                self.assertEqual(_p1_statuses(run), ["ok"] * len(found))
+                self.assertEqual(_statuses(run), ["ok"] * len(found))
                 self.assertEqual(len(set(found)), len(found))
                 given = [i for reply in replies for i in reply]
                 made = [int(re.sub(r"\D", "", f)) for f, i in zip(found, given) if not i]
                 self.assertEqual(made, numbers)
 
     def test_a_resumed_run_goes_on_counting(self):
-        decisions = [[_p1_act("pay"), _p1_act("pay")], _p1_act("pay"), _p1_end()]
-        straight, _ = _p1_drive(decisions, tools=[self.pay])
+        decisions = [[_act("pay"), _act("pay")], _act("pay"), _end()]
+        straight, _ = _drive(decisions, tools=[self.pay])
         run = agentloop.AgentRun("go")
         events = agentloop.stream(agentloop.Scripted(decisions), run, [self.pay])
         next(events)
         events.close()
-        for again in (_p1_saved(run), run):
-            done, _ = _p1_drive(decisions, again, tools=[self.pay])
+        for again in (_saved(run), run):
+            done, _ = _drive(decisions, again, tools=[self.pay])
             self.assertEqual(done, straight)
 
     def test_an_id_is_executed_once(self):
-        one, two = _p1_act("pay", "c1", n=1), _p1_act("pay", "c2", n=2)
+        one, two = _act("pay", "c1", n=1), _act("pay", "c2", n=2)
         rows = [
-            ([[one, one], _p1_end()], ["ok", "duplicate_call"], [1]),
-            ([[one, two, one], _p1_end()], ["ok", "ok", "duplicate_call"], [1, 2]),
-            ([one, one, _p1_end()], ["ok", "duplicate_call"], [1]),
-            ([one, [two, one], _p1_end()], ["ok", "ok", "duplicate_call"], [1, 2]),
-            ([_p1_act("nosuch", "c1"), one, _p1_end()], ["unknown_tool", "duplicate_call"], []),
+            ([[one, one], _end()], ["ok", "duplicate_call"], [1]),
+            ([[one, two, one], _end()], ["ok", "ok", "duplicate_call"], [1, 2]),
+            ([one, one, _end()], ["ok", "duplicate_call"], [1]),
+            ([one, [two, one], _end()], ["ok", "ok", "duplicate_call"], [1, 2]),
+            ([_act("nosuch", "c1"), one, _end()], ["unknown_tool", "duplicate_call"], []),
             (
-                [_p1_act("pay", "c1", n="q"), one, _p1_end()],
+                [_act("pay", "c1", n="q"), one, _end()],
                 ["invalid_arguments", "duplicate_call"],
                 [],
             ),
@@ -3306,45 +3286,43 @@ class CallIdTests(unittest.TestCase):
         for decisions, statuses, paid in rows:
             with self.subTest(statuses):
                 del self.paid[:]
-                run, _ = _p1_drive(decisions, tools=[self.pay])
-                self.assertEqual((_p1_statuses(run), self.paid), (statuses, paid))
+                run, _ = _drive(decisions, tools=[self.pay])
+                self.assertEqual((_statuses(run), self.paid), (statuses, paid))
                 self.assertEqual(run.output, "done")
                 self.assertIn("not executed", run.steps[-1].observation.lower())
 
     def test_not_in_a_later_turn_either(self):
         decisions = [
-            _p1_act("pay", "c1"),
-            _p1_end(),
-            [_p1_act("pay", "c1"), _p1_act("pay", "c2")],
-            _p1_end(),
+            _act("pay", "c1"),
+            _end(),
+            [_act("pay", "c1"), _act("pay", "c2")],
+            _end(),
         ]
-        run, _ = _p1_drive(decisions, tools=[self.pay])
-        for turn in (_p1_saved(run).follow_up("and?"), run.follow_up("and?")):
+        run, _ = _drive(decisions, tools=[self.pay])
+        for turn in (_saved(run).follow_up("and?"), run.follow_up("and?")):
             del self.paid[:]
-            done, _ = _p1_drive(decisions, turn, tools=[self.pay])
-            self.assertEqual(_p1_statuses(done), ["duplicate_call", "ok"])
+            done, _ = _drive(decisions, turn, tools=[self.pay])
+            self.assertEqual(_statuses(done), ["duplicate_call", "ok"])
             self.assertEqual(self.paid, [0])
 
     def test_a_closed_call_used_its_id(self):
         run = agentloop.AgentRun("go")
-        model = agentloop.Scripted([_p1_act("pay", "c1"), _p1_act("pay", "c1"), _p1_end()])
+        model = agentloop.Scripted([_act("pay", "c1"), _act("pay", "c1"), _end()])
         for event in agentloop.stream(model, run, [self.pay]):
             if isinstance(event, agentloop.AgentAction) and run.requests == 1:
                 run.close(event, "no", "denied")
-        self.assertEqual((_p1_statuses(run), self.paid), (["denied", "duplicate_call"], []))
+        self.assertEqual((_statuses(run), self.paid), (["denied", "duplicate_call"], []))
 
     def test_two_pending_calls_of_one_id(self):
         run = agentloop.AgentRun("go")
-        model = agentloop.Scripted(
-            [[_p1_act("pay", "c1", n=1), _p1_act("pay", "c1", n=2)], _p1_end()]
-        )
+        model = agentloop.Scripted([[_act("pay", "c1", n=1), _act("pay", "c1", n=2)], _end()])
         events = agentloop.stream(model, run, [self.pay])
         first, second = next(events), next(events)
         run.close(second, "no", "denied")  # this very one
         rest = [str(e) for e in events]
         self.assertEqual(rest[0], "pay(n=2) -> denied: no")
         self.assertEqual(self.paid, [])  # its id was used up by then
-        self.assertEqual(_p1_statuses(run), ["denied", "duplicate_call"])
+        self.assertEqual(_statuses(run), ["denied", "duplicate_call"])
         self.assertIs(run.steps[1].action, first)
 
 
@@ -3362,7 +3340,7 @@ class ReturnDirectTests(unittest.TestCase):
         self.tools = [answer, note]
 
     def play(self, *decisions, **options):
-        return _p1_drive(list(decisions), tools=self.tools, **options)[0]
+        return _drive(list(decisions), tools=self.tools, **options)[0]
 
     def test_alone(self):
         message = {"role": "assistant"}
@@ -3379,7 +3357,7 @@ class ReturnDirectTests(unittest.TestCase):
         self.assertIs(run.output, run.steps[0].observation)
 
     def test_else_the_loop_goes_on(self):
-        act = _p1_act
+        act = _act
         rows = [
             ([act("answer", n=3), act("note")], ["ok", "ok"]),
             ([act("note"), act("answer", n=3)], ["ok", "ok"]),
@@ -3393,29 +3371,29 @@ class ReturnDirectTests(unittest.TestCase):
         ]
         for reply, statuses in rows:
             with self.subTest(reply):
-                run = self.play(reply, _p1_end("stopped"))
-                self.assertEqual((_p1_statuses(run), run.output), (statuses, "stopped"))
+                run = self.play(reply, _end("stopped"))
+                self.assertEqual((_statuses(run), run.output), (statuses, "stopped"))
                 self.assertEqual((run.finish.reason, run.requests), ("stop", 2))
 
     def test_it_was_not_alone_though_the_other_is_gone(self):
         model = agentloop.Scripted(
-            [[_p1_act("note", "c1"), _p1_act("answer", "c2", n=3)], _p1_end("stopped")]
+            [[_act("note", "c1"), _act("answer", "c2", n=3)], _end("stopped")]
         )
         run = agentloop.AgentRun("go")
         for event in agentloop.stream(model, run, self.tools):
             if getattr(event, "call_id", "") == "c1":
                 run.close(event, "no", "denied")
-        self.assertEqual((_p1_statuses(run), run.output), (["denied", "ok"], "stopped"))
+        self.assertEqual((_statuses(run), run.output), (["denied", "ok"], "stopped"))
         run = agentloop.AgentRun("go")
         events = agentloop.stream(model, run, self.tools)
         for event in events:
             if isinstance(event, agentloop.AgentStep):
                 break
         events.close()
-        for again in (_p1_saved(run), run):
+        for again in (_saved(run), run):
             self.assertEqual(len(again.pending), 1)
-            done, _ = _p1_drive(model, again, tools=self.tools)
-            self.assertEqual((_p1_statuses(done), done.output), (["ok", "ok"], "stopped"))
+            done, _ = _drive(model, again, tools=self.tools)
+            self.assertEqual((_statuses(done), done.output), (["ok", "ok"], "stopped"))
 
     def test_a_run_made_by_hand(self):
         action = agentloop.AgentAction
@@ -3428,37 +3406,37 @@ class ReturnDirectTests(unittest.TestCase):
         for done, message, output in rows:
             steps = [agentloop.AgentStep(a, "noted") for a in done]
             pending = [action("answer", {"n": 3}, "c1", "", message)]
-            run, error = _p1_drive([], agentloop.AgentRun("go", steps, pending), self.tools)
+            run, error = _drive([], agentloop.AgentRun("go", steps, pending), self.tools)
             self.assertEqual((error, run.output, run.requests), (None, output, 0))
         shared = {"reply": 1}  # one message, one reply
         steps = [agentloop.AgentStep(action("note", {}, "c0", "", shared), "noted")]
         pending = [action("answer", {"n": 3}, "c1", "", shared)]
-        run, _ = _p1_drive([_p1_end()], agentloop.AgentRun("go", steps, pending), self.tools)
+        run, _ = _drive([_end()], agentloop.AgentRun("go", steps, pending), self.tools)
         self.assertEqual((run.output, run.requests), ("done", 1))
 
     def test_a_later_reply_is_another_reply(self):
-        run = self.play(_p1_act("note"), _p1_act("answer", n=4))
+        run = self.play(_act("note"), _act("answer", n=4))
         self.assertEqual((run.output, run.requests), ({"n": 3}, 2))
 
     def test_taken_up_before_it_ran(self):
         run = agentloop.AgentRun("go")
-        model = agentloop.Scripted([_p1_act("answer", n=4)])
+        model = agentloop.Scripted([_act("answer", n=4)])
         events = agentloop.stream(model, run, self.tools)
         next(events)
         events.close()
-        done, _ = _p1_drive(model, _p1_saved(run), tools=self.tools)
+        done, _ = _drive(model, _saved(run), tools=self.tools)
         self.assertEqual((done.output, done.finish.reason), ({"n": 3}, "return_direct"))
 
     def test_on_the_last_request(self):
-        run = self.play(_p1_act("answer", n=4), max_requests=1)
+        run = self.play(_act("answer", n=4), max_requests=1)
         self.assertEqual((run.state, run.output), ("model_ended", {"n": 3}))
 
     def test_accept_is_asked(self):
         def wants_four(run):
             return None if run.output == {"n": 4} else "wanted 4, got %s" % run.output
 
-        run = self.play(_p1_act("answer", n=4), _p1_act("answer", n=3), accept=wants_four)
-        self.assertEqual(_p1_statuses(run), ["ok", "not_accepted", "ok"])
+        run = self.play(_act("answer", n=4), _act("answer", n=3), accept=wants_four)
+        self.assertEqual(_statuses(run), ["ok", "not_accepted", "ok"])
         self.assertEqual((run.state, run.output), ("succeeded", {"n": 4}))
 
 
@@ -3472,7 +3450,7 @@ class AcceptTests(unittest.TestCase):
             seen.append((run.state, run.finish.output, run.output, run.requests))
 
         run = agentloop.AgentRun("go")
-        events = list(agentloop.stream(agentloop.Scripted([_p1_end(4)]), run, accept=accept))
+        events = list(agentloop.stream(agentloop.Scripted([_end(4)]), run, accept=accept))
         self.assertEqual(seen, [("running", 4, 4, 1)])
         self.assertEqual((run.state, events), ("succeeded", [run.finish]))
 
@@ -3482,7 +3460,7 @@ class AcceptTests(unittest.TestCase):
         run = agentloop.AgentRun("go")
         events = list(
             agentloop.stream(
-                agentloop.Scripted([first, _p1_end(42)]), run,
+                agentloop.Scripted([first, _end(42)]), run,
                 accept=lambda run: None if run.output == 42 else "it is not 42",
             )
         )  # fmt: skip
@@ -3499,29 +3477,29 @@ class AcceptTests(unittest.TestCase):
 
         def model(run, tools):
             seen.append((run.finish, run.state))
-            return _p1_end()
+            return _end()
 
-        run, _ = _p1_drive(model, accept=lambda run: "no", max_requests=3)
+        run, _ = _drive(model, accept=lambda run: "no", max_requests=3)
         self.assertEqual(seen, [(None, "running")] * 3)
         self.assertEqual((run.state, run.output, run.finish), ("budget_exhausted", None, None))
-        self.assertEqual(_p1_statuses(run), ["not_accepted"] * 3)
+        self.assertEqual(_statuses(run), ["not_accepted"] * 3)
 
     def test_a_refusal_is_not_asked_about(self):
         def never(run):
             raise AssertionError("asked about a refusal")
 
-        run, error = _p1_drive([_p1_end("I cannot.", reason="refusal")], accept=never)
+        run, error = _drive([_end("I cannot.", reason="refusal")], accept=never)
         self.assertIsNone(error)
         self.assertEqual((run.state, run.finish.reason), ("model_ended", "refusal"))
 
     def test_without_accept(self):
-        run, _ = _p1_drive([_p1_end()])
+        run, _ = _drive([_end()])
         self.assertEqual(run.state, "model_ended")
 
     def test_anything_else_is_a_type_error(self):
         for value in (True, False, "", 0, 1, [], ["no"], b"no", ValueError("no")):
             with self.subTest(repr(value)):
-                run, error = _p1_drive([_p1_end(7)], accept=lambda run, v=value: v)
+                run, error = _drive([_end(7)], accept=lambda run, v=value: v)
                 self.assertIs(type(error), TypeError)
                 self.assertIn("accept", str(error))
                 self.assertEqual((run.output, run.state, run.steps), (7, "running", []))
@@ -3534,10 +3512,10 @@ class AcceptTests(unittest.TestCase):
             raise KeyboardInterrupt
 
         for broken, error_type in ((down, ConnectionError), (stop, KeyboardInterrupt)):
-            for resumed in (lambda run: run, _p1_saved):
+            for resumed in (lambda run: run, _saved):
                 with self.subTest((broken, resumed)):
-                    model = agentloop.Scripted([_p1_end(41), _p1_end(42)])
-                    run, error = _p1_drive(model, accept=broken)
+                    model = agentloop.Scripted([_end(41), _end(42)])
+                    run, error = _drive(model, accept=broken)
                     self.assertIsInstance(error, error_type)
                     self.assertEqual((run.state, run.output, run.requests), ("running", 41, 1))
                     asked: List[Any] = []
@@ -3547,13 +3525,13 @@ class AcceptTests(unittest.TestCase):
                         return None if run.output == 42 else "no"
 
                     # The budget is spent, and yet it is asked.
-                    run, _ = _p1_drive(model, resumed(run), accept=accept, max_requests=1)
+                    run, _ = _drive(model, resumed(run), accept=accept, max_requests=1)
                     self.assertEqual((asked, run.state), ([(41, 1)], "budget_exhausted"))
-                    run, _ = _p1_drive(model, run, accept=accept)
+                    run, _ = _drive(model, run, accept=accept)
                     self.assertEqual((asked[1:], run.state), ([(42, 2)], "succeeded"))
 
     def test_taken_up_without_accept(self):
-        run, _ = _p1_drive([_p1_end(41)], accept=lambda run: 1)
+        run, _ = _drive([_end(41)], accept=lambda run: 1)
         events = list(agentloop.stream(agentloop.Scripted([]), run))
         self.assertEqual((events, run.state), ([run.finish], "model_ended"))
 
@@ -3562,12 +3540,10 @@ class RepeatedFailureTests(unittest.TestCase):
     """The same call failing in the same way again: its observation says how often."""
 
     def texts(self, tool, calls, status, run=None):
-        decisions = [*calls, _p1_end()]
-        run, error = _p1_drive(
-            decisions, run or "go", tools=[tool] if tool else [], max_requests=99
-        )
+        decisions = [*calls, _end()]
+        run, error = _drive(decisions, run or "go", tools=[tool] if tool else [], max_requests=99)
         self.assertIsNone(error)
-        self.assertEqual(set(_p1_statuses(run)), {status})
+        self.assertEqual(set(_statuses(run)), {status})
         return [s.observation for s in run.steps]
 
     def test_it_says_how_often(self):
@@ -3575,11 +3551,11 @@ class RepeatedFailureTests(unittest.TestCase):
             raise LookupError("no row")
 
         rows = [
-            (lookup, _p1_act("lookup", key=1), "tool_error", "LookupError: no row"),
-            (lookup, _p1_act("lookup", key="q"), "invalid_arguments", "args.key"),
-            (lookup, _p1_act("lookup"), "invalid_arguments", "args.key"),
+            (lookup, _act("lookup", key=1), "tool_error", "LookupError: no row"),
+            (lookup, _act("lookup", key="q"), "invalid_arguments", "args.key"),
+            (lookup, _act("lookup"), "invalid_arguments", "args.key"),
             (lookup, agentloop.AgentAction("lookup", "{"), "invalid_arguments", "object"),
-            (None, _p1_act("nosuch"), "unknown_tool", "nosuch"),
+            (None, _act("nosuch"), "unknown_tool", "nosuch"),
         ]
         for tool, call, status, words in rows:
             with self.subTest(status):
@@ -3599,7 +3575,7 @@ class RepeatedFailureTests(unittest.TestCase):
         def lookup(key: int):
             raise LookupError("no row")
 
-        found = self.texts(lookup, [[_p1_act("lookup", key=1)] * 2], "tool_error")
+        found = self.texts(lookup, [[_act("lookup", key=1)] * 2], "tool_error")
         self.assertNotIn("help", found[0])
         self.assertIn("2", found[1])
 
@@ -3610,19 +3586,19 @@ class RepeatedFailureTests(unittest.TestCase):
             seen.append(key)
             raise LookupError("row %d" % len(seen))
 
-        for text in self.texts(lookup, [_p1_act("lookup", key=1)] * 3, "tool_error"):
+        for text in self.texts(lookup, [_act("lookup", key=1)] * 3, "tool_error"):
             self.assertNotIn("help", text)  # fails in another way each time
 
         def same(key: int):
             raise LookupError("no row")
 
-        for text in self.texts(same, [_p1_act("same", key=k) for k in (1, 2, 3)], "tool_error"):
+        for text in self.texts(same, [_act("same", key=k) for k in (1, 2, 3)], "tool_error"):
             self.assertNotIn("help", text)  # another call each time
-        decisions = [_p1_end(n) for n in range(3)]
-        run, _ = _p1_drive(decisions, accept=lambda run: "no", max_requests=3)
+        decisions = [_end(n) for n in range(3)]
+        run, _ = _drive(decisions, accept=lambda run: "no", max_requests=3)
         for step in run.steps:
             self.assertEqual(step.observation, "no")  # a rejected finish is no call
-        run, _ = _p1_drive([agentloop.InvalidResponse("what?")] * 3 + [_p1_end()])
+        run, _ = _drive([agentloop.InvalidResponse("what?")] * 3 + [_end()])
         for step in run.steps:
             self.assertEqual(step.observation, "what?")
 
@@ -3630,10 +3606,10 @@ class RepeatedFailureTests(unittest.TestCase):
         def lookup(key: int):
             raise LookupError("no row")
 
-        calls = [_p1_act("lookup", key=1)] * 4
+        calls = [_act("lookup", key=1)] * 4
         straight = self.texts(lookup, calls, "tool_error")
-        run, _ = _p1_drive(calls, tools=[lookup], max_requests=2)
-        again = self.texts(lookup, calls, "tool_error", _p1_saved(run))
+        run, _ = _drive(calls, tools=[lookup], max_requests=2)
+        again = self.texts(lookup, calls, "tool_error", _saved(run))
         self.assertEqual(again, straight)
 
 
@@ -3654,7 +3630,7 @@ class ExceptionTests(unittest.TestCase):
 
             for options in (
                 {"model": fail},
-                {"model": agentloop.Scripted([_p1_end()]), "accept": fail},
+                {"model": agentloop.Scripted([_end()]), "accept": fail},
             ):
                 with self.subTest((error, list(options))):
                     run = agentloop.AgentRun("go")
@@ -3675,9 +3651,7 @@ class ExceptionTests(unittest.TestCase):
                     raise error
 
                 tool = agentloop.Tool("leave", "", {}, leave)
-                run, caught = _p1_drive(
-                    [[_p1_act("leave", "c1"), _p1_act("leave", "c2")]], tools=[tool]
-                )
+                run, caught = _drive([[_act("leave", "c1"), _act("leave", "c2")]], tools=[tool])
                 self.assertIs(caught, error)
                 self.assertEqual((run.started, len(run.pending), run.steps), (["c1"], 2, []))
 
@@ -3685,8 +3659,8 @@ class ExceptionTests(unittest.TestCase):
         def dry(*_):
             raise StopIteration("dry")
 
-        for options in ({"decisions": dry}, {"decisions": [_p1_end()], "accept": dry}):
-            run, error = _p1_drive(**options)
+        for options in ({"decisions": dry}, {"decisions": [_end()], "accept": dry}):
+            run, error = _drive(**options)
             self.assertIs(type(error), RuntimeError)
             self.assertIn("StopIteration", str(error))
             self.assertIn("dry", str(error))
@@ -3702,31 +3676,31 @@ class ExceptionTests(unittest.TestCase):
 
     def test_an_exception_thrown_into_the_generator(self):
         run = agentloop.AgentRun("go")
-        events = agentloop.stream(agentloop.Scripted([_p1_act("f"), _p1_end()]), run)
+        events = agentloop.stream(agentloop.Scripted([_act("f"), _end()]), run)
         next(events)
         with self.assertRaises(KeyboardInterrupt) as caught:
             events.throw(KeyboardInterrupt())
         self.assertIs(caught.exception.agent_run, run)
-        self.assertEqual(_p1_drive([_p1_act("f"), _p1_end()], run)[0].output, "done")
+        self.assertEqual(_drive([_act("f"), _end()], run)[0].output, "done")
 
     def test_the_run_can_be_taken_up_again(self):
         def f():
             return "ran"
 
-        decisions = [_p1_act("f"), ValueError("down"), _p1_end()]
-        run, error = _p1_drive(decisions, tools=[f])
+        decisions = [_act("f"), ValueError("down"), _end()]
+        run, error = _drive(decisions, tools=[f])
         self.assertIsInstance(error, ValueError)
-        self.assertEqual((_p1_statuses(run), run.requests), (["ok"], 2))
-        run, error = _p1_drive(decisions, run, tools=[f])
+        self.assertEqual((_statuses(run), run.requests), (["ok"], 2))
+        run, error = _drive(decisions, run, tools=[f])
         self.assertIsNone(error)
-        self.assertEqual((_p1_statuses(run), run.requests, run.output), (["ok"], 3, "done"))
+        self.assertEqual((_statuses(run), run.requests, run.output), (["ok"], 3, "done"))
 
 
 class ScriptedTests(unittest.TestCase):
     """The model for tests and lessons."""
 
     def test_the_nth_request_of_a_conversation_gets_the_nth_decision(self):
-        model = agentloop.Scripted(_p1_end(n) for n in range(1, 4))
+        model = agentloop.Scripted(_end(n) for n in range(1, 4))
         run = agentloop.AgentRun("go")
         for n in (1, 2, 3):
             run = agentloop.run(model, run.follow_up("more") if n > 1 else run)
@@ -3735,7 +3709,7 @@ class ScriptedTests(unittest.TestCase):
             self.assertEqual(agentloop.run(model, "again").output, 1)
 
     def test_a_decision(self):
-        action, finish = _p1_act("f", "c1"), _p1_end()
+        action, finish = _act("f", "c1"), _end()
         model = agentloop.Scripted([action, [action, action], finish])
         for n, decision in enumerate([action, [action, action], finish], 1):
             self.assertEqual(model(agentloop.AgentRun("go", requests=n), {}), decision)
@@ -3748,20 +3722,20 @@ class ScriptedTests(unittest.TestCase):
             agentloop.ModelError("x"),
         ):
             kind = decision if isinstance(decision, type) else type(decision)
-            run, error = _p1_drive([decision])
+            run, error = _drive([decision])
             self.assertIsInstance(error, kind)
             self.assertEqual(run.requests, 1)
 
     def test_past_the_end(self):
-        run, error = _p1_drive([_p1_act("f"), _p1_act("f")])
+        run, error = _drive([_act("f"), _act("f")])
         self.assertIs(type(error), IndexError)
         self.assertRegex(str(error), r"\b2\b")
         self.assertEqual(run.requests, 3)
-        _, error = _p1_drive([])
+        _, error = _drive([])
         self.assertRegex(str(error), r"\b0\b")
 
     def test_it_pickles(self):
-        model = pickle.loads(pickle.dumps(agentloop.Scripted([_p1_act("f"), _p1_end("x")])))
+        model = pickle.loads(pickle.dumps(agentloop.Scripted([_act("f"), _end("x")])))
         self.assertEqual(agentloop.run(model, "go").output, "x")
 
 
@@ -3779,15 +3753,15 @@ class FirstExampleTests(unittest.TestCase):
 
     def play(self, *first, **options):
         text = "3 can be sold; nothing is reserved."
-        calls = list(first) or [_p1_act("lookup_stock", "c17", sku="A1")]
+        calls = list(first) or [_act("lookup_stock", "c17", sku="A1")]
 
         def model(run, tools):
             if run.requests <= len(calls):
                 return calls[run.requests - 1]
             assert "3 available" in run.steps[0].observation or first
-            return _p1_end(text)
+            return _end(text)
 
-        run, error = _p1_drive(model, "How many A1 can we sell?", [self.lookup_stock], **options)
+        run, error = _drive(model, "How many A1 can we sell?", [self.lookup_stock], **options)
         self.assertIsNone(error)
         return run
 
@@ -3807,25 +3781,25 @@ class FirstExampleTests(unittest.TestCase):
 
     def test_calls_that_go_wrong(self):
         rows = [
-            (_p1_act("delete_stock", "c17", sku="A1"), "unknown_tool", "lookup_stock", []),
-            (_p1_act("lookup_stock", "c17", sku=1), "ok", "not found", ["1"]),
-            (_p1_act("lookup_stock", "c17", sku=["A1"]), "invalid_arguments", "args.sku", []),
+            (_act("delete_stock", "c17", sku="A1"), "unknown_tool", "lookup_stock", []),
+            (_act("lookup_stock", "c17", sku=1), "ok", "not found", ["1"]),
+            (_act("lookup_stock", "c17", sku=["A1"]), "invalid_arguments", "args.sku", []),
         ]
         for call, status, words, asked in rows:
             del self.asked[:]
             run = self.play(call)
-            self.assertEqual((_p1_statuses(run), self.asked), ([status], asked))
+            self.assertEqual((_statuses(run), self.asked), ([status], asked))
             self.assertIn(words, run.steps[0].observation)
 
     def test_an_acceptance_check_that_wants_a_reservation(self):
         run = self.play(accept=lambda run: "A1 has to be reserved", max_requests=5)
         self.assertEqual((run.state, run.output), ("budget_exhausted", None))
-        self.assertEqual(_p1_statuses(run), ["ok"] + ["not_accepted"] * 4)
+        self.assertEqual(_statuses(run), ["ok"] + ["not_accepted"] * 4)
 
     def test_a_second_use_of_c17(self):
-        call = _p1_act("lookup_stock", "c17", sku="A1")
+        call = _act("lookup_stock", "c17", sku="A1")
         run = self.play(call, call)
-        self.assertEqual((_p1_statuses(run), self.asked), (["ok", "duplicate_call"], ["A1"]))
+        self.assertEqual((_statuses(run), self.asked), (["ok", "duplicate_call"], ["A1"]))
 
 
 class BadInputTests(unittest.TestCase):
@@ -3839,11 +3813,11 @@ class BadInputTests(unittest.TestCase):
         models = [agentloop.OpenAIChat, agentloop.OpenAIResponses, agentloop.AnthropicMessages]
         for kind in models:
             model = kind("m", base_url="http://127.0.0.1:9", api_key="k", transport=sent.append)
-            run, error = _p1_drive(model, tools=[wetter_münchen])
+            run, error = _drive(model, tools=[wetter_münchen])
             self.assertIs(type(error), ValueError)
             self.assertIn("wetter_münchen", str(error))
         self.assertEqual(sent, [])
-        run, _ = _p1_drive([_p1_act("wetter_münchen"), _p1_end()], tools=[wetter_münchen])
+        run, _ = _drive([_act("wetter_münchen"), _end()], tools=[wetter_münchen])
         self.assertEqual(run.steps[0].observation, "Föhn")
 
     def test_a_tool_that_misbehaves(self):
@@ -3879,23 +3853,23 @@ class BadInputTests(unittest.TestCase):
         for name, status, observation in rows:
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
-                run, error = _p1_drive([_p1_act(name), _p1_end()], tools=tools)
+                run, error = _drive([_act(name), _end()], tools=tools)
             self.assertIsNone(error)
             self.assertEqual((run.steps[0].status, run.steps[0].observation), (status, observation))
             self.assertEqual(out.getvalue(), "hello from the tool\n" if name == "prints" else "")
             self.assertLess(len(str(run.steps[0])), 500)
             json.dumps(agentloop.to_json(run))
-        run, error = _p1_drive([_p1_act("recurses"), _p1_end()], tools=tools)
-        self.assertEqual((error, _p1_statuses(run)), (None, ["tool_error"]))
+        run, error = _drive([_act("recurses"), _end()], tools=tools)
+        self.assertEqual((error, _statuses(run)), (None, ["tool_error"]))
         self.assertIn("RecursionError", run.steps[0].observation)
-        run, error = _p1_drive([_p1_act("mutates", rows=[{"a": 1}]), _p1_end()], tools=tools)
+        run, error = _drive([_act("mutates", rows=[{"a": 1}]), _end()], tools=tools)
         self.assertEqual(
             (run.steps[0].observation, run.steps[0].action.tool_input), (2, {"rows": [{"a": 1}]})
         )
-        calls = [_p1_act("mutates", rows=[{}]), _p1_act("exits", "c2")]
-        run, error = _p1_drive([calls, _p1_end()], tools=tools)
+        calls = [_act("mutates", rows=[{}]), _act("exits", "c2")]
+        run, error = _drive([calls, _end()], tools=tools)
         self.assertEqual((type(error), error.code), (SystemExit, 3))
-        self.assertEqual((_p1_statuses(run), run.started), (["ok"], ["c2"]))
+        self.assertEqual((_statuses(run), run.started), (["ok"], ["c2"]))
 
     def test_servers_that_are_none(self):
         def answers(status, body, kind="application/json"):
@@ -3944,7 +3918,7 @@ class BadInputTests(unittest.TestCase):
                     retries=2,
                     transport=counted,
                 )
-                run, error = _p1_drive(model)
+                run, error = _drive(model)
                 self.assertIsInstance(error, agentloop.ModelError)
                 self.assertIn(
                     error.kind, [kind] if kind else ["server", "bad_response", "bad_request"]
@@ -3955,7 +3929,7 @@ class BadInputTests(unittest.TestCase):
                 self.assertLessEqual(len(calls), 3)  # within the retry budget
                 self.assertEqual((run.requests, run.state), (1, "running"))
 
-    @_p1_processes
+    @_processes
     def test_a_tools_file(self):
         with tempfile.TemporaryDirectory() as folder:
             files = {"broken.py": "def f(:", "raises.py": "1 / 0", "empty.py": "_x = 1\n"}
@@ -3978,43 +3952,34 @@ class BadInputTests(unittest.TestCase):
 # == journal, copies, command line, examples ======================================================
 
 
-_p2_FILE = Path(agentloop.__file__).resolve()
+_FILE = Path(agentloop.__file__).resolve()
 
 
-_p2_ROOT = _p2_FILE.parent
+_ROOT = _FILE.parent
 
 
-_p2_HERE = os.path.abspath(__file__)
+_HERE = os.path.abspath(__file__)
 
 
-_p2_BROWSER = sys.platform == "emscripten"  # Pyodide: no processes, sockets or threads
-
-
-_p2_STATUSES = {
+_STATUSES = {
     "ok", "unknown_tool", "invalid_arguments", "tool_error", "duplicate_call", "invalid_response",
     "not_accepted", "unknown_outcome", "not_executed",
 }  # fmt: skip
 
 
-_p2_forks = unittest.skipUnless(hasattr(os, "fork") and not _p2_BROWSER, "needs os.fork")
+_forks = unittest.skipUnless(hasattr(os, "fork") and not _BROWSER, "needs os.fork")
 
 
-_p2_locks = unittest.skipUnless(
-    importlib.util.find_spec("fcntl") and not _p2_BROWSER, "needs locks of the system's"
+_locks = unittest.skipUnless(
+    importlib.util.find_spec("fcntl") and not _BROWSER, "needs locks of the system's"
 )
 
 
-_p2_processes = unittest.skipIf(_p2_BROWSER, "needs processes")
-
-
-_p2_sockets = unittest.skipIf(_p2_BROWSER, "needs sockets")
-
-
-class _p2_Stop(BaseException):
+class _Stop(BaseException):
     """Breaks off what runs, as Ctrl-C does, and is no Exception."""
 
 
-class _p2_Case(unittest.TestCase):
+class _FolderCase(unittest.TestCase):
     maxDiff = 3000
 
     def setUp(self):
@@ -4031,12 +3996,12 @@ class _p2_Case(unittest.TestCase):
         return path
 
 
-def _p2_bytes(path):
+def _bytes(path):
     with open(path, "rb") as f:
         return f.read()
 
 
-def _p2_env(**more):
+def _env(**more):
     """The environment without what would lead an adapter to a real server."""
     drop = ("OPENAI_", "ANTHROPIC_", "PYTHON")
     env = {
@@ -4045,11 +4010,11 @@ def _p2_env(**more):
     return {**env, "PYTHONIOENCODING": "utf-8", **more}
 
 
-def _p2_python(*args, stdin="", timeout=60, cwd=None, **env):
+def _python(*args, stdin="", timeout=60, cwd=None, **env):
     """Run this Python in a process of its own: (exit status, standard output, standard error)."""
     done = subprocess.run(
         [sys.executable, *args], input=stdin.encode("utf-8"), timeout=timeout, cwd=cwd,
-        capture_output=True, env=_p2_env(**env),
+        capture_output=True, env=_env(**env),
     )  # fmt: skip
     out, err = (
         s.decode("utf-8", "replace").replace("\r\n", "\n") for s in (done.stdout, done.stderr)
@@ -4057,14 +4022,14 @@ def _p2_python(*args, stdin="", timeout=60, cwd=None, **env):
     return done.returncode, out, err
 
 
-def _p2_side_by_side(jobs):
+def _side_by_side(jobs):
     """Results of {name: function without arguments}, a few at a time."""
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         futures = {name: pool.submit(job) for name, job in jobs.items()}
     return {name: future.result() for name, future in futures.items()}
 
 
-def _p2_load(path, name, register=True):
+def _load(path, name, register=True):
     """The Python file as a module of that name, with or without an entry in sys.modules."""
     spec = importlib.util.spec_from_file_location(name, str(path))
     module = importlib.util.module_from_spec(spec)
@@ -4078,19 +4043,19 @@ def _p2_load(path, name, register=True):
     return module
 
 
-def _p2_child(function, *args):
-    """Begin to call a function of this file in a new process; `_p2_said` waits for it."""
+def _child(function, *args):
+    """Begin to call a function of this file in a new process; `_said` waits for it."""
     code = (
         "import importlib.util as u, sys; sys.path.insert(0, sys.argv[1]); "
         "s = u.spec_from_file_location('part', sys.argv[2]); m = u.module_from_spec(s); "
         "sys.modules['part'] = m; s.loader.exec_module(m); getattr(m, sys.argv[3])(*sys.argv[4:])"
     )
-    command = [sys.executable, "-c", code, str(_p2_ROOT), _p2_HERE, function, *args]
+    command = [sys.executable, "-c", code, str(_ROOT), _HERE, function, *args]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, env=_p2_env())
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, env=_env())
 
 
-def _p2_said(child):
+def _said(child):
     """What the function printed."""
     try:
         out, err = child.communicate(timeout=120)
@@ -4102,7 +4067,7 @@ def _p2_said(child):
     return out.decode()
 
 
-def _p2_drain(events, watch=lambda event: None):
+def _drain(events, watch=lambda event: None):
     """What a stream yields, and its run; the generator is closed whatever happens."""
     seen = []
     with contextlib.closing(events):
@@ -4115,7 +4080,7 @@ def _p2_drain(events, watch=lambda event: None):
             watch(event)
 
 
-def _p2_named(event):
+def _named(event):
     """An event in a word or two: "pay 1", "pay 1: ok", "finish"."""
     if event.type == "AgentFinish":
         return "finish"
@@ -4125,7 +4090,7 @@ def _p2_named(event):
     return text if event is action else "%s: %s" % (text, event.status)
 
 
-def _p2_told(run):
+def _told(run):
     """What a conversation says, its counts aside: a request lost to a kill stays counted."""
     return [
         (
@@ -4139,7 +4104,7 @@ def _p2_told(run):
     ]  # fmt: skip
 
 
-class _p2_Play:
+class _Play:
     """One conversation by plan, its tools and journal, and notes that outlive a kill.
 
     A plan is a list of turns, a turn a list of replies: ["pay 1", "look 2"] are calls, "?" cannot
@@ -4186,7 +4151,7 @@ class _p2_Play:
         self.at_note(text)
 
     def noted(self):
-        return _p2_bytes(self.notes).decode().splitlines() if os.path.exists(self.notes) else []
+        return _bytes(self.notes).decode().splitlines() if os.path.exists(self.notes) else []
 
     def count(self, text):
         return self.noted().count(text)
@@ -4232,17 +4197,17 @@ class _p2_Play:
         self.events, given = [], run or self.tasks[0]
 
         def see(event):
-            self.events.append(_p2_named(event))
+            self.events.append(_named(event))
             watch(event)
             self.note("yielded " + self.events[-1])
 
         for number in range(len(run.history) if run else 0, len(self.turns)):
             given = given or run.follow_up(self.tasks[number])
-            run = _p2_drain(agentloop.stream(self.model, given, self.tools, **options), see)[1]
+            run = _drain(agentloop.stream(self.model, given, self.tools, **options), see)[1]
             given = None
         return run
 
-    def stopped(self, at, error=_p2_Stop, **options):
+    def stopped(self, at, error=_Stop, **options):
         """Go until that note, break off there, and return the run so far."""
 
         def stop(text):
@@ -4262,23 +4227,23 @@ class _p2_Play:
         return agentloop.AgentRun.load(self.journal)
 
     def data(self):
-        return _p2_bytes(self.journal)
+        return _bytes(self.journal)
 
     def put_data(self, data):
         with open(self.journal, "wb") as f:
             f.write(data)
 
 
-_p2_LONG = [
+_LONG = [
     ["pay 1"], ["look 1", "look 2", "look 3"], ["nix 1"], "?", ["pay 2", "look 4", "put 1"], "no!",
     ["put 2"], ["pay 3", "pay 4"], "yes",
 ]  # fmt: skip
 
 
-_p2_SECOND = [["look 5", "pay 5"], ["answer 1"]]
+_SECOND = [["look 5", "pay 5"], ["answer 1"]]
 
 
-class JournalTest(_p2_Case):
+class JournalTest(_FolderCase):
     """A run that has paid once does not pay again because its process died."""
 
     @classmethod
@@ -4286,8 +4251,8 @@ class JournalTest(_p2_Case):
         """The crash test's processes work while the other tests run."""
         cls.crashes = tempfile.mkdtemp(prefix="agentloop-")
         cls.crashed = None
-        if hasattr(os, "fork") and not _p2_BROWSER:
-            cls.crashed = _p2_child("_p2_crashes", cls.crashes)
+        if hasattr(os, "fork") and not _BROWSER:
+            cls.crashed = _child("_crashes", cls.crashes)
 
     @classmethod
     def tearDownClass(cls):
@@ -4310,7 +4275,7 @@ class JournalTest(_p2_Case):
 
     def play(self, *turns, **options):
         self.plays += 1
-        return _p2_Play(self.path("play%d" % self.plays), *turns, **options)
+        return _Play(self.path("play%d" % self.plays), *turns, **options)
 
     def refused(self, play, error=ValueError, line=True, use=None, **options):
         """The run is refused with path (and line) in the message; the file stays as it was."""
@@ -4329,13 +4294,13 @@ class JournalTest(_p2_Case):
 
     def test_cut_after_every_line(self):
         """The table of the journal, for whatever the first k lines of a file tell."""
-        whole = self.play(_p2_LONG, _p2_SECOND, check=True)
-        want = _p2_told(whole.go())
+        whole = self.play(_LONG, _SECOND, check=True)
+        want = _told(whole.go())
         lines = whole.data().splitlines(True)
         kinds = set()
         for k in range(1, len(lines) + 1):
             with self.subTest(lines=k):
-                play = self.play(_p2_LONG, _p2_SECOND, check=True)
+                play = self.play(_LONG, _SECOND, check=True)
                 play.put_data(b"".join(lines[:k]))
                 found, given = play.load(), play.load()
                 expected, calls = (
@@ -4350,16 +4315,16 @@ class JournalTest(_p2_Case):
                     )
                     status = "unknown_outcome" if begun and not twice else "ok"
                     expected.append("unknown_tool" if a.tool == "nix" else status)
-                    calls += [_p2_named(a)] * (expected[-1] == "ok")
+                    calls += [_named(a)] * (expected[-1] == "ok")
                 claimed = found.finish is not None and found.state == "running"
                 kinds.add("claimed" if claimed else found.state)
-                events, run = _p2_drain(
+                events, run = _drain(
                     agentloop.stream(
                         play.model, given if found.history else "go", play.tools,
                         max_requests=40, accept=play.accept, journal=play.journal,
                     )
                 )  # fmt: skip
-                told, right = _p2_told(run), want[: len(run.history) + 1]
+                told, right = _told(run), want[: len(run.history) + 1]
                 for got, wanted in zip(told, right):
                     self.assertEqual(got[:5], wanted[:5])
                     self.assertEqual(len(got[5]), len(wanted[5]))
@@ -4374,10 +4339,10 @@ class JournalTest(_p2_Case):
                 begun = [t[6:] for t in play.noted() if t.startswith("begin")]
                 self.assertEqual(sorted(begun[: len(calls)]), sorted(calls))
                 for step in found.steps:
-                    self.assertNotIn(_p2_named(step.action), begun, "done, and called again")
+                    self.assertNotIn(_named(step.action), begun, "done, and called again")
                 for a, status in zip(found.pending, expected):
                     if status == "unknown_outcome":
-                        self.assertNotIn(_p2_named(a), begun)
+                        self.assertNotIn(_named(a), begun)
                 if claimed:
                     self.assertEqual(play.noted()[0], "accept", "asked before any request")
                 if found.state == "succeeded":
@@ -4393,13 +4358,13 @@ class JournalTest(_p2_Case):
 
     def test_broken_off_at_every_event(self):
         """Who drops the stream after its k-th event, and goes on, misses nothing."""
-        whole = self.play(_p2_LONG, check=True)
+        whole = self.play(_LONG, check=True)
         undisturbed = whole.go()
-        want, asked = _p2_told(undisturbed), {s.action.call_id for s in undisturbed.steps[1:4]}
+        want, asked = _told(undisturbed), {s.action.call_id for s in undisturbed.steps[1:4]}
         for with_journal in (True, False):
             for k in range(1, len(whole.events) + 1):
                 with self.subTest(event=k, journal=with_journal):
-                    play = self.play(_p2_LONG, check=True)
+                    play = self.play(_LONG, check=True)
                     options = {} if with_journal else {"journal": None}
                     run, left = agentloop.AgentRun("go"), [k]
 
@@ -4407,10 +4372,10 @@ class JournalTest(_p2_Case):
                         left[0] -= text.startswith("yielded")
                         if not left[0]:
                             left[0] = -1
-                            raise _p2_Stop()
+                            raise _Stop()
 
                     play.at_note = stop
-                    with self.assertRaises(_p2_Stop):
+                    with self.assertRaises(_Stop):
                         play.go(run, **options)
                     if with_journal:
                         self.assertEqual(play.load(), run)
@@ -4418,7 +4383,7 @@ class JournalTest(_p2_Case):
                     # subtle: of calls at the same time, those that ended were recorded first
                     self.assertEqual({s.action.call_id for s in run.steps[1:4]}, asked)
                     run.steps[1:4] = sorted(run.steps[1:4], key=lambda s: s.action.call_id)
-                    self.assertEqual(_p2_told(run), want)
+                    self.assertEqual(_told(run), want)
                     paid = [t for t in play.noted() if t.startswith("pay")]
                     self.assertEqual(sorted(paid), ["pay 1", "pay 2", "pay 3", "pay 4"])
 
@@ -4432,7 +4397,7 @@ class JournalTest(_p2_Case):
     def test_proposed_is_yielded_again_then_executed(self):
         play = self.play([["pay 1", "pay 2"], "ok"])
         play.stopped("yielded pay 1")
-        self.assertEqual([_p2_named(a) for a in play.load().pending], ["pay 1", "pay 2"])
+        self.assertEqual([_named(a) for a in play.load().pending], ["pay 1", "pay 2"])
         self.assertEqual(play.load().started, [])
         play.go()
         self.assertEqual(play.events, ["pay 1", "pay 2", "pay 1: ok", "pay 2: ok", "finish"])
@@ -4466,7 +4431,7 @@ class JournalTest(_p2_Case):
         self.assertEqual([s.status for s in run.steps], ["ok", "unknown_outcome", "ok"])
         self.assertEqual([play.count("pay %d" % n) for n in (1, 2, 3)], [1, 1, 1])
 
-    @unittest.skipIf(_p2_BROWSER, "needs threads")
+    @unittest.skipIf(_BROWSER, "needs threads")
     def test_broken_off_in_parallel_calls(self):
         """Of parallel calls those that ended are kept, and the others run again."""
         play = self.play([["look 1", "look 2", "look 3", "look 4"], "ok"])
@@ -4482,7 +4447,7 @@ class JournalTest(_p2_Case):
         run = agentloop.AgentRun("go")
         events = agentloop.stream(play.model, run, play.tools, journal=play.journal)
         try:
-            while _p2_named(next(events)) != "look 1: ok":
+            while _named(next(events)) != "look 1: ok":
                 pass
             waiting.wait(30)
             threads = set(threading.enumerate()) - others
@@ -4495,8 +4460,8 @@ class JournalTest(_p2_Case):
             go_on.set()
         for thread in threads:
             thread.join(30)
-        self.assertEqual([_p2_named(s) for s in run.steps], ["look %d: ok" % n for n in (1, 2, 4)])
-        self.assertEqual([_p2_named(a) for a in run.pending], ["look 3"])
+        self.assertEqual([_named(s) for s in run.steps], ["look %d: ok" % n for n in (1, 2, 4)])
+        self.assertEqual([_named(a) for a in run.pending], ["look 3"])
         self.assertEqual(play.load(), run)
         self.assertEqual(play.go().steps[3].observation, {"did": "look 3"})
         self.assertEqual([play.count("look %d" % n) for n in (1, 2, 3, 4)], [1, 1, 2, 1])
@@ -4504,16 +4469,16 @@ class JournalTest(_p2_Case):
         play = self.play([["look 1", "look 2", "look 3", "look 4"], "ok"])
         run = play.stopped("begin look 3")
         self.assertEqual(play.load(), run)
-        self.assertIn("look 3", [_p2_named(a) for a in run.pending])
-        self.assertEqual([_p2_named(s) for s in run.steps][:2], ["look 1: ok", "look 2: ok"])
+        self.assertIn("look 3", [_named(a) for a in run.pending])
+        self.assertEqual([_named(s) for s in run.steps][:2], ["look 1: ok", "look 2: ok"])
         final = play.go()
         self.assertEqual(final.steps[: len(run.steps)], run.steps)
         wanted = ["look %d: ok" % n for n in (1, 2, 3, 4)]
-        self.assertEqual(sorted(_p2_named(s) for s in final.steps), wanted)
+        self.assertEqual(sorted(_named(s) for s in final.steps), wanted)
         self.assertEqual(play.count("asked"), 2)
 
     def test_accept_is_asked_again(self):
-        for error in (_p2_Stop, RuntimeError, KeyboardInterrupt):
+        for error in (_Stop, RuntimeError, KeyboardInterrupt):
             with self.subTest(error=error.__name__):
                 play = self.play([["pay 1"], "ok"], check=True)
                 run = play.stopped("accept", error)
@@ -4561,7 +4526,7 @@ class JournalTest(_p2_Case):
                 play.put_data(b"".join(lines[:k]))
                 found = play.load()
                 self.assertEqual(len(found.steps) == 2, found.finish is not None)
-                self.assertEqual(_p2_told(play.go()), _p2_told(want))
+                self.assertEqual(_told(play.go()), _told(want))
         play = self.play([["answer 1"]])
         play.stopped("yielded answer 1: ok")
         run = play.go(max_requests=1)
@@ -4619,11 +4584,11 @@ class JournalTest(_p2_Case):
 
         def dies(run: agentloop.AgentRun) -> str:
             run.requests += 2
-            raise _p2_Stop()
+            raise _Stop()
 
         path = self.path("other.jsonl")
         model = agentloop.Scripted([agentloop.AgentAction("dies", {})] * 4)
-        with self.assertRaises(_p2_Stop) as caught:
+        with self.assertRaises(_Stop) as caught:
             agentloop.run(model, "go", [dies], journal=path)
         run = caught.exception.agent_run
         self.assertEqual(run.requests, 3)
@@ -4670,11 +4635,11 @@ class JournalTest(_p2_Case):
 
     def test_ids_go_on(self):
         """Ids that the loop made do not depend on the process in which they were made."""
-        whole = self.play(_p2_LONG, _p2_SECOND, check=True)
+        whole = self.play(_LONG, _SECOND, check=True)
         want = whole.go()
         ids = [s.action.call_id for t in [*want.history, want] for s in t.steps if s.action.tool]
         self.assertEqual(len(set(ids)), len(ids))
-        play = self.play(_p2_LONG, _p2_SECOND, check=True)
+        play = self.play(_LONG, _SECOND, check=True)
         for at in ("yielded pay 2", "yielded pay 3", "yielded answer 1"):
             play.stopped(at)
         run = play.go()
@@ -4706,7 +4671,7 @@ class JournalTest(_p2_Case):
         last = play.go(follow)
         self.assertEqual(play.load(), last)
         data, noted = play.data(), play.noted()
-        seen, run = _p2_drain(
+        seen, run = _drain(
             agentloop.stream(play.model, "go", play.tools, journal=play.journal, max_requests=40)
         )
         self.assertEqual((seen, play.data(), play.noted()), ([], data, noted))
@@ -4757,7 +4722,7 @@ class JournalTest(_p2_Case):
         live = agentloop.AgentRun("go")
 
         def deny(event):
-            if _p2_named(event) in ("pay 1", "pay 3"):
+            if _named(event) in ("pay 1", "pay 3"):
                 live.close(event, "no", "denied")
             if event.type == "AgentStep":
                 self.assertEqual(play.load().steps, live.steps)
@@ -4780,19 +4745,19 @@ class JournalTest(_p2_Case):
 
     def test_a_run_that_has_more_is_written_first(self):
         """A run that began without a journal gets one: all of it is written, earlier turns too."""
-        for turns in ([["pay 1", "nix 1"], "?", "no", "yes"], _p2_LONG):
+        for turns in ([["pay 1", "nix 1"], "?", "no", "yes"], _LONG):
             play = self.play(turns, [["pay 7", "look 2"], ["pay 8"], "two"], check=True)
             first = agentloop.run(play.model, "go", play.tools, max_requests=40, accept=play.accept)
             run = first.follow_up("and then?")
             events = agentloop.stream(play.model, run, play.tools)
             with contextlib.closing(events):
-                while _p2_named(next(events)) != "pay 8":
+                while _named(next(events)) != "pay 8":
                     pass
             path = play.journal
             with contextlib.closing(
                 agentloop.stream(play.model, run, play.tools, journal=path)
             ) as events:
-                self.assertEqual(_p2_named(next(events)), "pay 8")
+                self.assertEqual(_named(next(events)), "pay 8")
                 self.assertEqual(play.load(), run)
             events = map(json.loads, play.data().splitlines())
             replies = [len(e["actions"]) for e in events if e["event"] == "proposed"]
@@ -4918,7 +4883,7 @@ class JournalTest(_p2_Case):
     def test_cut_at_any_byte(self):
         """A last line without its newline is cut off, wherever it tore."""
         whole = self.play([["pay 1", "look 1"], "?", ["answer 1"]])
-        want = _p2_told(whole.go())
+        want = _told(whole.go())
         data = whole.data()
         play = self.play([["pay 1", "look 1"], "?", ["answer 1"]])
         breaks = {end + n for end, byte in enumerate(data) if byte == 10 for n in (0, 1, 2)}
@@ -4937,7 +4902,7 @@ class JournalTest(_p2_Case):
             if end % 50 == 0 or end in breaks:
                 play.put_data(data[:end])
                 run = play.go()
-                got = _p2_told(run)
+                got = _told(run)
                 for g, w in zip(got[-1][5], want[-1][5]):
                     self.assertTrue(g == w or g[2] == "unknown_outcome", (end, g, w))
                 self.assertEqual((got[-1][:5], len(got[-1][5])), (want[-1][:5], len(want[-1][5])))
@@ -5018,6 +4983,21 @@ class JournalTest(_p2_Case):
                 for use in (play.go, play.load):
                     self.assertIn("line %d" % (n + 1), self.refused(play, use=use))
 
+    def test_a_word_that_is_no_state_is_not_read(self):
+        """It would be taken for a run that is not ended, and asked again."""
+        play = self.play([["pay 1"], "ok"])
+        play.go()
+        lines = play.data().splitlines(True)
+        states = [n for n, line in enumerate(lines) if "state" in json.loads(line)]
+        self.assertTrue(states)
+        for n in states:
+            for word in ("", "model_endd", "ok"):
+                with self.subTest(line=n + 1, state=word):
+                    bad = json.dumps(dict(json.loads(lines[n]), state=word)).encode() + b"\n"
+                    play.put_data(b"".join(lines[:n] + [bad] + lines[n + 1 :]))
+                    for use in (play.go, play.load):
+                        self.assertIn("line %d" % (n + 1), self.refused(play, use=use))
+
     def test_a_missing_line_is_not_passed_over(self):
         """Without the line that proposed it, what is done is another's."""
         play = self.play([["pay 1"], "ok"])
@@ -5042,7 +5022,7 @@ class JournalTest(_p2_Case):
                 self.assertIn("newer", text)
                 self.assertNotIn("damaged", text)
 
-    @unittest.skipIf(os.name == "nt" or _p2_BROWSER, "needs POSIX permissions")
+    @unittest.skipIf(os.name == "nt" or _BROWSER, "needs POSIX permissions")
     def test_readable_by_its_owner_alone(self):
         old = os.umask(0)
         try:
@@ -5079,7 +5059,7 @@ class JournalTest(_p2_Case):
             play.go()
         self.assertEqual((caught.exception.agent_run.requests, play.noted()), (0, []))
 
-    @unittest.skipUnless(hasattr(os, "geteuid") and not _p2_BROWSER, "needs POSIX permissions")
+    @unittest.skipUnless(hasattr(os, "geteuid") and not _BROWSER, "needs POSIX permissions")
     def test_read_only(self):
         """A file or folder that may not be written: the system's error, and no request."""
         play = self.play([["pay 1"], "ok"])
@@ -5122,9 +5102,7 @@ class JournalTest(_p2_Case):
                 play.at_note = take_away
                 with self.assertRaises(OSError) as caught:
                     play.go()
-                self.assertIn(
-                    "pay 1", [_p2_named(s.action) for s in caught.exception.agent_run.steps]
-                )
+                self.assertIn("pay 1", [_named(s.action) for s in caught.exception.agent_run.steps])
                 self.assertEqual(play.count("begin pay 2"), 0)
                 self.assertEqual(
                     os.path.exists(play.journal) and play.data(), b"" if replaced else False
@@ -5141,12 +5119,12 @@ class JournalTest(_p2_Case):
 
     def agree(self, play, run, want):
         """As an undisturbed run, but where an outcome is unknown; no effect is doubled."""
-        for got, right in zip(_p2_told(run), _p2_told(want)):
+        for got, right in zip(_told(run), _told(want)):
             self.assertEqual(got[:5], right[:5])
             self.assertEqual(len(got[5]), len(right[5]))
             for g, r in zip(got[5], right[5]):
                 self.assertEqual(g[0], r[0])
-                ordinary, call = g[0].tool == "pay", _p2_named(g[0])
+                ordinary, call = g[0].tool == "pay", _named(g[0])
                 if g != r:
                     self.assertTrue(ordinary and g[2] == "unknown_outcome", g)
                 if ordinary:
@@ -5186,8 +5164,8 @@ class JournalTest(_p2_Case):
                 begun = [t[6:] for t in play.memory if t.startswith("begin")]
                 if data:
                     found = play.load()
-                    recorded = [_p2_named(s.action) for s in found.steps]
-                    recorded += [_p2_named(a) for a in found.pending if a.call_id in found.started]
+                    recorded = [_named(s.action) for s in found.steps]
+                    recorded += [_named(a) for a in found.pending if a.call_id in found.started]
                     self.assertLessEqual(set(begun), set(recorded), "a start is not in the file")
                 else:
                     self.assertEqual(begun, [])
@@ -5224,7 +5202,7 @@ class JournalTest(_p2_Case):
 
     # -- two writers ------------------------------------------------------------------------------
 
-    @_p2_locks
+    @_locks
     def test_one_writer_at_a_time(self):
         play = self.play([["pay 1"], "ok"])
         events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
@@ -5236,10 +5214,10 @@ class JournalTest(_p2_Case):
         # A run that raised, or came to its end, lets go as well.
         self.assertEqual(play.go().state, "model_ended")
 
-    @_p2_forks
-    @_p2_locks
+    @_forks
+    @_locks
     def test_two_processes(self):
-        said = _p2_said(_p2_child("_p2_two_processes", self.folder))
+        said = _said(_child("_two_processes", self.folder))
         self.assertEqual(said.split(), ["fine"])
 
     # -- what is written --------------------------------------------------------------------------
@@ -5277,14 +5255,14 @@ class JournalTest(_p2_Case):
                 if "look" not in text:  # what runs at the same time may be recorded at any moment
                     same(text, ["requests", "steps", "pending", "finish", "started"])
                 found = play.load()
-                begun = [_p2_named(a) for a in found.pending if a.call_id in found.started]
-                if text[6:] not in begun + [_p2_named(s.action) for s in found.steps]:
+                begun = [_named(a) for a in found.pending if a.call_id in found.started]
+                if text[6:] not in begun + [_named(s.action) for s in found.steps]:
                     failed.append("%s: not started" % text)
 
         def watch(event):
             if event not in live.steps + live.pending + [live.finish]:
                 failed.append("%s is not in the run" % event)
-            same(_p2_named(event), everything)
+            same(_named(event), everything)
 
         play.at_note = look
         with mock.patch.object(os, "fsync", fsync):
@@ -5296,7 +5274,7 @@ class JournalTest(_p2_Case):
         self.assertEqual(failed, [])
         self.assertEqual(live.state, "succeeded")
 
-    @unittest.skipIf(os.name == "nt" or _p2_BROWSER, "folders cannot be synced here")
+    @unittest.skipIf(os.name == "nt" or _BROWSER, "folders cannot be synced here")
     def test_the_name_of_a_new_file_is_synced(self):
         synced = []
         with mock.patch.object(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino)):
@@ -5306,7 +5284,7 @@ class JournalTest(_p2_Case):
 
     def test_json_lines(self):
         """One JSON object a line, in ASCII, with event and time; the first has the version."""
-        play = self.play(_p2_LONG, _p2_SECOND, check=True)
+        play = self.play(_LONG, _SECOND, check=True)
         run = play.go()
         self.assertTrue(play.data().endswith(b"\n"))
         lines = play.data().decode("ascii").splitlines()
@@ -5400,9 +5378,9 @@ class JournalTest(_p2_Case):
             self.assertEqual(
                 found.output if n > 2 else type(found.output), output if n > 2 else str
             )
-            data = _p2_bytes(path)
+            data = _bytes(path)
             self.assertIs(agentloop.run(lambda r, t: None, run, journal=path), run)
-            self.assertEqual(_p2_bytes(path), data)
+            self.assertEqual(_bytes(path), data)
 
     def test_pictures(self):
         picture = agentloop.Image(bytes(range(256)), "image/gif")
@@ -5498,17 +5476,17 @@ class JournalTest(_p2_Case):
 
     # -- crashes ----------------------------------------------------------------------------------
 
-    @_p2_forks
+    @_forks
     def test_zz_killed_at_every_boundary(self):
         """SIGKILL at each note and at each sync, and at 40 random moments."""
-        report = json.loads(_p2_said(self.crashed))
+        report = json.loads(_said(self.crashed))
         self.assertEqual(report["errors"], [])
         self.assertGreater(report["boundaries"], 80)
         self.assertGreaterEqual(report["random"], 40)
-        want = _p2_Play(os.path.join(self.crashes, "whole"), _p2_LONG, _p2_SECOND, check=True).go()
+        want = _Play(os.path.join(self.crashes, "whole"), _LONG, _SECOND, check=True).go()
         for name in report["folders"]:
             with self.subTest(name):
-                play = _p2_Play(os.path.join(self.crashes, name), _p2_LONG, _p2_SECOND, check=True)
+                play = _Play(os.path.join(self.crashes, name), _LONG, _SECOND, check=True)
                 recorded = []
                 for copy in sorted(os.listdir(os.path.join(self.crashes, name))):
                     if copy.startswith("killed"):
@@ -5517,13 +5495,11 @@ class JournalTest(_p2_Case):
                 # What was yielded, begun and asked stands in the file that the last kill left.
                 left = recorded[-1:] or [play.journal]
                 found = self.turns(left[0]) if os.path.exists(left[0]) else []
-                steps = [_p2_named(s) for t in found for s in t.steps]
+                steps = [_named(s) for t in found for s in t.steps]
                 seen = [t[8:] for t in noted if t.startswith("yielded ") and ":" in t]
                 if name.startswith("boundary"):
                     self.assertLessEqual(set(seen), set(steps), "yielded, and not in the file")
-                    calls = [
-                        _p2_named(a) for t in found for a in t.pending if a.call_id in t.started
-                    ]
+                    calls = [_named(a) for t in found for a in t.pending if a.call_id in t.started]
                     begun = {t[6:] for t in noted if t.startswith("begin")}
                     self.assertLessEqual(begun, set(calls) | {s.split(":")[0] for s in steps})
                     self.assertLessEqual(noted.count("asked"), sum(t.requests for t in found))
@@ -5545,7 +5521,7 @@ class JournalTest(_p2_Case):
         return [*run.history, run]
 
 
-def _p2_fork(work):
+def _fork(work):
     """work() in a process of its own; returns its pid."""
     pid = os.fork()
     if pid:
@@ -5561,14 +5537,14 @@ def _p2_fork(work):
         os._exit(status)
 
 
-def _p2_crashes(folder):
+def _crashes(folder):
     """Kill the play at its first boundary, at its second, and so on; then at random moments."""
     random_moments = random.Random(4)
     report = {"boundaries": 0, "random": 0, "errors": [], "folders": []}
     seconds = []
 
     def start(name, kill_at):
-        play = _p2_Play(os.path.join(folder, name), _p2_LONG, _p2_SECOND, check=True)
+        play = _Play(os.path.join(folder, name), _LONG, _SECOND, check=True)
         lock, ticks = threading.Lock(), [0]
 
         def tick(text=None):
@@ -5587,7 +5563,7 @@ def _p2_crashes(folder):
             play.at_note = tick
             play.go()
 
-        return _p2_fork(work)
+        return _fork(work)
 
     def end(name, pid):
         status = os.waitpid(pid, 0)[1]
@@ -5625,9 +5601,9 @@ def _p2_crashes(folder):
     print(json.dumps(report))
 
 
-def _p2_two_processes(folder):
+def _two_processes(folder):
     """While one process lives, another gets BlockingIOError; a kill frees the file."""
-    play = _p2_Play(folder, [["look 1"], "ok"])
+    play = _Play(folder, [["look 1"], "ok"])
     reader, writer = os.pipe()
 
     def hold():
@@ -5639,7 +5615,7 @@ def _p2_two_processes(folder):
         play.at_note = wait
         play.go()
 
-    pid = _p2_fork(hold)
+    pid = _fork(hold)
     os.read(reader, 1)
     data = play.data()
     try:
@@ -5658,29 +5634,29 @@ def _p2_two_processes(folder):
     print("fine")
 
 
-class _p2_Color(enum.Enum):
+class _Paint(enum.Enum):
     RED = "red"
     BLUE = 2
 
 
 @dataclasses.dataclass
-class _p2_Node:
+class _Tree:
     name: str
     weight: float = 1.0
-    children: typing.Optional[typing.List["_p2_Node"]] = None
+    children: typing.Optional[typing.List["_Tree"]] = None
 
 
-def _p2_fuzz_tools():
+def _fuzz_tools():
     def plain(a: int, b: str = "x", c: bool = False, d: typing.Optional[float] = None) -> str:
         return "ok"
 
     def nested(
-        node: _p2_Node, colors: typing.List[_p2_Color] = (), pair: typing.Tuple[int, str] = (1, "a")
+        node: _Tree, colors: typing.List[_Paint] = (), pair: typing.Tuple[int, str] = (1, "a")
     ) -> object:
         return node
 
     def unions(
-        x: typing.Union[int, str, typing.List[int], typing.Dict[str, _p2_Node], None],
+        x: typing.Union[int, str, typing.List[int], typing.Dict[str, _Tree], None],
         y: typing.Optional[typing.Set[int]] = None,
     ) -> object:
         return x
@@ -5696,7 +5672,7 @@ def _p2_fuzz_tools():
             KeyError(),
             StopIteration(1),
             RecursionError(),
-            _p2_Odd(),
+            _Odd(),
             AssertionError(),
         ]
         raise errors[kind % len(errors)]
@@ -5706,13 +5682,13 @@ def _p2_fuzz_tools():
     return agentloop.registry([plain, nested, unions, loose, raising, foreign])
 
 
-class _p2_Odd(Exception):
+class _Odd(Exception):
     def __str__(self):
         raise ValueError("not even this")
 
 
-_p2_WORDS = [
-    "", " ", "a", "x", "q", "name", "red", "RED", "true", "null", "5", "1.5", "NaN", "-0", "1e400",
+_WORDS = [
+    "", " ", "a", "b", "x", "q", "name", "red", "RED", "true", "null", "5", "1.5", "NaN", "-0", "1e400",
     "9" * 30, "\ud800", "\x00", "\u2028", "\u00e9", "{}", "[]", '{"a": 1}', '{"a": 1', "<think>",
     "</think>", "```json\n{}\n```", "Thought: hm\n", "Action: plain\n", "Action Input: ", "\n",
     "Final Answer: ", "Observation: ", "None", "{'a': 1}", "functions.plain", "**Action:** plain",
@@ -5720,34 +5696,45 @@ _p2_WORDS = [
 ]  # fmt: skip
 
 
-_p2_KEYS = [
+_KEYS = [
     "a", "b", "c", "d", "x", "y", "q", "node", "name", "weight", "children", "colors", "pair",
-    "kind", "type", "content", "tool_calls", "id", "function", "arguments", "index", "delta",
+    "kind", "seen", "type", "content", "tool_calls", "id", "function", "arguments", "index", "delta",
     "message", "usage", "status",
 ]  # fmt: skip
 
 
-def _p2_scalar(rng):
+_DEEP = [40, 300]  # levels; .ci/fuzz.py goes further
+
+
+def _scalar(rng):
     number = rng.choice([0, 1, -1, 5.0, 2**70, 1e300, float("nan"), float("inf"), 0.1])
-    return rng.choice([None, True, False, number, rng.choice(_p2_WORDS), rng.randrange(-9, 99)])
+    return rng.choice([None, True, False, number, rng.choice(_WORDS), rng.randrange(-9, 99)])
 
 
-def _p2_value(rng, depth=4):
+def _value(rng, depth=4):
     """Any JSON value; now and then a very deep one."""
     kind = rng.random()
     if depth <= 0 or kind < 0.4:
-        return _p2_scalar(rng)
+        return _scalar(rng)
     if kind < 0.6:
-        return [_p2_value(rng, depth - 1) for _ in range(rng.randrange(4))]
+        return [_value(rng, depth - 1) for _ in range(rng.randrange(4))]
     if kind < 0.99:
-        return {rng.choice(_p2_KEYS): _p2_value(rng, depth - 1) for _ in range(rng.randrange(4))}
+        return {rng.choice(_KEYS): _value(rng, depth - 1) for _ in range(rng.randrange(4))}
     deep = 0
-    for _ in range(rng.choice([40, 300])):
+    for _ in range(rng.choice(_DEEP)):
         deep = [deep] if rng.random() < 0.5 else {"children": [deep]}
     return deep
 
 
-def _p2_mutated(rng, data):
+def _dumped(tree):
+    """JSON text; the encoder itself gives up on what is too deep."""
+    try:
+        return json.dumps(tree)
+    except RecursionError:
+        return '{"a": ' * 900 + "1" + "}" * 900
+
+
+def _mutated(rng, data):
     """Bytes with some damage: cut, doubled, random ones and telling words put in."""
     data = bytearray(data)
     for _ in range(rng.choice([0, 1, 1, 2, 5])):
@@ -5760,33 +5747,33 @@ def _p2_mutated(rng, data):
         elif kind == 2:
             data[at:at] = bytes(rng.randrange(256) for _ in range(rng.choice([1, 4])))
         elif kind == 3:
-            data[at:at] = rng.choice(_p2_WORDS).encode("utf-8", "surrogatepass")
+            data[at:at] = rng.choice(_WORDS).encode("utf-8", "surrogatepass")
         elif kind == 4:
-            data[at:at] = json.dumps(_p2_value(rng, 2)).encode()
+            data[at:at] = _dumped(_value(rng, 2)).encode()
         else:
             del data[at:]
     return bytes(data)
 
 
-def _p2_replaced(rng, tree, odds=0.06):
+def _replaced(rng, tree, odds=0.06):
     """The same JSON with something in it replaced by something else, or left out."""
     if rng.random() < odds:
-        return _p2_value(rng, 2)
+        return _value(rng, 2)
     if isinstance(tree, dict):
-        return {k: _p2_replaced(rng, v, odds) for k, v in tree.items() if rng.random() > odds / 3}
-    return [_p2_replaced(rng, v, odds) for v in tree] if isinstance(tree, list) else tree
+        return {k: _replaced(rng, v, odds) for k, v in tree.items() if rng.random() > odds / 3}
+    return [_replaced(rng, v, odds) for v in tree] if isinstance(tree, list) else tree
 
 
-_p2_CALL = {"id": "c1", "type": "function", "function": {"name": "plain", "arguments": '{"a": 1}'}}
+_CALL = {"id": "c1", "type": "function", "function": {"name": "plain", "arguments": '{"a": 1}'}}
 
 
-_p2_REPLIES = {  # protocol: (a whole reply, the events of a streamed one)
+_REPLIES = {  # protocol: (a whole reply, the events of a streamed one)
     "OpenAIChat": (
         {
             "choices": [
                 {
                     "index": 0,
-                    "message": {"role": "assistant", "content": "Hm.", "tool_calls": [_p2_CALL]},
+                    "message": {"role": "assistant", "content": "Hm.", "tool_calls": [_CALL]},
                     "finish_reason": "tool_calls",
                 }
             ],
@@ -5794,7 +5781,7 @@ _p2_REPLIES = {  # protocol: (a whole reply, the events of a streamed one)
         },
         [
             {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hm"}}]},
-            {"choices": [{"index": 0, "delta": {"tool_calls": [dict(_p2_CALL, index=0)]}}]},
+            {"choices": [{"index": 0, "delta": {"tool_calls": [dict(_CALL, index=0)]}}]},
             {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
             {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}},
         ],
@@ -5880,12 +5867,12 @@ _p2_REPLIES = {  # protocol: (a whole reply, the events of a streamed one)
 }
 
 
-class FuzzTest(_p2_Case):
+class FuzzTest(_FolderCase):
     """Generated replies, arguments and files: steps, and the documented exceptions only."""
 
     def setUp(self):
         super().setUp()
-        self.tools = _p2_fuzz_tools()
+        self.tools = _fuzz_tools()
         log = logging.getLogger("agentloop")  # what servers do wrong is told there
         level = log.level
         log.setLevel(logging.CRITICAL)
@@ -5902,10 +5889,11 @@ class FuzzTest(_p2_Case):
                 raise AssertionError("seed %d: %s: %s" % (seed, type(e).__name__, e)) from e
             self.assertLess(time.process_time() - start, 2, "seed %d hangs" % seed)
 
-    def sound(self, run, statuses=_p2_STATUSES, allow_nan=False):
+    def sound(self, run, statuses=_STATUSES, allow_nan=False):
         """What holds of every run: steps have a status, all can be written, read and shown."""
         for step in run.steps:
             self.assertIsInstance(step.status, str)
+            self.assertTrue(step.status)
             self.assertIn(step.status, statuses or {step.status})
             for event in (step, step.action):
                 odd = [c for c in str(event) if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
@@ -5924,16 +5912,16 @@ class FuzzTest(_p2_Case):
         reached = dict.fromkeys(("ok", "invalid_arguments", "tool_error"), 0)
 
         def play(rng):
-            tool, given = rng.choice(list(self.tools)), _p2_value(rng)
+            tool, given = rng.choice(list(self.tools)), _value(rng)
             if rng.random() < 0.7:
                 names = [
                     n
                     for n in self.tools[tool].parameters.get("properties", {"q": 0})
                     if rng.random() < 0.8
                 ]
-                given = {name: _p2_value(rng, 2) for name in names}
+                given = {name: _value(rng, 2) for name in names}
             if rng.random() < 0.4:
-                given = _p2_mutated(rng, json.dumps(given).encode()).decode("utf-8", "replace")
+                given = _mutated(rng, json.dumps(given).encode()).decode("utf-8", "replace")
             sent = json.dumps(given)
             model = agentloop.Scripted(
                 [agentloop.AgentAction(tool, given), agentloop.AgentFinish("x")]
@@ -5955,11 +5943,9 @@ class FuzzTest(_p2_Case):
         def action(rng):
             name = rng.choice([*self.tools, "nope", "", None, 5, "\udc80", ["x"]])
             call_id = rng.choice(["", "", "c1", "c2", None, 7, "\x00", ["x"]])
-            given = rng.choice(
-                [_p2_value(rng), {"a": 1}, b"x", {1: 2}, (1,), {"x": {1, 2}}, object()]
-            )
+            given = rng.choice([_value(rng), {"a": 1}, b"x", {1: 2}, (1,), {"x": {1, 2}}, object()])
             return agentloop.AgentAction(
-                name, given, call_id, rng.choice(["", "so", None, 3]), _p2_value(rng)
+                name, given, call_id, rng.choice(["", "so", None, 3]), _value(rng)
             )
 
         def play(rng):
@@ -5970,9 +5956,9 @@ class FuzzTest(_p2_Case):
                 if kind < 0.75:
                     return action(rng)
                 if kind < 0.85:
-                    raise agentloop.InvalidResponse(rng.choice(["", "unreadable"]), _p2_value(rng))
+                    raise agentloop.InvalidResponse(rng.choice(["", "unreadable"]), _value(rng))
                 if kind < 0.95:
-                    return agentloop.AgentFinish(_p2_value(rng), rng.choice(["", "so"]))
+                    return agentloop.AgentFinish(_value(rng), rng.choice(["", "so"]))
                 return rng.choice(
                     [None, 5, {}, "x", object(), [None], [agentloop.AgentFinish("x")]]
                 )
@@ -5995,10 +5981,10 @@ class FuzzTest(_p2_Case):
         ended = {}
 
         def play(rng):
-            protocol, streamed = rng.choice(sorted(_p2_REPLIES)), rng.random() < 0.5
-            found = _p2_REPLIES[protocol][streamed]
+            protocol, streamed = rng.choice(sorted(_REPLIES)), rng.random() < 0.5
+            found = _REPLIES[protocol][streamed]
             if rng.random() < 0.6:
-                found = _p2_replaced(rng, found)
+                found = _replaced(rng, found)
             events = found if isinstance(found, list) and streamed else [found]
             data = b"".join(
                 b"data: %s\n\n" % json.dumps(e).encode() if streamed else json.dumps(e).encode()
@@ -6007,7 +5993,7 @@ class FuzzTest(_p2_Case):
             if streamed and rng.random() < 0.7:
                 data += b"data: [DONE]\n\n"
             if rng.random() < 0.4:
-                data = _p2_mutated(rng, data)
+                data = _mutated(rng, data)
             status = rng.choice([200] * 12 + [400, 404, 429, 500])
             kind = "text/event-stream" if streamed else "application/json"
             kind = rng.choice([kind] * 8 + ["text/html", "", None])
@@ -6041,7 +6027,7 @@ class FuzzTest(_p2_Case):
             "connection", "bad_response", "model_ended", "budget_exhausted",
         }  # fmt: skip
         self.assertLessEqual({e for _, _, e in ended}, kinds)
-        for protocol in _p2_REPLIES:  # the sound ones among them are understood
+        for protocol in _REPLIES:  # the sound ones among them are understood
             for streamed in (True, False):
                 self.assertGreater(
                     ended.get((protocol, streamed, "budget_exhausted"), 0), 10, protocol
@@ -6052,13 +6038,13 @@ class FuzzTest(_p2_Case):
         seen = {"call": 0, "answer": 0, "invalid_response": 0}
 
         def play(rng):
-            text = "".join(rng.choice(_p2_WORDS) for _ in range(rng.randrange(1, 12)))
+            text = "".join(rng.choice(_WORDS) for _ in range(rng.randrange(1, 12)))
             if rng.random() < 0.2:
                 text = 'Thought: so\nAction: plain\nAction Input: {"a": %s}\n' % json.dumps(
-                    _p2_value(rng, 2)
+                    _value(rng, 2)
                 )
             if rng.random() < 0.2:
-                text = _p2_mutated(rng, text.encode("utf-8", "replace")).decode("utf-8", "replace")
+                text = _mutated(rng, text.encode("utf-8", "replace")).decode("utf-8", "replace")
             prompts = []
             model = agentloop.ReActText(lambda prompt: prompts.append(prompt) or text)
             run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
@@ -6082,7 +6068,7 @@ class FuzzTest(_p2_Case):
                 patch = mock.patch.object(os, name, lambda fd: None)
                 patch.start()
                 self.addCleanup(patch.stop)
-        play = _p2_Play(
+        play = _Play(
             self.path("sample"),
             [["pay 1"], "?", ["look 1", "nix 1"], "no", ["put 1"], "yes"],
             check=True,
@@ -6101,14 +6087,14 @@ class FuzzTest(_p2_Case):
 
         def attempt(rng):
             if rng.random() < 0.5:
-                data = _p2_mutated(rng, sample)
+                data = _mutated(rng, sample)
             else:
                 events = list(lines)
                 for _ in range(rng.choice([1, 1, 2])):
                     at = rng.randrange(len(events))
                     kind = rng.random()
                     if kind < 0.6:
-                        events[at] = _p2_replaced(rng, events[at], 0.15)
+                        events[at] = _replaced(rng, events[at], 0.15)
                     elif kind < 0.75:
                         del events[at]
                     elif kind < 0.9:
@@ -6135,7 +6121,7 @@ class FuzzTest(_p2_Case):
 
 
 # What every copy must be able to do: `al` is the copy. No `assert`, since -O takes those out.
-_p2_CORE = '''
+_CORE = '''
 import dataclasses, typing
 
 @dataclasses.dataclass(frozen=True)
@@ -6222,8 +6208,8 @@ def adapters():
 '''
 
 
-_p2_ALL = (
-    _p2_CORE
+_ALL = (
+    _CORE
     + """
 def everything(folder):
     import sys
@@ -6236,9 +6222,9 @@ def everything(folder):
 )
 
 
-def _p2_scene(al, source=_p2_ALL, future=False):
+def _scene(al, source=_ALL, future=False):
     """The scenario's functions for a copy, as a user's module of its own would have them."""
-    name = "_p2_users_%d" % len(sys.modules)
+    name = "_users_%d" % len(sys.modules)
     sys.modules[name] = module = types.ModuleType(
         name
     )  # Python looks there for what annotations mean
@@ -6248,13 +6234,13 @@ def _p2_scene(al, source=_p2_ALL, future=False):
     return module
 
 
-class CopiesTest(_p2_Case):
+class CopiesTest(_FolderCase):
     """Copied under any name and loaded in any way, it works."""
 
     @classmethod
     def setUpClass(cls):
-        cls.source = _p2_FILE.read_text(encoding="ascii")
-        cls.code = compile(cls.source, str(_p2_FILE), "exec", dont_inherit=True)
+        cls.source = _FILE.read_text(encoding="ascii")
+        cls.code = compile(cls.source, str(_FILE), "exec", dont_inherit=True)
 
     def setUp(self):
         super().setUp()
@@ -6265,7 +6251,7 @@ class CopiesTest(_p2_Case):
             for name in set(sys.modules) - modules:
                 if (
                     self.folder in str(getattr(sys.modules[name], "__file__", ""))
-                    or "_p2_users" in name
+                    or "_users" in name
                 ):
                     del sys.modules[name]
             importlib.invalidate_caches()
@@ -6289,8 +6275,8 @@ class CopiesTest(_p2_Case):
         self.write("my_agents.py", self.source)
         al = self.imported("my_agents")
         self.assertEqual(al.AgentRun.__module__, "my_agents")
-        _p2_scene(al).everything(self.folder)
-        _p2_scene(al, future=True).everything(self.folder)
+        _scene(al).everything(self.folder)
+        _scene(al, future=True).everything(self.folder)
 
     def test_in_a_package(self):
         os.makedirs(self.path("shop", "inner"))
@@ -6299,14 +6285,14 @@ class CopiesTest(_p2_Case):
         self.write("shop/inner/loop.py", self.source)
         package = self.imported("shop")
         self.assertEqual(package.al.__name__, "shop.inner.loop")
-        _p2_scene(package.al).everything(self.folder)
+        _scene(package.al).everything(self.folder)
 
     def test_not_in_sys_modules(self):
         path = self.write("agents.py", self.source)
-        al = _p2_load(path, "agents", register=False)
+        al = _load(path, "agents", register=False)
         self.assertNotIn("agents", sys.modules)
         for future in (False, True):
-            scene = _p2_scene(al, future=future)
+            scene = _scene(al, future=future)
             scene.core(), scene.journal(self.folder), scene.adapters()
 
     def test_exec(self):
@@ -6316,16 +6302,21 @@ class CopiesTest(_p2_Case):
                 exec(self.code, names)
             self.assertEqual(out.getvalue(), "")
             al = types.SimpleNamespace(**{k: v for k, v in names.items() if k != "__builtins__"})
-            _p2_scene(al).everything(self.folder)
+            _scene(al).everything(self.folder)
 
     def test_in_a_zip(self):
         with zipfile.ZipFile(self.path("all.zip"), "w") as z:
             z.writestr("zipped_agents.py", self.source)
         al = self.imported("zipped_agents", "all.zip")
         self.assertIn("all.zip", al.__file__)
-        _p2_scene(al).everything(self.folder)
+        hints = logging.getLogger("agentloop")  # where the command line puts a handler of its own
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            with mock.patch.object(hints, "handlers", []):
+                self.assertEqual(al.main(["--version"]), 0)
+        self.assertIn(hashlib.sha256(self.source.encode()).hexdigest(), out.getvalue())
+        _scene(al).everything(self.folder)
 
-    @unittest.skipIf(os.name == "nt" or _p2_BROWSER, "needs POSIX permissions")
+    @unittest.skipIf(os.name == "nt" or _BROWSER, "needs POSIX permissions")
     def test_in_a_read_only_folder(self):
         os.mkdir(self.path("locked"))
         self.write("locked/agents_here.py", self.source)
@@ -6333,7 +6324,7 @@ class CopiesTest(_p2_Case):
         try:
             with mock.patch.object(sys, "dont_write_bytecode", False):
                 al = self.imported("agents_here", "locked")
-            _p2_scene(al).core()
+            _scene(al).core()
         finally:
             os.chmod(self.path("locked"), 0o755)
 
@@ -6429,20 +6420,20 @@ class CopiesTest(_p2_Case):
                     self.assertEqual(al.from_json(al.to_json(run)).steps[0].status, "ok")
                     self.assertEqual(run.follow_up("more").history, [run])
                     if name == "loop":
-                        found = al.registry([_p2_cut_tool])["_p2_cut_tool"]
+                        found = al.registry([_cut_tool])["_cut_tool"]
                         self.assertEqual(found.parameters["required"], ["n"])
                     if works[name]:
-                        scene = _p2_scene(al)
+                        scene = _scene(al)
                         for part in works[name]:
                             getattr(scene, part)(*[self.folder] * (part == "journal"))
 
     # -- importing it -----------------------------------------------------------------------------
 
-    @_p2_processes
+    @_processes
     def test_importing_does_nothing(self):
         """Nothing is printed, opened or configured, and no heavy module is loaded."""
-        script = self.write("import_it.py", _p2_IMPORT_IT % str(_p2_ROOT))
-        status, out, err = _p2_python("-B", "-I", "-S", "-W", "error", script, "agentloop")
+        script = self.write("import_it.py", _IMPORT_IT % str(_ROOT))
+        status, out, err = _python("-B", "-I", "-S", "-W", "error", script, "agentloop")
         self.assertEqual((status, err), (0, ""))
         self.assertEqual(json.loads(out), {"loaded": [], "opened": [], "changed": []})
 
@@ -6503,18 +6494,18 @@ class CopiesTest(_p2_Case):
         self.assertIn("agentloop needs Python 3.8", line)
         for name in ("python2.7", "python3.6", "python3.7"):
             python = shutil.which(name)
-            if python and not _p2_BROWSER:
+            if python and not _BROWSER:
                 done = subprocess.run(
-                    [python, str(_p2_FILE)],
+                    [python, str(_FILE)],
                     capture_output=True,
-                    env=_p2_env(),
+                    env=_env(),
                 )
                 if b"SyntaxError" in done.stderr:  # else a launcher without that Python
                     self.assertIn(b"agentloop needs Python 3.8", done.stderr)
 
     # -- flags and consoles -----------------------------------------------------------------------
 
-    @_p2_processes
+    @_processes
     def test_flags(self):
         """Under -O, -I, -S, -X dev, -W error, and where an encoding of the locale's is an error."""
         body = "import sys\nsys.path.insert(0, %r)\nimport agentloop as al\n%s\neverything(%r)\n"
@@ -6525,26 +6516,24 @@ class CopiesTest(_p2_Case):
             ["-X", "warn_default_encoding", "-W", "error", "-b"],
         )):  # fmt: skip
             os.mkdir(self.path(str(n)))
-            script = self.write(
-                "script%d.py" % n, body % (str(_p2_ROOT), _p2_ALL, self.path(str(n)))
-            )
-            jobs[" ".join(flags)] = lambda flags=flags, script=script: _p2_python(*flags, script)
-        for name, found in _p2_side_by_side(jobs).items():
+            script = self.write("script%d.py" % n, body % (str(_ROOT), _ALL, self.path(str(n))))
+            jobs[" ".join(flags)] = lambda flags=flags, script=script: _python(*flags, script)
+        for name, found in _side_by_side(jobs).items():
             with self.subTest(flags=name):
                 self.assertEqual(found, (0, "fine\n", ""))
 
-    @_p2_processes
+    @_processes
     def test_consoles(self):
         """The demo where standard output is ASCII, cp1252 or closed."""
-        demo = [sys.executable, str(_p2_FILE)]
+        demo = [sys.executable, str(_FILE)]
         jobs = {
-            name: lambda name=name: _p2_python(str(_p2_FILE), PYTHONIOENCODING=name)
+            name: lambda name=name: _python(str(_FILE), PYTHONIOENCODING=name)
             for name in ("ascii", "cp1252", "utf-8")
         }
         if os.name != "nt":
             closed = ["sh", "-c", 'exec "$0" "$@" >&- 2>&-', *demo]
-            jobs["closed"] = lambda: (subprocess.call(closed, env=_p2_env()), "model_ended", "")
-        for name, (status, out, err) in _p2_side_by_side(jobs).items():
+            jobs["closed"] = lambda: (subprocess.call(closed, env=_env()), "model_ended", "")
+        for name, (status, out, err) in _side_by_side(jobs).items():
             with self.subTest(console=name):
                 self.assertEqual((status, err), (0, ""))
                 self.assertIn("model_ended", out)
@@ -6553,7 +6542,7 @@ class CopiesTest(_p2_Case):
         """sys.stdout and sys.stderr are None under pythonw and some services."""
         al = self.module()
         with mock.patch.object(sys, "stdout", None), mock.patch.object(sys, "stderr", None):
-            _p2_scene(al).everything(self.folder)
+            _scene(al).everything(self.folder)
 
     # -- other systems ----------------------------------------------------------------------------
 
@@ -6561,7 +6550,7 @@ class CopiesTest(_p2_Case):
         """No locks at all, or those of Windows."""
         gone = {"fcntl": None, "msvcrt": None}
         with mock.patch.dict(sys.modules, gone):
-            _p2_scene(self.module()).everything(self.folder)
+            _scene(self.module()).everything(self.folder)
         calls = []
 
         def locking(fd, how, number):
@@ -6575,25 +6564,25 @@ class CopiesTest(_p2_Case):
             path = self.path("locked.jsonl")
             model = al.Scripted([al.AgentFinish("ok")])
             self.assertEqual(al.run(model, "go", journal=path).output, "ok")
-            data = _p2_bytes(path)
+            data = _bytes(path)
             with self.assertRaises(BlockingIOError) as caught:
                 al.run(model, "go", journal=path)
             self.assertIn(path, str(caught.exception))
-            self.assertEqual((_p2_bytes(path), len(calls)), (data, 2))
+            self.assertEqual((_bytes(path), len(calls)), (data, 2))
             self.assertEqual(al.AgentRun.load(path).output, "ok", "load needs no lock")
 
     def test_users_modules(self):
         """Frozen dataclasses and postponed annotations in the user's tools."""
         for future in (False, True):
             with self.subTest(future=future):
-                _p2_scene(agentloop, future=future).core()
+                _scene(agentloop, future=future).core()
 
 
-def _p2_cut_tool(n: int) -> int:
+def _cut_tool(n: int) -> int:
     return n
 
 
-_p2_IMPORT_IT = '''
+_IMPORT_IT = '''
 import builtins, json, os, signal, sys, warnings
 sys.path.insert(0, %r)
 HEAVY = """argparse asyncio concurrent.futures difflib http.client socket sqlite3 ssl subprocess
@@ -6630,10 +6619,10 @@ print(json.dumps({"loaded": loaded, "opened": found, "changed": changed}))
 '''
 
 
-_p2_KEY = "sk-marker-5f0c2a"  # must not be seen anywhere
+_MARKED_KEY = "sk-marker-5f0c2a"  # must not be seen anywhere
 
 
-class _p2_Server:
+class _LoopbackServer:
     """A server on loopback for every protocol; an answer is a text, a call, or a status."""
 
     def __init__(self):
@@ -6722,7 +6711,7 @@ class _p2_Server:
         return {"choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
 
 
-_p2_TOOLS = '''"""A user's tools."""
+_TOOLS = '''"""A user's tools."""
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs may ignore it
 from os.path import join
@@ -6752,12 +6741,12 @@ def main() -> None:
 '''
 
 
-class CommandLineTest(_p2_Case):
+class CommandLineTest(_FolderCase):
     """The answer on standard output, events on standard error, the end as exit status."""
 
     @classmethod
     def setUpClass(cls):
-        cls.server = None if _p2_BROWSER else _p2_Server()
+        cls.server = None if _BROWSER else _LoopbackServer()
 
     @classmethod
     def tearDownClass(cls):
@@ -6766,10 +6755,10 @@ class CommandLineTest(_p2_Case):
 
     def setUp(self):
         super().setUp()
-        self.tools = self.write("my_tools.py", _p2_TOOLS)
+        self.tools = self.write("my_tools.py", _TOOLS)
         self.notes = self.write("notes", b"")
         self.journal = self.path("run.jsonl")
-        env = dict(_p2_env(NOTES=self.notes), OPENAI_API_KEY=_p2_KEY)
+        env = dict(_env(NOTES=self.notes), OPENAI_API_KEY=_MARKED_KEY)
         patch = mock.patch.dict(os.environ, env, clear=True)
         patch.start()
         self.addCleanup(patch.stop)
@@ -6804,7 +6793,7 @@ class CommandLineTest(_p2_Case):
         for stream in (out, err):
             stream.flush()
             found.append(stream.buffer.getvalue().decode(encoding))
-        self.assertNotIn(_p2_KEY, "".join(found), "the key is shown")
+        self.assertNotIn(_MARKED_KEY, "".join(found), "the key is shown")
         return status or 0, found[0], found[1]
 
     def ask(self, *args, answers=(), base_url=True, **options):
@@ -6817,7 +6806,7 @@ class CommandLineTest(_p2_Case):
         return found
 
     def noted(self):
-        return _p2_bytes(self.notes).decode().split()
+        return _bytes(self.notes).decode().split()
 
     # -- without a server -------------------------------------------------------------------------
 
@@ -6836,7 +6825,7 @@ class CommandLineTest(_p2_Case):
 
     def test_version_and_help(self):
         status, out, err = self.call("--version")
-        digest = hashlib.sha256(_p2_bytes(str(_p2_FILE))).hexdigest()
+        digest = hashlib.sha256(_bytes(str(_FILE))).hexdigest()
         self.assertEqual((status, err), (0, ""))
         self.assertIn(agentloop.__version__, out)
         self.assertIn(digest, out)
@@ -6900,7 +6889,7 @@ class CommandLineTest(_p2_Case):
 
     # -- one question -----------------------------------------------------------------------------
 
-    @_p2_sockets
+    @_sockets
     def test_a_question(self):
         status, out, err = self.ask(
             "How many?",
@@ -6923,13 +6912,13 @@ class CommandLineTest(_p2_Case):
         )
         self.assertEqual(self.bodies[0]["messages"][0]["content"], "How many?")
 
-    @_p2_sockets
+    @_sockets
     def test_from_standard_input(self):
         status, out, _ = self.ask("-", stdin="Two\nlines?\n", answers=["yes"])
         self.assertEqual((status, out), (0, "yes\n"))
         self.assertEqual(self.bodies[0]["messages"][0]["content"], "Two\nlines?")
 
-    @_p2_sockets
+    @_sockets
     def test_body_and_system(self):
         self.ask(
             "q", "--set", "temperature=0.5", "--set", 'stop=["x=y"]', "--set", "seed=7",
@@ -6940,7 +6929,7 @@ class CommandLineTest(_p2_Case):
         self.assertEqual(body["messages"][0], {"role": "system", "content": "Be brief."})
         self.assertEqual(body["model"], "m")
 
-    @_p2_sockets
+    @_sockets
     def test_json(self):
         status, out, _ = self.ask(
             "q", "--json", "--tools", self.tools, answers=[("lookup_stock", {"sku": "A1"}), "ok"]
@@ -6953,7 +6942,7 @@ class CommandLineTest(_p2_Case):
             (status, agentloop.from_json(json.loads(out)).state), (3, "budget_exhausted")
         )
 
-    @_p2_sockets
+    @_sockets
     def test_exit_statuses(self):
         call = ("lookup_stock", {"sku": "A1"})
         tools = ["--tools", self.tools]
@@ -6975,7 +6964,7 @@ class CommandLineTest(_p2_Case):
                     self.assertIn(self.server.url, got[2])
                     self.assertNotIn("Traceback", got[2])
 
-    @_p2_sockets
+    @_sockets
     def test_no_server(self):
         import socket
 
@@ -6987,17 +6976,17 @@ class CommandLineTest(_p2_Case):
         self.assertEqual((status, out), (1, ""))
         self.assertIn(url, err)
 
-    @_p2_sockets
+    @_sockets
     def test_apis(self):
         """The protocol asked for, else the set key's, and the first event says which."""
         url, key, other = self.server.url, "OPENAI_API_KEY", "ANTHROPIC_API_KEY"
         table = [  # arguments, environment, path
-            (["--api", "chat"], {key: _p2_KEY}, "/v1/chat/completions"),
-            (["--api", "responses"], {key: _p2_KEY}, "/v1/responses"),
-            (["--api", "anthropic"], {other: _p2_KEY}, "/v1/messages"),
-            ([], {key: _p2_KEY}, "/v1/chat/completions"),
-            ([], {other: _p2_KEY}, "/v1/messages"),
-            ([], {key: _p2_KEY, other: _p2_KEY}, "/v1/chat/completions"),
+            (["--api", "chat"], {key: _MARKED_KEY}, "/v1/chat/completions"),
+            (["--api", "responses"], {key: _MARKED_KEY}, "/v1/responses"),
+            (["--api", "anthropic"], {other: _MARKED_KEY}, "/v1/messages"),
+            ([], {key: _MARKED_KEY}, "/v1/chat/completions"),
+            ([], {other: _MARKED_KEY}, "/v1/messages"),
+            ([], {key: _MARKED_KEY, other: _MARKED_KEY}, "/v1/chat/completions"),
             ([], {}, "/v1/chat/completions"),
         ]
         for args, env, path in table:
@@ -7023,10 +7012,14 @@ class CommandLineTest(_p2_Case):
                 shown = sent.get("x-api-key") if api == "anthropic" else sent.get("authorization")
                 self.assertEqual(
                     shown,
-                    None if not env else _p2_KEY if api == "anthropic" else "Bearer " + _p2_KEY,
+                    None
+                    if not env
+                    else _MARKED_KEY
+                    if api == "anthropic"
+                    else "Bearer " + _MARKED_KEY,
                 )
 
-    @_p2_sockets
+    @_sockets
     def test_text(self):
         said = 'Thought: I look.\nAction: lookup_stock\nAction Input: {"sku": "A1"}\n'
         status, out, err = self.ask(
@@ -7046,7 +7039,7 @@ class CommandLineTest(_p2_Case):
 
     # -- conversations and journals ---------------------------------------------------------------
 
-    @_p2_sockets
+    @_sockets
     def test_a_conversation(self):
         status, out, err = self.ask(
             "--tools", self.tools, stdin="How many A1?\n\n  And B2?  \n",
@@ -7062,7 +7055,7 @@ class CommandLineTest(_p2_Case):
         status, out, err = self.ask(stdin="one\ntwo\n", answers=[401, "2"])
         self.assertEqual(out, "2\n")
 
-    @_p2_sockets
+    @_sockets
     def test_journal(self):
         """The same line again goes on after an interruption; another question is the next turn."""
         line = ["How many?", "--tools", self.tools, "--journal", self.journal]
@@ -7082,14 +7075,14 @@ class CommandLineTest(_p2_Case):
         self.assertEqual([t.output for t in [*run.history, run]], ["3", "still 3"])
         self.assertEqual(self.ask(*line)[:2], (0, "still 3\n"))
 
-    @_p2_sockets
+    @_sockets
     def test_a_larger_budget_goes_on(self):
         line = ["q", "--tools", self.tools, "--journal", self.journal, "--max-requests"]
         self.assertEqual(self.ask(*line, "1", answers=[("lookup_stock", {"sku": "A1"})])[0], 3)
         self.assertEqual(self.ask(*line, "2", answers=["3"])[:2], (0, "3\n"))
         self.assertEqual(self.noted(), ["A1"])
 
-    @_p2_sockets
+    @_sockets
     def test_a_conversation_is_taken_up(self):
         args = ["--tools", self.tools, "--journal", self.journal]
         self.ask(*args, stdin="one\ntwo\n", answers=["1", 401])
@@ -7102,7 +7095,7 @@ class CommandLineTest(_p2_Case):
         run = agentloop.AgentRun.load(self.journal)
         self.assertEqual([t.task for t in [*run.history, run]], ["one", "two", "three", "four"])
 
-    @_p2_sockets
+    @_sockets
     def test_a_journal_that_cannot_be_used(self):
         line = ["q", "--journal", self.journal]
         with open(self.journal, "wb") as f:
@@ -7122,24 +7115,24 @@ class CommandLineTest(_p2_Case):
 
     # -- as a process of its own ------------------------------------------------------------------
 
-    @_p2_sockets
+    @_sockets
     def test_as_a_script(self):
         """The exit status is the process's, and what the console has no letter for is escaped."""
         self.server.seen[:], self.server.answers[:] = [], ["a \u2192 b"]
-        args = [str(_p2_FILE), "q", "--model", "m", "--base-url", self.server.url]
-        env = {"OPENAI_API_KEY": _p2_KEY, "PYTHONIOENCODING": "cp1252"}
-        status, out, err = _p2_python("-W", "error", *args, **env)
+        args = [str(_FILE), "q", "--model", "m", "--base-url", self.server.url]
+        env = {"OPENAI_API_KEY": _MARKED_KEY, "PYTHONIOENCODING": "cp1252"}
+        status, out, err = _python("-W", "error", *args, **env)
         self.assertEqual((status, out), (0, "a \\u2192 b\n"), err)
         self.server.answers[:] = [401]
-        status, out, err = _p2_python("-X", "dev", *args, **env)
+        status, out, err = _python("-X", "dev", *args, **env)
         self.assertEqual((status, out), (1, ""))
-        self.assertNotIn(_p2_KEY, err)
+        self.assertNotIn(_MARKED_KEY, err)
         self.assertNotIn("Traceback", err)
         self.assertNotIn("Warning", err)
-        status, out, err = _p2_python(str(_p2_FILE), "q", "--tools", "nowhere.py", "--model", "m")
+        status, out, err = _python(str(_FILE), "q", "--tools", "nowhere.py", "--model", "m")
         self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
 
-    @_p2_sockets
+    @_sockets
     @unittest.skipIf(os.name == "nt", "needs SIGINT")
     def test_ctrl_c(self):
         """Ctrl-C while a tool waits: the steps so far, status 130, and the journal goes on."""
@@ -7157,8 +7150,8 @@ class CommandLineTest(_p2_Case):
             self.journal,
         ]
         child = subprocess.Popen(
-            [sys.executable, str(_p2_FILE), *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=dict(_p2_env(), NOTES=self.notes, OPENAI_API_KEY=_p2_KEY),
+            [sys.executable, str(_FILE), *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=dict(_env(), NOTES=self.notes, OPENAI_API_KEY=_MARKED_KEY),
         )  # fmt: skip
         self.assertEqual(child.stdout.readline().strip(), b"waiting")
         child.send_signal(signal.SIGINT)
@@ -7167,7 +7160,7 @@ class CommandLineTest(_p2_Case):
         after = err[err.index("interrupted") :] if "interrupted" in err else ""
         self.assertRegex(after, r"lookup_stock\(.*A1.*\) -> ok: 3")
         self.assertNotIn("Traceback", err)
-        self.assertNotIn(_p2_KEY, err)
+        self.assertNotIn(_MARKED_KEY, err)
         status, out, err = self.ask(
             "q", "--tools", self.tools, "--journal", self.journal, answers=["ok"]
         )
@@ -7176,7 +7169,7 @@ class CommandLineTest(_p2_Case):
 
 
 # What each prints, offline: a few pieces that would be wrong if its idea did not work.
-_p2_EXAMPLES = {
+_EXAMPLES = {
     "acceptance.py": [
         (
             "state: model_ended, rejected claims: 0\n   output: Done, VAT is 7 % now.\n   is "
@@ -7504,26 +7497,26 @@ _p2_EXAMPLES = {
 }
 
 
-_p2_ARGUMENTS = {  # the figures of the benchmark take too long, and depend on what else runs here
+_ARGUMENTS = {  # the figures of the benchmark take too long, and depend on what else runs here
     "benchmark.py": ["--quick", "growth", "parallel", "memory", "wire", "journal"],
 }
 
 
-def _p2_blocks(path):
+def _blocks(path):
     """The Python blocks of a Markdown file: (line, source)."""
     text = path.read_text(encoding="utf-8")
     for found in re.finditer(r"(?ms)^( *)```python[^\n]*\n(.*?)^ *```", text):
         yield text.count("\n", 0, found.start()) + 1, textwrap.dedent(found.group(2))
 
 
-@_p2_processes
-@unittest.skipUnless((_p2_ROOT / "examples").is_dir(), "the examples are not here")
-class ExamplesTest(_p2_Case):
+@_processes
+@unittest.skipUnless((_ROOT / "examples").is_dir(), "the examples are not here")
+class ExamplesTest(_FolderCase):
     """Every example runs offline as it stands, and shows what it says it shows."""
 
     @classmethod
     def setUpClass(cls):
-        cls.examples = _p2_ROOT / "examples"
+        cls.examples = _ROOT / "examples"
         cls.scratch = tempfile.mkdtemp(prefix="agentloop-")
         cls.pool = concurrent.futures.ThreadPoolExecutor(3)
         cls.files = [p.name for p in sorted(cls.examples.glob("*.py"))]
@@ -7531,7 +7524,7 @@ class ExamplesTest(_p2_Case):
         cls.lessons = [p.parent.name for p in sorted(course.glob("[0-9]*/lesson.py"))]
         cls.files += ["course/%s/lesson.py" % name for name in cls.lessons]
         cls.before = cls.listed()
-        jobs = [(name, _p2_ARGUMENTS.get(name, [])) for name in cls.files]
+        jobs = [(name, _ARGUMENTS.get(name, [])) for name in cls.files]
         for name in cls.lessons:
             jobs += [("course/%s/check.py" % name, more) for more in ([], ["--solution"])]
         jobs.sort(key=lambda job: "benchmark" in job[0])  # the longest ones are not left to the end
@@ -7556,7 +7549,7 @@ class ExamplesTest(_p2_Case):
         folder = tempfile.mkdtemp(dir=cls.scratch)
         start = time.monotonic()
         try:
-            status, out, err = _p2_python(str(cls.examples / name), *more, cwd=folder, timeout=60)
+            status, out, err = _python(str(cls.examples / name), *more, cwd=folder, timeout=60)
         except subprocess.TimeoutExpired:
             status, out, err = "it hangs", "", ""
         return status, out, err, time.monotonic() - start, os.listdir(folder)
@@ -7565,17 +7558,17 @@ class ExamplesTest(_p2_Case):
         return self.results[(name, *more)].result()
 
     def test_each_has_its_output_checked(self):
-        self.assertEqual(sorted(set(self.files) ^ set(_p2_EXAMPLES)), [])
+        self.assertEqual(sorted(set(self.files) ^ set(_EXAMPLES)), [])
 
     def test_examples(self):
         for name in self.files:
             with self.subTest(name):
-                more = _p2_ARGUMENTS.get(name, [])
+                more = _ARGUMENTS.get(name, [])
                 status, out, err, seconds, left = self.result(name, *more)
                 if seconds > 5 and not more:  # others ran beside it: once more, alone
                     status, out, err, seconds, left = self.example(name)
                 self.assertEqual(status, 0, out + err)
-                for text in _p2_EXAMPLES[name]:
+                for text in _EXAMPLES[name]:
                     self.assertIn(text, out)
                 self.assertNotIn("Traceback", err)
                 self.assertNotIn("Warning", err)
@@ -7607,7 +7600,7 @@ class ExamplesTest(_p2_Case):
             "import importlib, sys; sys.path.insert(0, sys.argv[1])\n"
             "for name in sys.argv[2:]: importlib.import_module(name[:-3])"
         )
-        found = _p2_python("-c", code, str(self.examples), *files, cwd=self.folder)
+        found = _python("-c", code, str(self.examples), *files, cwd=self.folder)
         self.assertEqual(found, (0, "", ""))
         self.assertEqual(os.listdir(self.folder), [])
 
@@ -7622,9 +7615,9 @@ class ExamplesTest(_p2_Case):
             self.assertTrue((self.examples / name).exists(), name)
 
     def blocks(self, path):
-        for line, source in _p2_blocks(path):
+        for line, source in _blocks(path):
             with self.subTest(file=path.name, line=line):
-                name = "_p2_block_%d" % line
+                name = "_block_%d" % line
                 sys.modules[name] = module = types.ModuleType(name)
                 here = os.getcwd()
                 os.chdir(self.folder)
@@ -7639,40 +7632,40 @@ class ExamplesTest(_p2_Case):
     def test_from_langchain(self):
         """Every block of code runs, on its own."""
         path = self.examples / "from_langchain.md"
-        self.assertGreater(len(list(_p2_blocks(path))), 8)
+        self.assertGreater(len(list(_blocks(path))), 8)
         self.blocks(path)
 
     def test_readme(self):
-        path = _p2_ROOT / "README.md"
+        path = _ROOT / "README.md"
         if not path.exists():
             self.skipTest("there is no README.md here")
-        with mock.patch.dict(os.environ, _p2_env(), clear=True):
+        with mock.patch.dict(os.environ, _env(), clear=True):
             self.blocks(path)
 
 
 # == models =======================================================================================
 
 
-_P3_PROTOCOLS = ("chat", "responses", "anthropic")
+_PROTOCOLS = ("chat", "responses", "anthropic")
 
 
-_P3_CLASSES = {
+_CLASSES = {
     "chat": agentloop.OpenAIChat,
     "responses": agentloop.OpenAIResponses,
     "anthropic": agentloop.AnthropicMessages,
 }
 
 
-_P3_KEY = "sk-MARKER-0123456789"
+_KEY = "sk-MARKER-0123456789"
 
 
-_P3_JSON = {"content-type": "application/json"}
+_JSON = {"content-type": "application/json"}
 
 
-_P3_SSE = {"content-type": "text/event-stream"}
+_SSE = {"content-type": "text/event-stream"}
 
 
-_P3_PNG = base64.b64decode(
+_PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
     "gg=="
 )
@@ -7683,7 +7676,7 @@ def get_weather(city: str) -> str:
     return "sunny in " + city
 
 
-def _p3_strict(raw):
+def _strict(raw):
     """The body as a strict parser takes it; AssertionError for what it would refuse."""
 
     def refuse(constant):
@@ -7694,7 +7687,7 @@ def _p3_strict(raw):
     return body
 
 
-def _p3_split(raw):
+def _split(raw):
     """The text around the messages, and the exact text of each message."""
     text, decoder, at = raw.decode("utf-8"), json.JSONDecoder(), 1
     while True:
@@ -7716,170 +7709,170 @@ def _p3_split(raw):
         at = end
 
 
-def _p3_must(true, *what):
+def _must(true, *what):
     if not true:
         raise AssertionError("a strict server refuses: " + " ".join(map(str, what)))
 
 
-def _p3_says(content, kinds, where):
+def _says(content, kinds, where):
     """Content is a non-blank text, or parts of these kinds, none of them empty."""
     if isinstance(content, str):
-        _p3_must(content.strip(), where, "blank text")
-        _p3_must("base64," not in content, where, "a picture as text")
+        _must(content.strip(), where, "blank text")
+        _must("base64," not in content, where, "a picture as text")
         return
-    _p3_must(isinstance(content, list) and content, where, "content is", content)
+    _must(isinstance(content, list) and content, where, "content is", content)
     for part in content:
-        _p3_must(part["type"] in kinds, where, "a part of type", part["type"])
+        _must(part["type"] in kinds, where, "a part of type", part["type"])
         if "text" in part:
-            _p3_must(part["text"].strip(), where, "blank part")
+            _must(part["text"].strip(), where, "blank part")
 
 
-def _p3_check_chat(body, extra, paused):
-    _p3_top(body, {"model", "messages", "tools", "stream", "stream_options"} | extra, extra)
-    _p3_must("stream_options" not in body or "stream" in body or extra, "stream_options")
+def _check_chat(body, extra, paused):
+    _top(body, {"model", "messages", "tools", "stream", "stream_options"} | extra, extra)
+    _must("stream_options" not in body or "stream" in body or extra, "stream_options")
     due, seen, before, legacy = [], set(), "", ""
     for n, m in enumerate(body["messages"]):
         role, where = m["role"], "messages[%d]" % n
-        _p3_must(role == "tool" or not due, where, "results are due:", due)
+        _must(role == "tool" or not due, where, "results are due:", due)
         if role == "system":
-            _p3_must(n == 0 and m["content"].strip(), where, "system")
+            _must(n == 0 and m["content"].strip(), where, "system")
         elif role == "user":
-            _p3_must(before != "user", where, "two user messages in a row")
-            _p3_says(m["content"], ("text", "image_url"), where)
+            _must(before != "user", where, "two user messages in a row")
+            _says(m["content"], ("text", "image_url"), where)
         elif role == "tool":
-            _p3_must(due and m["tool_call_id"] == due.pop(0), where, "result out of order")
-            _p3_must(set(m) == {"role", "tool_call_id", "content"}, where, "keys", m)
-            _p3_must(type(m["content"]) is str, where, "content")
-            _p3_says(m["content"], (), where)
+            _must(due and m["tool_call_id"] == due.pop(0), where, "result out of order")
+            _must(set(m) == {"role", "tool_call_id", "content"}, where, "keys", m)
+            _must(type(m["content"]) is str, where, "content")
+            _says(m["content"], (), where)
         elif role == "function":
-            _p3_must(set(m) == {"role", "name", "content"} and m["name"] == legacy, where, m)
+            _must(set(m) == {"role", "name", "content"} and m["name"] == legacy, where, m)
         else:
-            _p3_must(role == "assistant", where, "role", role)
+            _must(role == "assistant", where, "role", role)
             for key in ("finish_reason", "logprobs", "index"):
-                _p3_must(key not in m, where, key)
+                _must(key not in m, where, key)
             legacy = (m.get("function_call") or {}).get("name")
-            _p3_must("tool_calls" not in m or m["tool_calls"], where, "tool_calls is empty")
+            _must("tool_calls" not in m or m["tool_calls"], where, "tool_calls is empty")
             if not m.get("tool_calls") and not legacy:
                 content = m["content"]
-                _p3_must(content.strip() if isinstance(content, str) else content, where, "empty")
+                _must(content.strip() if isinstance(content, str) else content, where, "empty")
             for call in m.get("tool_calls", ()):
                 f = call["function"]
-                _p3_must(call["type"] == "function", where, "type", call)
-                _p3_must(type(f["arguments"]) is str, where, "arguments", f)
-                _p3_must(type(_p3_strict(f["arguments"].encode())) is dict, where, f)
-                _p3_must(type(f["name"]) is str and f["name"], where, "name", f)
-                _p3_must(call["id"] and type(call["id"]) is str, where, "id", call)
-                _p3_must(call["id"] not in seen, where, "id used before", call)
+                _must(call["type"] == "function", where, "type", call)
+                _must(type(f["arguments"]) is str, where, "arguments", f)
+                _must(type(_strict(f["arguments"].encode())) is dict, where, f)
+                _must(type(f["name"]) is str and f["name"], where, "name", f)
+                _must(call["id"] and type(call["id"]) is str, where, "id", call)
+                _must(call["id"] not in seen, where, "id used before", call)
                 seen.add(call["id"])
                 due.append(call["id"])
         before = role
-    _p3_must(not due, "results are due at the end", due)
-    _p3_must(before != "assistant", "the last message is the assistant's")
+    _must(not due, "results are due at the end", due)
+    _must(before != "assistant", "the last message is the assistant's")
 
 
-def _p3_check_responses(body, extra, paused):
+def _check_responses(body, extra, paused):
     keys = {"model", "input", "tools", "instructions", "stream", "store", "include"}
-    _p3_top(body, keys | extra, extra)
-    _p3_must(body.get("store") is False or "store" in extra, "store")
+    _top(body, keys | extra, extra)
+    _must(body.get("store") is False or "store" in extra, "store")
     for t in body.get("tools", ()):
-        _p3_must(t["type"] != "function" or t["strict"] is False, "strict", t)
+        _must(t["type"] != "function" or t["strict"] is False, "strict", t)
     due, seen, answering, before = [], set(), False, ""
     for n, item in enumerate(body["input"]):
         kind, where = item.get("type"), "input[%d]" % n
         role = item.get("role", "output" if kind == "function_call_output" else "assistant")
-        _p3_must(role != "system" and role != "developer", where, role)
-        _p3_must("id" not in item, where, "id of an item", item)
+        _must(role != "system" and role != "developer", where, role)
+        _must("id" not in item, where, "id of an item", item)
         own = ("message", "function_call", "reasoning", "function_call_output")
-        _p3_must("status" not in item or kind not in own, where, "status", item)
+        _must("status" not in item or kind not in own, where, "status", item)
         if kind == "function_call_output":
             answering = True
-            _p3_must(due and item["call_id"] == due.pop(0), where, "output out of order")
-            _p3_says(item["output"], ("input_text", "input_image"), where)
+            _must(due and item["call_id"] == due.pop(0), where, "output out of order")
+            _says(item["output"], ("input_text", "input_image"), where)
         elif role == "user":
-            _p3_must(not due and before != "user", where, "a user message where none may be")
-            _p3_must(before != "reasoning", where, "reasoning without what follows")
-            _p3_says(item["content"], ("input_text", "input_image"), where)
+            _must(not due and before != "user", where, "a user message where none may be")
+            _must(before != "reasoning", where, "reasoning without what follows")
+            _says(item["content"], ("input_text", "input_image"), where)
         else:
-            _p3_must(not answering or not due, where, "an item between outputs")
+            _must(not answering or not due, where, "an item between outputs")
             answering = False
             if kind == "message":
                 content = item["content"]
                 text = [p.get("text") or p.get("refusal") for p in content if type(p) is dict]
                 text = content if isinstance(content, str) else "".join(filter(None, text))
-                _p3_must(text.strip(), where, "an empty message")
+                _must(text.strip(), where, "an empty message")
             if kind == "function_call":
-                _p3_must(type(_p3_strict(item["arguments"].encode())) is dict, where, item)
-                _p3_must(item["name"] and item["call_id"], where, "name, call_id", item)
-                _p3_must(item["call_id"] not in seen, where, "call_id used before")
+                _must(type(_strict(item["arguments"].encode())) is dict, where, item)
+                _must(item["name"] and item["call_id"], where, "name, call_id", item)
+                _must(item["call_id"] not in seen, where, "call_id used before")
                 seen.add(item["call_id"])
                 due.append(item["call_id"])
             if kind == "reasoning":
-                _p3_must(item.get("encrypted_content") or item.get("content"), where, "a reference")
-                _p3_must(type(item["summary"]) is list, where, "summary", item)
+                _must(item.get("encrypted_content") or item.get("content"), where, "a reference")
+                _must(type(item["summary"]) is list, where, "summary", item)
         before = "reasoning" if kind == "reasoning" else role
-    _p3_must(not due, "outputs are due at the end", due)
-    _p3_must(before not in ("assistant", "reasoning"), "the last item is the assistant's")
+    _must(not due, "outputs are due at the end", due)
+    _must(before not in ("assistant", "reasoning"), "the last item is the assistant's")
 
 
-def _p3_check_anthropic(body, extra, paused):
+def _check_anthropic(body, extra, paused):
     keys = {"model", "messages", "tools", "stream", "system", "max_tokens"}
-    _p3_top(body, keys | extra, extra)
-    _p3_must(type(body["max_tokens"]) is int, "max_tokens")
+    _top(body, keys | extra, extra)
+    _must(type(body["max_tokens"]) is int, "max_tokens")
     due, seen, before = [], set(), "assistant"
     for n, m in enumerate(body["messages"]):
         role, where, blocks = m["role"], "messages[%d]" % n, m["content"]
-        _p3_must(role != before or paused and role == "assistant", where, "roles alternate")
-        _p3_must(set(m) == {"role", "content"} and blocks, where, m)
+        _must(role != before or paused and role == "assistant", where, "roles alternate")
+        _must(set(m) == {"role", "content"} and blocks, where, m)
         for b in blocks:
-            _p3_must(b["type"] != "text" or b["text"].strip(), where, "a blank text block")
+            _must(b["type"] != "text" or b["text"].strip(), where, "a blank text block")
         results = [b for b in blocks if b["type"] == "tool_result"]
         if role == "user":
-            _p3_must(blocks[: len(results)] == results, where, "results come first")
-            _p3_must([b["tool_use_id"] for b in results] == due, where, "results for", due)
+            _must(blocks[: len(results)] == results, where, "results come first")
+            _must([b["tool_use_id"] for b in results] == due, where, "results for", due)
             due = []
             for b in results:
-                _p3_must(b.get("is_error", True) is True, where, b)
-                _p3_says(b["content"], ("text", "image"), where)
+                _must(b.get("is_error", True) is True, where, b)
+                _says(b["content"], ("text", "image"), where)
         else:
-            _p3_must(role == "assistant" and not results, where, m)
+            _must(role == "assistant" and not results, where, m)
             for b in blocks:
                 if b["type"] == "tool_use":
-                    _p3_must(type(b["input"]) is dict and b["name"], where, b)
-                    _p3_must(re.match(r"[a-zA-Z0-9_-]+\Z", b["id"]), where, "id", b)
-                    _p3_must(b["id"] not in seen, where, "id used before", b)
+                    _must(type(b["input"]) is dict and b["name"], where, b)
+                    _must(re.match(r"[a-zA-Z0-9_-]+\Z", b["id"]), where, "id", b)
+                    _must(b["id"] not in seen, where, "id used before", b)
                     seen.add(b["id"])
                     due.append(b["id"])
         before = role
-    _p3_must(not due, "results are due at the end", due)
-    _p3_must(before == "user" or paused, "the last message is the assistant's")
+    _must(not due, "results are due at the end", due)
+    _must(before == "user" or paused, "the last message is the assistant's")
 
 
-def _p3_top(body, allowed, extra):
+def _top(body, allowed, extra):
     """Only what was asked for: no unknown, null or empty field, no `stream: false`."""
     for key, value in body.items():
-        _p3_must(key in allowed, "the field", key)
-        _p3_must(key in extra or value not in (None, [], {}, ""), key, "is empty")
-    _p3_must(body.get("stream", True) is True, "stream: false")
+        _must(key in allowed, "the field", key)
+        _must(key in extra or value not in (None, [], {}, ""), key, "is empty")
+    _must(body.get("stream", True) is True, "stream: false")
     for t in body.get("tools", ()):
         name = t.get("function", t).get("name")
-        _p3_must(name is None or re.match(r"[a-zA-Z0-9_-]{1,64}\Z", name), "tool name", name)
+        _must(name is None or re.match(r"[a-zA-Z0-9_-]{1,64}\Z", name), "tool name", name)
 
 
-_P3_CHECKS = {
-    "chat": _p3_check_chat,
-    "responses": _p3_check_responses,
-    "anthropic": _p3_check_anthropic,
+_CHECKS = {
+    "chat": _check_chat,
+    "responses": _check_responses,
+    "anthropic": _check_anthropic,
 }
 
 
-def _p3_sse(*events, eol="\n", done=True):
+def _sse(*events, eol="\n", done=True):
     """Events as the chunks of a stream: one chunk each. A str goes out as the data it is."""
     texts = [e if isinstance(e, str) else json.dumps(e, ensure_ascii=False) for e in events]
     texts += ["[DONE]"] if done else []
     return [("data: " + t + eol + eol).encode("utf-8") for t in texts]
 
 
-class _p3_Server:
+class _Server:
     """A transport that plays answers. An answer is a dict (a JSON document), a list of bytes (a
     stream), a tuple (status, headers, bytes, str, document or list), or an exception."""
 
@@ -7894,15 +7887,13 @@ class _p3_Server:
         self.raw.append(body)
         self.seen.append((method, url, headers, timeout))
         sent = None
-        if self.strict or os.environ.get("AGENTLOOP_BODIES"):
-            sent = _p3_strict(body)
-            _p3_note(self.protocol, sent)
         if self.strict:
-            _P3_CHECKS[self.protocol](sent, self.extra, self.paused)
+            sent = _strict(body)
+            _CHECKS[self.protocol](sent, self.extra, self.paused)
         if self.prefix and at and at - 1 in self.clean:
-            (frame, old), (frame2, new) = _p3_split(self.raw[at - 1]), _p3_split(body)
-            _p3_must(frame == frame2, "the frame changed:", frame, frame2)
-            _p3_must(new[: len(old)] == old, "what was sent before changed:", old, new)
+            (frame, old), (frame2, new) = _split(self.raw[at - 1]), _split(body)
+            _must(frame == frame2, "the frame changed:", frame, frame2)
+            _must(new[: len(old)] == old, "what was sent before changed:", old, new)
         if at >= len(self.answers):
             raise AssertionError("request %d, and only %d answers" % (at + 1, len(self.answers)))
         answer = self.answers[at]
@@ -7913,7 +7904,7 @@ class _p3_Server:
         if isinstance(answer, tuple):
             status, own, answer = answer
         else:
-            status, own = 200, _P3_SSE if isinstance(answer, list) else _P3_JSON
+            status, own = 200, _SSE if isinstance(answer, list) else _JSON
         if status == 200:
             self.clean.add(at)
         if isinstance(answer, (dict, type(None), int)):
@@ -7940,36 +7931,29 @@ class _p3_Server:
         return self.sent[at].get("messages") or self.sent[at]["input"]
 
 
-def _p3_note(protocol, body):
-    """Request bodies for a type check elsewhere, where AGENTLOOP_BODIES names a file."""
-    if os.environ.get("AGENTLOOP_BODIES"):
-        with open(os.environ["AGENTLOOP_BODIES"], "a", encoding="utf-8") as f:
-            f.write(json.dumps({"protocol": protocol, "body": body}) + "\n")
-
-
-def _p3_unrecorded(test):
+def _unrecorded(test):
     """A test whose server says what the protocol's types do not have, and gets it back as it came:
     its bodies tell a type check nothing."""
     test.unrecorded = True
     return test
 
 
-def _p3_model(protocol, server, **settings):
-    given = {"base_url": "http://127.0.0.1:9/v1", "api_key": _P3_KEY, "transport": server}
-    return _P3_CLASSES[protocol]("m", **{**given, **settings})
+def _model(protocol, server, **settings):
+    given = {"base_url": "http://127.0.0.1:9/v1", "api_key": _KEY, "transport": server}
+    return _CLASSES[protocol]("m", **{**given, **settings})
 
 
-def _p3_text(protocol, text, **more):
+def _text(protocol, text, **more):
     """A reply that is an answer."""
-    return _p3_reply(protocol, text, [], **more)
+    return _reply(protocol, text, [], **more)
 
 
-def _p3_call(protocol, *calls, **more):
+def _call(protocol, *calls, **more):
     """A reply with calls: (id, name, arguments)."""
-    return _p3_reply(protocol, None, calls, **more)
+    return _reply(protocol, None, calls, **more)
 
 
-def _p3_reply(protocol, text, calls, **more):
+def _reply(protocol, text, calls, **more):
     if protocol == "chat":
         message = {"role": "assistant", "content": text}
         for call_id, name, given in calls:
@@ -8002,7 +7986,7 @@ def _p3_reply(protocol, text, calls, **more):
     }
 
 
-def _p3_stream(protocol, document):
+def _stream(protocol, document):
     """The same reply as the chunks of a stream."""
     if protocol == "chat":
         choice = document["choices"][0]
@@ -8017,7 +8001,7 @@ def _p3_stream(protocol, document):
         events.append({"choices": [{"index": 0, **last}]})
         if "usage" in document:
             events.append({"choices": [], "usage": document["usage"]})
-        return _p3_sse(*events)
+        return _sse(*events)
     if protocol == "responses":
         events = []
         for n, item in enumerate(document["output"]):
@@ -8028,7 +8012,7 @@ def _p3_stream(protocol, document):
             events.append(done)
         kind = "response." + document["status"]
         events.append({"type": kind, "response": {**document, "output": []}})
-        return _p3_sse(*events, done=False)
+        return _sse(*events, done=False)
     start = {"role": "assistant", "content": [], "usage": document.get("usage")}
     events = [{"type": "message_start", "message": start}]
     for n, block in enumerate(document["content"]):
@@ -8047,10 +8031,10 @@ def _p3_stream(protocol, document):
         events += [{"type": "content_block_delta", "index": n, "delta": d} for d in deltas]
         events.append({"type": "content_block_stop", "index": n})
     last = {"type": "message_delta", "delta": {"stop_reason": document["stop_reason"]}}
-    return _p3_sse(*events, {**last, "usage": {}}, {"type": "message_stop"}, done=False)
+    return _sse(*events, {**last, "usage": {}}, {"type": "message_stop"}, done=False)
 
 
-class _p3_Http:
+class _Http:
     """A server on loopback. `answer(number, head, body)` gives the bytes to send back, in pieces
     where it gives a list; None in it closes the connection, a function in it is called."""
 
@@ -8148,25 +8132,21 @@ class _p3_Http:
         return True
 
 
-def _p3_http(document, status=200, head="content-type: application/json"):
+def _http(document, status=200, head="content-type: application/json"):
     """The bytes of an HTTP answer."""
     body = document if isinstance(document, bytes) else json.dumps(document).encode("utf-8")
     lines = ["HTTP/1.1 %d x" % status, "content-length: %d" % len(body), head]
     return "\r\n".join(filter(None, lines)).encode("latin-1") + b"\r\n\r\n" + body
 
 
-def _p3_chunked(chunks, head="content-type: text/event-stream", end=True):
+def _chunked(chunks, head="content-type: text/event-stream", end=True):
     """The pieces of an answer in chunked encoding."""
     start = ("HTTP/1.1 200 x\r\n%s\r\ntransfer-encoding: chunked\r\n\r\n" % head).encode()
     body = [b"%x\r\n%s\r\n" % (len(c), c) for c in chunks]
     return [start, *body] + ([b"0\r\n\r\n"] if end else [])
 
 
-def _p3_statuses(run):
-    return [s.status for s in run.steps]
-
-
-def _p3_usage(protocol, tokens_in, out, cached=None):
+def _usage(protocol, tokens_in, out, cached=None):
     if protocol == "anthropic":
         usage = {"input_tokens": tokens_in - (cached or 0), "output_tokens": out}
         return {**usage, "cache_read_input_tokens": cached}
@@ -8175,7 +8155,7 @@ def _p3_usage(protocol, tokens_in, out, cached=None):
     return {**usage, names[0] + "_tokens_details": cached and {"cached_tokens": cached}}
 
 
-def _p3_results(protocol, body):
+def _results(protocol, body):
     """(id, text) of every result in a request, and the ids of the calls."""
     if protocol == "chat":
         found = [m for m in body["messages"] if m["role"] == "tool"]
@@ -8187,7 +8167,7 @@ def _p3_results(protocol, body):
     return [(b["tool_use_id"], b["content"]) for b in blocks]
 
 
-def _p3_notice(protocol, body):
+def _notice(protocol, body):
     """The text of the last thing the user says in a request."""
     last = (body.get("messages") or body["input"])[-1]
     content = last["content"] if "content" in last else last["output"]
@@ -8196,7 +8176,7 @@ def _p3_notice(protocol, body):
     return content
 
 
-class _p3_Case(unittest.TestCase):
+class _ModelCase(unittest.TestCase):
     """No key or proxy of the environment counts; waits between retries are noted, not slept."""
 
     def setUp(self):
@@ -8213,27 +8193,27 @@ class _p3_Case(unittest.TestCase):
         """A run against a server that plays; gives (run, server)."""
         own = {k: settings.pop(k) for k in ("paused", "prefix", "strict") if k in settings}
         body = settings.pop("body", {})
-        server = _p3_Server(protocol, answers, extra=body, **own)
+        server = _Server(protocol, answers, extra=body, **own)
         options = {k: settings.pop(k) for k in ("max_requests", "accept") if k in settings}
-        model = _p3_model(protocol, server, **settings, **body)
+        model = _model(protocol, server, **settings, **body)
         return agentloop.run(model, task, tools, **options), server
 
     def fails(self, protocol, answers, kind=None, status=None, **settings):
         """The ModelError that a run ends with; gives (error, server)."""
         own = {k: settings.pop(k) for k in ("task", "tools") if k in settings}
-        server = _p3_Server(protocol, answers, strict=settings.pop("strict", True))
-        model = _p3_model(protocol, server, **settings)
+        server = _Server(protocol, answers, strict=settings.pop("strict", True))
+        model = _model(protocol, server, **settings)
         with self.assertRaises(agentloop.ModelError) as caught:
             agentloop.run(model, own.get("task", "go"), own.get("tools", [get_weather]))
         error = caught.exception
         if kind:
             self.assertEqual((error.kind, error.status), (kind, status), str(error))
-        self.assertNotIn(_P3_KEY, str(error))
+        self.assertNotIn(_KEY, str(error))
         self.assertIsInstance(error.agent_run, agentloop.AgentRun)
         return error, server
 
 
-class RequestTests(_p3_Case):
+class RequestTests(_ModelCase):
     """Where a request goes, and what it holds: only what was asked for."""
 
     def test_urls(self):
@@ -8265,21 +8245,21 @@ class RequestTests(_p3_Case):
             ("  http://h/v1\n", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
         ]
         for base_url, *paths in rows:
-            for protocol, path in zip(_P3_PROTOCOLS, paths):
+            for protocol, path in zip(_PROTOCOLS, paths):
                 if path is None:
                     continue
                 with self.subTest(base_url=base_url, protocol=protocol):
-                    server = self.play(protocol, [_p3_text(protocol, "ok")], base_url=base_url)[1]
+                    server = self.play(protocol, [_text(protocol, "ok")], base_url=base_url)[1]
                     self.assertEqual(server.seen[0][:2], ("POST", "http://h" + path))
-        server = self.play("chat", [_p3_text("chat", "ok")], base_url="https://h:8443/v1")[1]
+        server = self.play("chat", [_text("chat", "ok")], base_url="https://h:8443/v1")[1]
         self.assertEqual(server.seen[0][1], "https://h:8443/v1/chat/completions")
 
     def test_a_url_without_scheme_is_refused(self):
         for base_url in ("localhost:8000/v1", "ftp://h/v1", "/v1", "http://"):
-            for protocol in _P3_PROTOCOLS:
+            for protocol in _PROTOCOLS:
                 with self.subTest(base_url=base_url, protocol=protocol):
                     with self.assertRaisesRegex(ValueError, "base_url.*http"):
-                        _p3_model(protocol, None, base_url=base_url)
+                        _model(protocol, None, base_url=base_url)
 
     def test_the_environment_gives_the_defaults(self):
         own = {"transport": None, "base_url": None, "api_key": None}
@@ -8288,7 +8268,7 @@ class RequestTests(_p3_Case):
             "https://api.openai.com/v1/responses",
         )
         hosts += ("https://api.anthropic.com/v1/messages",)
-        for protocol, url in zip(_P3_PROTOCOLS, hosts):
+        for protocol, url in zip(_PROTOCOLS, hosts):
             name = "ANTHROPIC" if protocol == "anthropic" else "OPENAI"
             header = "x-api-key" if protocol == "anthropic" else "authorization"
             bearer = "" if protocol == "anthropic" else "Bearer "
@@ -8310,20 +8290,20 @@ class RequestTests(_p3_Case):
             ]
             for env, settings, start, key in rows:
                 with self.subTest(protocol=protocol, env=env, settings=settings):
-                    server = _p3_Server(protocol, [_p3_text(protocol, "ok")])
+                    server = _Server(protocol, [_text(protocol, "ok")])
                     with mock.patch.dict(os.environ, env):
                         given = {**own, "transport": server, **settings}
-                        agentloop.run(_P3_CLASSES[protocol]("m", **given), "go")
+                        agentloop.run(_CLASSES[protocol]("m", **given), "go")
                     _, sent_to, headers, _ = server.seen[0]
                     self.assertTrue(sent_to.startswith(start), sent_to)
                     small = {k.lower(): v for k, v in headers.items()}
                     self.assertEqual(small.get(header), key and bearer + key)
 
     def test_headers(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 headers = {"X-Title": "my app", "user-agent": "mine"}
-                server = self.play(protocol, [_p3_text(protocol, "ok")], headers=headers)[1]
+                server = self.play(protocol, [_text(protocol, "ok")], headers=headers)[1]
                 sent = {k.lower(): v for k, v in server.seen[0][2].items()}
                 self.assertEqual(len(sent), len(server.seen[0][2]), "a header twice")
                 self.assertEqual(sent["content-type"], "application/json")
@@ -8331,20 +8311,18 @@ class RequestTests(_p3_Case):
                 self.assertEqual((sent["x-title"], sent["user-agent"]), ("my app", "mine"))
                 version = "2023-06-01" if protocol == "anthropic" else None
                 self.assertEqual(sent.get("anthropic-version"), version)
-        server = self.play("chat", [_p3_text("chat", "ok")], headers={"Authorization": "Basic x"})[
-            1
-        ]
+        server = self.play("chat", [_text("chat", "ok")], headers={"Authorization": "Basic x"})[1]
         self.assertEqual(server.seen[0][2]["Authorization"], "Basic x")
 
     def test_a_callable_key_is_asked_for_each_request_on_the_wire(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 keys = iter("key-%d" % n for n in range(9))
                 answers = [
                     (503, {}, "busy"),
-                    _p3_call(protocol, ("a", "get_weather", {"city": "B"})),
+                    _call(protocol, ("a", "get_weather", {"city": "B"})),
                 ]
-                answers += [(500, {}, ""), _p3_text(protocol, "ok")]
+                answers += [(500, {}, ""), _text(protocol, "ok")]
                 server = self.play(protocol, answers, api_key=lambda: next(keys))[1]
                 sent = [" ".join(h.values()) for _, _, h, _ in server.seen]
                 found = [re.search(r"key-\d", text).group() for text in sent]
@@ -8365,12 +8343,12 @@ class RequestTests(_p3_Case):
     def test_tool_names_that_servers_refuse(self):
         namespace = {}
         exec("def caf\u00e9(x: int) -> int: return x", namespace)
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
-                server = _p3_Server(protocol, [])
+                server = _Server(protocol, [])
                 with self.assertRaisesRegex(ValueError, "caf\u00e9"):
                     tools = [get_weather, namespace["caf\u00e9"]]
-                    agentloop.run(_p3_model(protocol, server), "go", tools)
+                    agentloop.run(_model(protocol, server), "go", tools)
                 self.assertEqual(server.raw, [])
 
     def test_the_smallest_request(self):
@@ -8390,7 +8368,7 @@ class RequestTests(_p3_Case):
         }
         for protocol, body in rows.items():
             with self.subTest(protocol=protocol):
-                server = self.play(protocol, [_p3_text(protocol, "ok")], tools=())[1]
+                server = self.play(protocol, [_text(protocol, "ok")], tools=())[1]
                 self.assertEqual(server.sent[0], body)
                 self.assertEqual(server.seen[0][3], 600)
 
@@ -8420,7 +8398,7 @@ class RequestTests(_p3_Case):
                 settings = {"max_tokens": 99} if protocol == "anthropic" else {}
                 texts = []
                 settings.update(on_text=texts.append, system="Be brief.")
-                answer = _p3_stream(protocol, _p3_text(protocol, "okay"))
+                answer = _stream(protocol, _text(protocol, "okay"))
                 run, server = self.play(protocol, [answer], **settings)
                 self.assertEqual({k: server.sent[0].get(k) for k in part}, part)
                 self.assertEqual(("".join(texts), run.output), ("okay", "okay"))
@@ -8430,17 +8408,17 @@ class RequestTests(_p3_Case):
         def bare(x: int) -> int:
             return x
 
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
-                server = self.play(protocol, [_p3_text(protocol, "ok")], tools=[bare])[1]
+                server = self.play(protocol, [_text(protocol, "ok")], tools=[bare])[1]
                 sent = server.sent[0]["tools"][0]
                 self.assertNotIn("description", sent.get("function", sent))
 
     def test_the_body_of_the_caller(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 own = {"temperature": 0.0, "metadata": {"\u00fc": [1]}, "tools": [{"type": "web"}]}
-                answers = [_p3_text(protocol, "ok")]
+                answers = [_text(protocol, "ok")]
                 if protocol == "responses":
                     own["store"] = True
                 server = self.play(protocol, answers, body=own)[1]
@@ -8453,27 +8431,27 @@ class RequestTests(_p3_Case):
                 self.assertEqual(server.sent[0]["tools"], [{"type": "web"}])
 
     def test_strict_json(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 task, observation = "gr\u00fc\u00df \u4f60\u597d", "a\ud83dz \U0001f600"
-                answers = [_p3_call(protocol, ("a", "get_weather", {"city": "B"}))]
-                answers.append(_p3_text(protocol, "ok"))
+                answers = [_call(protocol, ("a", "get_weather", {"city": "B"}))]
+                answers.append(_text(protocol, "ok"))
                 tools = [agentloop.tool(get_weather)]
                 tools[0].function = lambda city: observation
                 _run, server = self.play(protocol, answers, task=task, tools=tools)
                 self.assertIn(task.encode("utf-8"), server.raw[0])  # not \u00fc
-                self.assertEqual(_p3_results(protocol, server.sent[1])[0][1], "a?z \U0001f600")
+                self.assertEqual(_results(protocol, server.sent[1])[0][1], "a?z \U0001f600")
                 with self.assertRaises(ValueError):
                     self.play(protocol, [], body={"x": float("nan")})
 
     def test_body_is_what_goes_out(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 bodies = []
                 calls = [("a%d" % n, "get_weather", {"city": "B"}) for n in range(3)]
-                answers = [_p3_call(protocol, c) for c in calls] + [_p3_text(protocol, "ok")]
-                server = _p3_Server(protocol, answers)
-                model = _p3_model(protocol, server, system="s")
+                answers = [_call(protocol, c) for c in calls] + [_text(protocol, "ok")]
+                server = _Server(protocol, answers)
+                model = _model(protocol, server, system="s")
 
                 def spied(run, tools):
                     bodies.append(model.body(run, tools))
@@ -8485,49 +8463,49 @@ class RequestTests(_p3_Case):
                 self.assertEqual(run.requests, 4)
 
     def test_body_while_calls_are_pending(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 calls = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {"city": "C"})]
-                answers = [_p3_call(protocol, *calls), _p3_text(protocol, "ok")]
-                server = _p3_Server(protocol, answers)
-                model = _p3_model(protocol, server)
+                answers = [_call(protocol, *calls), _text(protocol, "ok")]
+                server = _Server(protocol, answers)
+                model = _model(protocol, server)
                 tools = agentloop.registry([get_weather])
                 run = agentloop.AgentRun("go")
                 for _event in agentloop.stream(model, run, tools):
                     body = model.body(run, tools)
                     if run.finish is None:
-                        _P3_CHECKS[protocol](body, set(), False)
+                        _CHECKS[protocol](body, set(), False)
                         if run.pending:
-                            self.assertIn("pending", _p3_results(protocol, body)[-1][1])
+                            self.assertIn("pending", _results(protocol, body)[-1][1])
                         self.assertIn("city", json.dumps(body))
                 self.assertEqual(
-                    _p3_results(protocol, server.sent[1]),
+                    _results(protocol, server.sent[1]),
                     [("a", "sunny in B"), ("b", "sunny in C")],
                 )
 
     def test_usage(self):
         odd = ["many", [], [1], {"prompt_tokens": "7"}, {"input_tokens": None}, 5, {}, None, True]
         odd += [{"prompt_tokens_details": 3}, {"input_tokens_details": []}, {"input_tokens": -1}]
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for stream in (False, True):
                 with self.subTest(protocol=protocol, stream=stream):
                     call = ("a", "get_weather", {"city": "B"})
                     answers = [
-                        _p3_call(protocol, call, usage=_p3_usage(protocol, 100, 7, 60)),
-                        _p3_text(protocol, "", usage=_p3_usage(protocol, 120, 1)),
-                        _p3_text(protocol, "ok", usage=_p3_usage(protocol, 150, 5, 99)),
+                        _call(protocol, call, usage=_usage(protocol, 100, 7, 60)),
+                        _text(protocol, "", usage=_usage(protocol, 120, 1)),
+                        _text(protocol, "ok", usage=_usage(protocol, 150, 5, 99)),
                     ]
                     settings = {}
                     if stream:
-                        answers = [_p3_stream(protocol, a) for a in answers]
+                        answers = [_stream(protocol, a) for a in answers]
                         settings = {"on_text": len}
                     run, _ = self.play(protocol, answers, **settings)
-                    self.assertEqual(_p3_statuses(run), ["ok", "invalid_response"])
+                    self.assertEqual(_statuses(run), ["ok", "invalid_response"])
                     want = {"input_tokens": 370, "output_tokens": 13, "cached_tokens": 159}
                     self.assertEqual(run.usage, want)
             for usage in odd:
                 with self.subTest(protocol=protocol, usage=usage):
-                    run, _ = self.play(protocol, [_p3_text(protocol, "ok", usage=usage)])
+                    run, _ = self.play(protocol, [_text(protocol, "ok", usage=usage)])
                     self.assertEqual(sum(run.usage.values()), 0)
         # Anthropic counts what was read from and written to the cache apart; we add it.
         usage = {
@@ -8535,12 +8513,12 @@ class RequestTests(_p3_Case):
             "cache_read_input_tokens": 20,
             "cache_creation_input_tokens": 300,
         }
-        run, _ = self.play("anthropic", [_p3_text("anthropic", "ok", usage=usage)])
+        run, _ = self.play("anthropic", [_text("anthropic", "ok", usage=usage)])
         self.assertEqual((run.usage["input_tokens"], run.usage["cached_tokens"]), (321, 20))
         for place in ("choice", "x_groq"):  # other servers' places
             for stream in (False, True):
                 with self.subTest(place=place, stream=stream):
-                    answer = _p3_text("chat", "ok")
+                    answer = _text("chat", "ok")
                     usage = {"usage": {"prompt_tokens": 3, "completion_tokens": 2}}
                     if place == "choice":
                         answer["choices"][0].update(usage)
@@ -8549,52 +8527,52 @@ class RequestTests(_p3_Case):
                     if stream:
                         choice = answer["choices"][0]
                         choice["delta"] = choice.pop("message")
-                        answer = _p3_sse(answer)
+                        answer = _sse(answer)
                     run, _ = self.play("chat", [answer], on_text=len if stream else None)
                     self.assertEqual(run.usage["input_tokens"], 3)
 
     def test_usage_of_anthropic_in_a_stream_is_in_two_places(self):
-        events = _p3_stream("anthropic", _p3_text("anthropic", "ok"))
+        events = _stream("anthropic", _text("anthropic", "ok"))
         start = {"usage": {"input_tokens": 10, "output_tokens": 1, "cache_read_input_tokens": 4}}
-        events[0] = _p3_sse({"type": "message_start", "message": start}, done=False)[0]
+        events[0] = _sse({"type": "message_start", "message": start}, done=False)[0]
         last = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
         last["usage"] = {"output_tokens": 9, "input_tokens": None}
-        events[-2] = _p3_sse(last, done=False)[0]
+        events[-2] = _sse(last, done=False)[0]
         run, _ = self.play("anthropic", [events], on_text=len)
         self.assertEqual(run.usage, {"input_tokens": 14, "output_tokens": 9, "cached_tokens": 4})
 
     def test_a_context_that_the_server_cuts_in_silence_is_logged(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for tokens, trim, told in ((50, None, True), (150, None, False), (50, 1, False)):
                 with self.subTest(protocol=protocol, tokens=tokens, trim=trim):
                     call = ("a", "get_weather", {"city": "B"})
                     answers = [
-                        _p3_call(protocol, call, usage=_p3_usage(protocol, 100, 1)),
-                        _p3_text(protocol, "ok", usage=_p3_usage(protocol, tokens, 1)),
+                        _call(protocol, call, usage=_usage(protocol, 100, 1)),
+                        _text(protocol, "ok", usage=_usage(protocol, tokens, 1)),
                     ]
-                    with _p3_logged() as log:
+                    with _logged() as log:
                         self.play(protocol, answers, trim=trim)
                     self.assertEqual("num_ctx" in log.getvalue(), told)
 
     def test_complete(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
-                server = _p3_Server(protocol, [_p3_text(protocol, "an answer")])
-                model = _p3_model(protocol, server, system="s")
+                server = _Server(protocol, [_text(protocol, "an answer")])
+                model = _model(protocol, server, system="s")
                 self.assertEqual(model.complete("a prompt"), "an answer")
-                self.assertIn("a prompt", _p3_notice(protocol, server.sent[0]))
+                self.assertIn("a prompt", _notice(protocol, server.sent[0]))
                 self.assertNotIn("tools", server.sent[0])
         # As a model: the cut or empty reply is the loop's business.
         replies = ["Action: get_weather\nAction Input: B", "", "Final Answer: fine"]
-        server = _p3_Server("chat", [_p3_text("chat", r) for r in replies], prefix=False)
+        server = _Server("chat", [_text("chat", r) for r in replies], prefix=False)
         run = agentloop.run(
-            agentloop.ReActText(_p3_model("chat", server).complete), "go", [get_weather]
+            agentloop.ReActText(_model("chat", server).complete), "go", [get_weather]
         )
-        self.assertEqual((run.output, _p3_statuses(run)), ("fine", ["ok", "invalid_response"]))
+        self.assertEqual((run.output, _statuses(run)), ("fine", ["ok", "invalid_response"]))
 
 
 @contextlib.contextmanager
-def _p3_logged():
+def _logged():
     """What is logged, as a text."""
     text = io.StringIO()
     handler = logging.StreamHandler(text)
@@ -8608,18 +8586,18 @@ def _p3_logged():
         logger.propagate = propagate
 
 
-def _p3_chat(message, reason="stop", **more):
+def _chat(message, reason="stop", **more):
     """A Chat Completions document around one message."""
     choice = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
     return {"id": "x", "choices": [choice], **more}
 
 
-def _p3_asks(protocol, arguments='{"city": "B"}', call_id="a", name="get_weather", **more):
+def _asks(protocol, arguments='{"city": "B"}', call_id="a", name="get_weather", **more):
     """A reply with one call, whose parts may be anything; `more` stands beside the arguments."""
     if protocol == "chat":
         call = {"id": call_id, "type": "function", "function": {"name": name, **more}}
         call["function"]["arguments"] = arguments
-        return _p3_chat({"role": "assistant", "content": None, "tool_calls": [call]})
+        return _chat({"role": "assistant", "content": None, "tool_calls": [call]})
     if protocol == "responses":
         call = {"type": "function_call", "call_id": call_id, "name": name, **more}
         return {"status": "completed", "output": [{**call, "arguments": arguments}]}
@@ -8627,7 +8605,7 @@ def _p3_asks(protocol, arguments='{"city": "B"}', call_id="a", name="get_weather
     return {"content": [block], "stop_reason": "tool_use"}
 
 
-def _p3_sent_calls(protocol, body):
+def _sent_calls(protocol, body):
     """(id, name, arguments) of the calls in a request."""
     if protocol == "chat":
         calls = [c for m in body["messages"] for c in m.get("tool_calls") or ()]
@@ -8639,7 +8617,7 @@ def _p3_sent_calls(protocol, body):
     return [(b["id"], b["name"], b["input"]) for b in blocks]
 
 
-class PreservedTests(_p3_Case):
+class PreservedTests(_ModelCase):
     """What was said is sent again as it was said."""
 
     CALL = {
@@ -8677,8 +8655,8 @@ class PreservedTests(_p3_Case):
         for row in rows:
             with self.subTest(message=row):
                 message = {"role": "assistant", **row}
-                server = _p3_Server("chat", [_p3_chat(message), _p3_text("chat", "ok")])
-                model = _p3_model("chat", server)
+                server = _Server("chat", [_chat(message), _text("chat", "ok")])
+                model = _model("chat", server)
                 run = agentloop.run(model, "go", [get_weather], max_requests=1)
                 if row.get("tool_calls"):
                     self.assertEqual(run.steps[0].action.message, message)
@@ -8699,9 +8677,9 @@ class PreservedTests(_p3_Case):
                 '{"city": ' + "9" * 400 + "}",
             ):
                 with self.subTest(protocol=protocol, text=text):
-                    answers = [_p3_asks(protocol, text), _p3_text(protocol, "ok")]
+                    answers = [_asks(protocol, text), _text(protocol, "ok")]
                     server = self.play(protocol, answers)[1]
-                    self.assertEqual(_p3_sent_calls(protocol, server.sent[1])[0][2], text)
+                    self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], text)
 
     def test_anthropic_blocks_come_back_as_they_came(self):
         use = {
@@ -8723,7 +8701,7 @@ class PreservedTests(_p3_Case):
         for blocks in rows:
             with self.subTest(blocks=blocks):
                 document = {"content": blocks, "stop_reason": "tool_use", "id": "msg_1"}
-                run, server = self.play("anthropic", [document, _p3_text("anthropic", "ok")])
+                run, server = self.play("anthropic", [document, _text("anthropic", "ok")])
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": blocks})
                 self.assertEqual(run.steps[0].action.message["content"], blocks)
 
@@ -8760,7 +8738,7 @@ class PreservedTests(_p3_Case):
         for items, back in rows:
             with self.subTest(items=items):
                 document = {"status": "completed", "output": items}
-                run, server = self.play("responses", [document, _p3_text("responses", "ok")])
+                run, server = self.play("responses", [document, _text("responses", "ok")])
                 n = len(run.steps)
                 sent = server.said()[1:-n]
                 if not back:
@@ -8768,22 +8746,22 @@ class PreservedTests(_p3_Case):
                     back = [{"summary": [], **i} if i["type"] == "reasoning" else i for i in back]
                 self.assertEqual(sent, back)
                 self.assertEqual(run.steps[0].action.message, items)
-                self.assertEqual(_p3_statuses(run), ["ok"] * n)
+                self.assertEqual(_statuses(run), ["ok"] * n)
 
     def test_a_responses_reply_of_which_nothing_can_be_sent(self):
         thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
         for items in ([], [thought], [{"type": "message", "role": "assistant", "content": []}]):
             with self.subTest(items=items):
-                answers = [{"status": "completed", "output": items}, _p3_text("responses", "ok")]
+                answers = [{"status": "completed", "output": items}, _text("responses", "ok")]
                 run, server = self.play("responses", answers)
-                self.assertEqual(_p3_statuses(run), ["invalid_response"])
+                self.assertEqual(_statuses(run), ["invalid_response"])
                 _task, stand_in, notice = server.said()
                 self.assertEqual((stand_in["type"], stand_in["role"]), ("message", "assistant"))
                 self.assertTrue(stand_in["content"].strip())
                 self.assertRegex(notice["content"], "empty|neither")
 
 
-class ReadingTests(_p3_Case):
+class ReadingTests(_ModelCase):
     """What a reply means; what is doubtful does not run."""
 
     def test_calls_count_whatever_the_finish_reason_says(self):
@@ -8797,25 +8775,25 @@ class ReadingTests(_p3_Case):
                 with self.subTest(protocol=protocol, reason=reason):
                     call = [("a", "get_weather", {"city": "B"})]
                     more = {"status" if protocol == "responses" else "reason": reason}
-                    answers = [_p3_reply(protocol, "I look.", call, **more)]
-                    answers.append(_p3_text(protocol, "ok"))
+                    answers = [_reply(protocol, "I look.", call, **more)]
+                    answers.append(_text(protocol, "ok"))
                     run, _ = self.play(protocol, answers)
-                    self.assertEqual(_p3_statuses(run), ["ok"])
+                    self.assertEqual(_statuses(run), ["ok"])
                     self.assertEqual((run.steps[0].action.log, run.output), ("I look.", "ok"))
 
     def test_empty_replies(self):
         rows = {
             "chat": [
-                _p3_chat({"role": "assistant", "content": None}),
-                _p3_chat({"role": "assistant", "content": ""}, "tool_calls"),
-                _p3_chat({"role": "assistant", "content": " \n", "tool_calls": []}),
-                _p3_chat({"role": "assistant", "content": None, "tool_calls": None}),
-                _p3_chat({"role": "assistant", "content": "", "tool_calls": {}}),
-                _p3_chat({"role": "assistant", "content": "", "tool_calls": [None, 3]}),
-                _p3_chat({"content": "", "reasoning_content": "I think."}),
-                _p3_chat({"content": [{"type": "thinking", "thinking": []}]}),
-                _p3_chat({"role": "assistant", "content": 5}),
-                _p3_chat({"role": "assistant"}),
+                _chat({"role": "assistant", "content": None}),
+                _chat({"role": "assistant", "content": ""}, "tool_calls"),
+                _chat({"role": "assistant", "content": " \n", "tool_calls": []}),
+                _chat({"role": "assistant", "content": None, "tool_calls": None}),
+                _chat({"role": "assistant", "content": "", "tool_calls": {}}),
+                _chat({"role": "assistant", "content": "", "tool_calls": [None, 3]}),
+                _chat({"content": "", "reasoning_content": "I think."}),
+                _chat({"content": [{"type": "thinking", "thinking": []}]}),
+                _chat({"role": "assistant", "content": 5}),
+                _chat({"role": "assistant"}),
             ],
             "responses": [
                 {"status": "completed", "output": []},
@@ -8836,13 +8814,13 @@ class ReadingTests(_p3_Case):
         for protocol, documents in rows.items():
             for document in documents:
                 with self.subTest(protocol=protocol, document=document):
-                    run, server = self.play(protocol, [document, _p3_text(protocol, "ok")])
+                    run, server = self.play(protocol, [document, _text(protocol, "ok")])
                     self.assertEqual((run.state, run.output), ("model_ended", "ok"))
-                    self.assertEqual(_p3_statuses(run), ["invalid_response"])
+                    self.assertEqual(_statuses(run), ["invalid_response"])
                     self.assertRegex(run.steps[0].observation, "empty|neither")
                     action = run.steps[0].action
                     self.assertEqual((action.tool, action.tool_input, action.call_id), ("", {}, ""))
-                    self.assertRegex(_p3_notice(protocol, server.sent[1]), "empty|neither")
+                    self.assertRegex(_notice(protocol, server.sent[1]), "empty|neither")
 
     def test_cut_at_the_output_limit(self):
         call, usage = [("a", "get_weather", {"city": "B"})], {"usage": None}
@@ -8860,33 +8838,33 @@ class ReadingTests(_p3_Case):
         ):  # fmt: skip
             for text, calls in ((None, call), ("half an ans", []), ("I look.", call), (None, [])):
                 with self.subTest(protocol=protocol, more=more, text=text, calls=calls):
-                    usage = _p3_usage(protocol, 5, 9)
-                    answers = [_p3_reply(protocol, text, calls, usage=usage, **more)]
-                    answers.append(_p3_text(protocol, "ok", usage=_p3_usage(protocol, 5, 2)))
+                    usage = _usage(protocol, 5, 9)
+                    answers = [_reply(protocol, text, calls, usage=usage, **more)]
+                    answers.append(_text(protocol, "ok", usage=_usage(protocol, 5, 2)))
                     run, server = self.play(protocol, answers, **settings)
-                    self.assertEqual(_p3_statuses(run), ["invalid_response"])
+                    self.assertEqual(_statuses(run), ["invalid_response"])
                     self.assertIn("output limit", run.steps[0].observation)
-                    self.assertIn("output limit", _p3_notice(protocol, server.sent[1]))
+                    self.assertIn("output limit", _notice(protocol, server.sent[1]))
                     self.assertEqual(run.steps[0].action.log, text or "")
                     self.assertEqual((run.output, run.usage["output_tokens"]), ("ok", 11))
         for protocol, settings in (("chat", {"body": {"max_tokens": 10}}), ("anthropic", {})):
             with self.subTest(protocol=protocol, settings=settings):  # not reached: an answer
-                answers = [_p3_text(protocol, "ok", usage=_p3_usage(protocol, 5, 9))]
+                answers = [_text(protocol, "ok", usage=_usage(protocol, 5, 9))]
                 self.assertEqual(self.play(protocol, answers, **settings)[0].output, "ok")
 
     def test_cut_arguments_are_never_completed(self):
         for protocol in ("chat", "responses"):
             for reason in ("cut", "fine"):
                 with self.subTest(protocol=protocol, reason=reason):
-                    document = _p3_asks(protocol, '{"city": "Ber')
+                    document = _asks(protocol, '{"city": "Ber')
                     if reason == "cut" and protocol == "chat":
                         document["choices"][0]["finish_reason"] = "length"
                     elif reason == "cut":
                         document["status"] = "incomplete"
-                    run, server = self.play(protocol, [document, _p3_text(protocol, "ok")])
+                    run, server = self.play(protocol, [document, _text(protocol, "ok")])
                     want = "invalid_response" if reason == "cut" else "invalid_arguments"
-                    self.assertEqual(_p3_statuses(run), [want])
-                    self.assertEqual(_p3_sent_calls(protocol, server.sent[1])[0][2], "{}")
+                    self.assertEqual(_statuses(run), [want])
+                    self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], "{}")
 
     def test_refusals(self):
         call = {"id": "a", "type": "function"}
@@ -8899,10 +8877,10 @@ class ReadingTests(_p3_Case):
         part = [{"type": "text", "text": "Well"}, use]
         why = {"incomplete_details": {"reason": "content_filter"}}
         rows = [
-            ("chat", _p3_chat({"content": None, "refusal": "I will not."}), "I will not."),
-            ("chat", _p3_chat({"content": None, "refusal": "No.", "tool_calls": [call]}), "No."),
-            ("chat", _p3_chat({"content": "Well", "tool_calls": [call]}, "content_filter"), "Well"),
-            ("chat", _p3_chat({"content": None}, "content_filter"), ""),
+            ("chat", _chat({"content": None, "refusal": "I will not."}), "I will not."),
+            ("chat", _chat({"content": None, "refusal": "No.", "tool_calls": [call]}), "No."),
+            ("chat", _chat({"content": "Well", "tool_calls": [call]}, "content_filter"), "Well"),
+            ("chat", _chat({"content": None}, "content_filter"), ""),
             ("responses", {"status": "completed", "output": [said]}, "I will not."),
             ("responses", {"status": "completed", "output": [said, asked]}, "I will not."),
             ("responses", {"status": "incomplete", "output": [asked], **why}, ""),
@@ -8916,12 +8894,12 @@ class ReadingTests(_p3_Case):
                     if stream and protocol == "chat":
                         choice = {**document["choices"][0]}
                         choice["delta"] = choice.pop("message")
-                        answer = _p3_sse({"choices": [choice]})
+                        answer = _sse({"choices": [choice]})
                     elif stream:
-                        answer = _p3_stream(protocol, document)
+                        answer = _stream(protocol, document)
                     asked_ = []
-                    server = _p3_Server(protocol, [answer, _p3_text(protocol, "ok")])
-                    model = _p3_model(protocol, server, on_text=len if stream else None)
+                    server = _Server(protocol, [answer, _text(protocol, "ok")])
+                    model = _model(protocol, server, on_text=len if stream else None)
                     run = agentloop.run(model, "go", [get_weather], accept=asked_.append)
                     self.assertEqual((run.state, run.steps), ("model_ended", []))
                     self.assertEqual((run.finish.reason, run.output), ("refusal", output))
@@ -8932,7 +8910,7 @@ class ReadingTests(_p3_Case):
         deltas = [{"refusal": "I "}, {"refusal": "will not."}, {"content": None}]
         events = [{"choices": [{"delta": d}]} for d in deltas]
         events.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
-        run, _ = self.play("chat", [_p3_sse(*events)], on_text=len)
+        run, _ = self.play("chat", [_sse(*events)], on_text=len)
         self.assertEqual((run.finish.reason, run.output), ("refusal", "I will not."))
 
     def test_pause_turn(self):
@@ -8941,12 +8919,12 @@ class ReadingTests(_p3_Case):
         for stream in (False, True):
             with self.subTest(stream=stream):
                 pause = {"content": [text, search], "stop_reason": "pause_turn"}
-                answers = [pause, _p3_call("anthropic", ("a", "get_weather", {"city": "B"}))]
-                answers.append(_p3_text("anthropic", "ok"))
+                answers = [pause, _call("anthropic", ("a", "get_weather", {"city": "B"}))]
+                answers.append(_text("anthropic", "ok"))
                 settings = {}
                 if stream:
                     answers, settings = (
-                        [_p3_stream("anthropic", a) for a in answers],
+                        [_stream("anthropic", a) for a in answers],
                         {"on_text": len},
                     )
                 run, server = self.play("anthropic", answers, paused=True, **settings)
@@ -8954,7 +8932,7 @@ class ReadingTests(_p3_Case):
                     server.said(1)[-1], {"role": "assistant", "content": [text, search]}
                 )
                 self.assertEqual((run.requests, run.output), (3, "ok"))
-                self.assertEqual(_p3_statuses(run), ["invalid_response", "ok"])
+                self.assertEqual(_statuses(run), ["invalid_response", "ok"])
                 self.assertEqual(run.steps[0].observation, "")
         run, server = self.play("anthropic", [pause], paused=True, max_requests=1)
         self.assertEqual((run.state, run.output), ("budget_exhausted", None))
@@ -8962,22 +8940,22 @@ class ReadingTests(_p3_Case):
     def test_tool_use_failed(self):
         error = {"message": "Failed to call a function.", "type": "invalid_request_error"}
         error.update(code="tool_use_failed", failed_generation="<function=get_weather>{x")
-        answers = [(400, {}, {"error": error}), _p3_text("chat", "ok")]
+        answers = [(400, {}, {"error": error}), _text("chat", "ok")]
         run, server = self.play("chat", answers)
-        self.assertEqual((_p3_statuses(run), run.output), (["invalid_response"], "ok"))
+        self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
         self.assertIn("<function=get_weather>{x", run.steps[0].observation)
-        self.assertIn("<function=get_weather>{x", _p3_notice("chat", server.sent[1]))
+        self.assertIn("<function=get_weather>{x", _notice("chat", server.sent[1]))
         del error["failed_generation"]
         self.assertEqual(self.play("chat", answers)[0].output, "ok")
 
     def test_json_in_an_answer_is_an_answer(self):
         texts = ['{"name": "get_weather", "arguments": {"city": "B"}}', "[1, 2]", "{}"]
         texts += ["<tool_call>\n{}", '```json\n{"tool": "get_weather"}\n```', '{"name": "other"}']
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for text in texts:
                 with self.subTest(protocol=protocol, text=text):
-                    with _p3_logged() as log:
-                        run, _ = self.play(protocol, [_p3_text(protocol, text)])
+                    with _logged() as log:
+                        run, _ = self.play(protocol, [_text(protocol, text)])
                     self.assertEqual((run.output, run.steps), (text, []))
                     hint = "get_weather" in text
                     self.assertEqual("tool call written as text" in log.getvalue(), hint)
@@ -8989,7 +8967,7 @@ class ReadingTests(_p3_Case):
         error = io.StringIO()
         try:
             with contextlib.redirect_stderr(error):
-                self.play("chat", [_p3_text("chat", "<tool_call> get_weather")])
+                self.play("chat", [_text("chat", "<tool_call> get_weather")])
         finally:
             logger.handlers, logging.root.handlers = handlers, root
         self.assertEqual(error.getvalue(), "")
@@ -8998,7 +8976,7 @@ class ReadingTests(_p3_Case):
         parts = [{"type": "text", "text": "a "}, {"type": "thinking", "thinking": "no"}, 7]
         parts += [{"type": "text", "text": "b"}, {"type": "text", "text": None}]
         parts += [{"type": "reasoning", "text": "no"}, {"type": "refused", "text": "no"}]
-        run, _ = self.play("chat", [_p3_chat({"role": "assistant", "content": parts})])
+        run, _ = self.play("chat", [_chat({"role": "assistant", "content": parts})])
         self.assertEqual(run.output, "a b")
         texts = [{"type": "output_text", "text": t} for t in ("a\n", " b", "")]
         items = [
@@ -9027,16 +9005,16 @@ class ReadingTests(_p3_Case):
             (5, "unknown_tool", None),
             (["look"], "unknown_tool", None),
         ]
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for name, status, back in rows:
                 with self.subTest(protocol=protocol, name=name):
                     given = {"city": "B"} if protocol == "anthropic" else '{"city": "B"}'
-                    answers = [_p3_asks(protocol, given, name=name), _p3_text(protocol, "ok")]
+                    answers = [_asks(protocol, given, name=name), _text(protocol, "ok")]
                     run, server = self.play(protocol, answers, tools=[look])
-                    self.assertEqual(_p3_statuses(run), [status])
+                    self.assertEqual(_statuses(run), [status])
                     if status == "unknown_tool":
                         self.assertIn("look", run.steps[0].observation)
-                    sent = _p3_sent_calls(protocol, server.sent[1])[0][1]
+                    sent = _sent_calls(protocol, server.sent[1])[0][1]
                     self.assertTrue(sent == back if back else sent and isinstance(sent, str))
 
     def test_arguments(self):
@@ -9072,17 +9050,17 @@ class ReadingTests(_p3_Case):
             ("B", "invalid_arguments", "{}"),
             ("__import__('os')", "invalid_arguments", "{}"),
         ]
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for given, status, back in rows:
                 with self.subTest(protocol=protocol, given=str(given)[:60]):
-                    answers = [_p3_asks(protocol, given), _p3_text(protocol, "ok")]
+                    answers = [_asks(protocol, given), _text(protocol, "ok")]
                     run, server = self.play(protocol, answers)
                     if status == "any":
                         self.assertIn(run.steps[0].status, ("ok", "invalid_arguments"))
                     else:
-                        self.assertEqual(_p3_statuses(run), [status])
+                        self.assertEqual(_statuses(run), [status])
                         self.assertLess(len(str(run.steps[0].observation)), 1000)
-                    sent = _p3_sent_calls(protocol, server.sent[1])[0][2]
+                    sent = _sent_calls(protocol, server.sent[1])[0][2]
                     if protocol == "anthropic":
                         sent, back = json.dumps(sent), json.loads(back) if back == good else back
                     if isinstance(back, dict):
@@ -9090,7 +9068,7 @@ class ReadingTests(_p3_Case):
                     elif back != "any":
                         self.assertEqual(sent, back)
         for given in ("[1]", good + good, "B"):
-            run, _ = self.play("chat", [_p3_asks("chat", given), _p3_text("chat", "ok")])
+            run, _ = self.play("chat", [_asks("chat", given), _text("chat", "ok")])
             self.assertIn("one JSON object", run.steps[0].observation)
             self.assertIn(given[:9].replace('"', '\\"'), run.steps[0].observation)
 
@@ -9098,10 +9076,10 @@ class ReadingTests(_p3_Case):
         def now() -> str:
             return "noon"
 
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for given in (None, "", "{}", "gone"):
                 with self.subTest(protocol=protocol, given=given):
-                    document = _p3_asks(protocol, given, name="now")
+                    document = _asks(protocol, given, name="now")
                     if given == "gone":
                         if protocol == "chat":
                             call = document["choices"][0]["message"]["tool_calls"][0]
@@ -9111,23 +9089,21 @@ class ReadingTests(_p3_Case):
                         else:
                             del document["content"][0]["input"]
                     run, server = self.play(
-                        protocol, [document, _p3_text(protocol, "ok")], tools=[now]
+                        protocol, [document, _text(protocol, "ok")], tools=[now]
                     )
-                    self.assertEqual(_p3_statuses(run), ["ok"])
+                    self.assertEqual(_statuses(run), ["ok"])
                     want = {} if protocol == "anthropic" else "{}"
-                    self.assertEqual(_p3_sent_calls(protocol, server.sent[1])[0][2], want)
+                    self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], want)
 
     def test_other_calls_of_the_reply_still_run(self):
         for protocol in ("chat", "responses"):
             with self.subTest(protocol=protocol):
                 calls = [("a", "get_weather", "{"), ("b", "get_weather", {"city": "B"})]
                 calls.append(("c", "nope", {}))
-                run, server = self.play(
-                    protocol, [_p3_call(protocol, *calls), _p3_text(protocol, "ok")]
-                )
-                self.assertEqual(_p3_statuses(run), ["invalid_arguments", "ok", "unknown_tool"])
+                run, server = self.play(protocol, [_call(protocol, *calls), _text(protocol, "ok")])
+                self.assertEqual(_statuses(run), ["invalid_arguments", "ok", "unknown_tool"])
                 self.assertEqual(
-                    [i for i, _ in _p3_results(protocol, server.sent[1])], ["a", "b", "c"]
+                    [i for i, _ in _results(protocol, server.sent[1])], ["a", "b", "c"]
                 )
 
     def test_ids(self):
@@ -9142,7 +9118,7 @@ class ReadingTests(_p3_Case):
             (("c00000003", "c00000004"), (None, None)),
             (("a b", "\u4f60"), ("a:1", "x" * 300)),
         ]
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for ids in rows:
                 for stream in (False, True):
                     with self.subTest(protocol=protocol, ids=ids, stream=stream):
@@ -9152,15 +9128,15 @@ class ReadingTests(_p3_Case):
                                 (i, "get_weather", {"city": "%d%d" % (n, k)})
                                 for k, i in enumerate(pair)
                             ]
-                            answers.append(_p3_call(protocol, *calls))
-                        answers.append(_p3_text(protocol, "ok"))
+                            answers.append(_call(protocol, *calls))
+                        answers.append(_text(protocol, "ok"))
                         if stream:
-                            answers = [_p3_stream(protocol, a) for a in answers]
+                            answers = [_stream(protocol, a) for a in answers]
                         settings = {"on_text": len if stream else None}
                         run, server = self.play(protocol, answers, **settings)
                         if not (stream and protocol == "chat" and ids[0] == ("", "")):
-                            self.assertEqual(_p3_statuses(run), ["ok"] * 4)
-                        results = _p3_results(protocol, server.sent[-1])
+                            self.assertEqual(_statuses(run), ["ok"] * 4)
+                        results = _results(protocol, server.sent[-1])
                         want = ["sunny in 00", "sunny in 01", "sunny in 10", "sunny in 11"]
                         self.assertEqual([text for _, text in results], want)
                         made = [s.action.call_id for s in run.steps]
@@ -9171,48 +9147,48 @@ class ReadingTests(_p3_Case):
                         self.assertEqual(server2.raw, server.raw)  # no chance, no clock
 
     def test_a_good_id_stays(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
-                answers = [_p3_call(protocol, ("toolu_01-X", "get_weather", {"city": "B"}))]
-                run, server = self.play(protocol, [*answers, _p3_text(protocol, "ok")])
+                answers = [_call(protocol, ("toolu_01-X", "get_weather", {"city": "B"}))]
+                run, server = self.play(protocol, [*answers, _text(protocol, "ok")])
                 self.assertEqual(run.steps[0].action.call_id, "toolu_01-X")
-                self.assertEqual(_p3_results(protocol, server.sent[1])[0][0], "toolu_01-X")
+                self.assertEqual(_results(protocol, server.sent[1])[0][0], "toolu_01-X")
 
     def test_a_made_up_id_is_taken_by_every_provider(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 answers = [
-                    _p3_asks(protocol, {"city": "B"}, call_id=None),
-                    _p3_text(protocol, "ok"),
+                    _asks(protocol, {"city": "B"}, call_id=None),
+                    _text(protocol, "ok"),
                 ]
                 run, server = self.play(protocol, answers)
-                made = _p3_results(protocol, server.sent[1])[0][0]
+                made = _results(protocol, server.sent[1])[0][0]
                 self.assertRegex(made, r"\A[a-zA-Z0-9]{9}\Z")
                 self.assertEqual(made, run.steps[0].action.call_id)
 
-    @_p3_unrecorded  # a custom call has no `function`: no type allows what this server says
+    @_unrecorded  # a custom call has no `function`: no type allows what this server says
     def test_only_a_missing_type_of_a_call_is_mended(self):
         f = {"name": "get_weather", "arguments": '{"city": "B"}'}
         other = {"id": "a", "type": "custom", "function": f}
-        answers = [_p3_chat({"content": "a", "tool_calls": [other]}), _p3_text("chat", "ok")]
+        answers = [_chat({"content": "a", "tool_calls": [other]}), _text("chat", "ok")]
         server = self.play("chat", answers, strict=False)[1]
         self.assertEqual(server.said()[1]["tool_calls"], [other])
 
     def test_chat_mends(self):
         f = {"name": "get_weather", "arguments": '{"city": "B"}'}
         server = self.play("chat", [
-            _p3_chat({"content": "a", "tool_calls": [{"id": "a", "function": f}]}),
-            _p3_chat({"content": "b", "tool_calls": [{"id": "b", "type": None, "function": f}]}),
-            _p3_chat({"content": "c", "tool_calls": [{"id": "c", "type": "", "function": None}]}),
-            _p3_text("chat", "ok"),
+            _chat({"content": "a", "tool_calls": [{"id": "a", "function": f}]}),
+            _chat({"content": "b", "tool_calls": [{"id": "b", "type": None, "function": f}]}),
+            _chat({"content": "c", "tool_calls": [{"id": "c", "type": "", "function": None}]}),
+            _text("chat", "ok"),
         ])[1]  # fmt: skip
         said = [m for m in server.said() if m["role"] == "assistant"]
         self.assertEqual([m["tool_calls"][0]["type"] for m in said], ["function"] * 3)
         for empty in ([], None, {}, ""):
             with self.subTest(tool_calls=empty):
                 message = {"role": "assistant", "content": "ok", "tool_calls": empty}
-                server = _p3_Server("chat", [_p3_chat(message), _p3_text("chat", "b")])
-                model = _p3_model("chat", server)
+                server = _Server("chat", [_chat(message), _text("chat", "b")])
+                model = _model("chat", server)
                 run = agentloop.run(model, agentloop.run(model, "go").follow_up("more"))
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
                 self.assertEqual(run.history[0].finish.message, message)
@@ -9224,15 +9200,15 @@ class ReadingTests(_p3_Case):
         broken["function_call"] = {"name": "get_weather", "arguments": "{"}
         streamed = [{"function_call": {"name": "get_weather", "arguments": ""}}]
         streamed += [{"function_call": {"arguments": a}} for a in ('{"city":', ' "B"}')]
-        stream = _p3_sse(*[{"choices": [{"delta": d}]} for d in streamed])
+        stream = _sse(*[{"choices": [{"delta": d}]} for d in streamed])
         for answer, status, sent in (
-            (_p3_chat(message), "ok", message),
+            (_chat(message), "ok", message),
             (stream, "ok", message),
-            (_p3_chat(broken), "invalid_arguments", 0),
+            (_chat(broken), "invalid_arguments", 0),
         ):
             with self.subTest(answer=answer):
-                run, server = self.play("chat", [answer, _p3_text("chat", "ok")])
-                self.assertEqual(_p3_statuses(run), [status])
+                run, server = self.play("chat", [answer, _text("chat", "ok")])
+                self.assertEqual(_statuses(run), [status])
                 self.assertIn(server.said()[2]["role"], "function")
                 self.assertEqual(server.said()[2]["name"], "get_weather")
                 if sent:
@@ -9254,7 +9230,7 @@ class ReadingTests(_p3_Case):
             with self.subTest(blocks=blocks):
                 answers = [
                     {"content": blocks, "stop_reason": "tool_use"},
-                    _p3_text("anthropic", "ok"),
+                    _text("anthropic", "ok"),
                 ]
                 run, server = self.play("anthropic", answers)
                 self.assertEqual(server.said()[1]["content"], back)
@@ -9263,21 +9239,21 @@ class ReadingTests(_p3_Case):
             with self.subTest(blocks=blocks):
                 answers = [
                     {"content": blocks, "stop_reason": "end_turn"},
-                    _p3_text("anthropic", "ok"),
+                    _text("anthropic", "ok"),
                 ]
                 server = self.play("anthropic", answers)[1]
                 self.assertTrue(server.said()[1]["content"][0]["text"].strip())
 
     def test_json_for_a_stream_and_a_stream_for_json(self):
-        kinds = [_P3_JSON, _P3_SSE, {}, {"content-type": "text/plain; charset=utf-8"}]
-        for protocol in _P3_PROTOCOLS:
+        kinds = [_JSON, _SSE, {}, {"content-type": "text/plain; charset=utf-8"}]
+        for protocol in _PROTOCOLS:
             for kind in kinds:
                 for asked in (False, True):
-                    document = _p3_text(protocol, "\u4f60ok")
+                    document = _text(protocol, "\u4f60ok")
                     for sent in ("document", "stream", "chunks"):
                         with self.subTest(protocol=protocol, kind=kind, asked=asked, sent=sent):
                             texts = []
-                            stream = b"".join(_p3_stream(protocol, document))
+                            stream = b"".join(_stream(protocol, document))
                             body = json.dumps(document).encode()
                             body = body if sent == "document" else stream
                             if sent == "chunks":
@@ -9288,7 +9264,7 @@ class ReadingTests(_p3_Case):
                             self.assertEqual("".join(texts), "\u4f60ok" if asked else "")
 
     def test_documents_in_other_clothes(self):
-        good = _p3_text("chat", "ok")
+        good = _text("chat", "ok")
         text = json.dumps(good)
         packed = gzip.compress(text.encode())
         rows = [
@@ -9306,7 +9282,7 @@ class ReadingTests(_p3_Case):
                 body = body.encode("utf-8") if isinstance(body, str) else body
                 run, server = self.play("chat", [(200, head, body)])
                 self.assertEqual((run.output, len(server.raw)), ("ok", 1))
-        stream = gzip.compress(b"".join(_p3_stream("chat", good)))
+        stream = gzip.compress(b"".join(_stream("chat", good)))
         pieces = [stream[n : n + 5] for n in range(0, len(stream), 5)]
         head = {"content-type": "text/event-stream", "content-encoding": "gzip"}
         self.assertEqual(self.play("chat", [(200, head, pieces)], on_text=len)[0].output, "ok")
@@ -9315,7 +9291,7 @@ class ReadingTests(_p3_Case):
         self.assertEqual(len(server.raw), 2)
 
 
-def _p3_deltas(*deltas, reason="tool_calls", done=True, choice=None):
+def _deltas(*deltas, reason="tool_calls", done=True, choice=None):
     """A Chat Completions stream of these deltas; a list is taken for tool-call deltas."""
     events = []
     for d in deltas:
@@ -9323,17 +9299,17 @@ def _p3_deltas(*deltas, reason="tool_calls", done=True, choice=None):
         events.append({"choices": [{"index": 0, "delta": d, "finish_reason": None}]})
     if reason:
         events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
-    return _p3_sse(*events, done=done)
+    return _sse(*events, done=done)
 
 
-def _p3_part(name=None, arguments=None, **more):
+def _part(name=None, arguments=None, **more):
     """One tool-call delta; what is None is left out, "null" stands for null."""
     f = {k: v for k, v in (("name", name), ("arguments", arguments)) if v is not None}
     part = {**more, **({"function": f} if f else {})}
     return json.loads(json.dumps(part).replace('"null"', "null"))
 
 
-class StreamTests(_p3_Case):
+class StreamTests(_ModelCase):
     """Pieces become the reply that was meant, or nothing."""
 
     def echo(self, answer, protocol="chat", **settings):
@@ -9349,12 +9325,12 @@ class StreamTests(_p3_Case):
             return "r"
 
         settings.setdefault("on_text", len)
-        answers = [answer, _p3_text(protocol, "ok")]
+        answers = [answer, _text(protocol, "ok")]
         run, server = self.play(protocol, answers, tools=[f, get], **settings)
         return ran, server.said()[1] if server.said()[1:] else None, run
 
     def test_tool_call_deltas(self):
-        p = _p3_part
+        p = _part
         one, two = ("f", "x"), ("f", "y")
         x, y = '{"city": "x"}', '{"city": "y"}'
         rows = [  # the deltas; what runs
@@ -9499,17 +9475,17 @@ class StreamTests(_p3_Case):
         for name, deltas, want in rows:
             for done in (True, False):
                 with self.subTest(name, done=done):
-                    ran, message, run = self.echo(_p3_deltas(*deltas, done=done))
+                    ran, message, run = self.echo(_deltas(*deltas, done=done))
                     self.assertEqual(ran, want)
-                    self.assertEqual(_p3_statuses(run), ["ok"] * len(want))
+                    self.assertEqual(_statuses(run), ["ok"] * len(want))
                     for call in message["tool_calls"]:
                         self.assertNotIn("index", call)
         ran, message, _ = self.echo(
-            _p3_deltas([p("f", x, index=0, id="a"), p("f", x, index=0, id="b")])
+            _deltas([p("f", x, index=0, id="a"), p("f", x, index=0, id="b")])
         )
         self.assertEqual([c["id"] for c in message["tool_calls"]], ["a", "b"])
         first = [[p(None, "", index=0, id="a")], [p("f", x, index=0, id="b")]]
-        self.assertEqual(self.echo(_p3_deltas(*first))[1]["tool_calls"][0]["id"], "a")
+        self.assertEqual(self.echo(_deltas(*first))[1]["tool_calls"][0]["id"], "a")
 
     def test_unknown_keys_are_collected(self):
         deltas = [
@@ -9539,7 +9515,7 @@ class StreamTests(_p3_Case):
                 "none": None,
                 "list": [],
             },
-            [_p3_part("f", "{}", index=0, id="a", type="function")],
+            [_part("f", "{}", index=0, id="a", type="function")],
             [
                 {
                     "index": 0,
@@ -9549,7 +9525,7 @@ class StreamTests(_p3_Case):
             ],
             [{"index": 0, "function": {"note": "x"}}, {"index": 0, "function": {"note": "y"}}],
         ]
-        _, message, run = self.echo(_p3_deltas(*deltas))
+        _, message, run = self.echo(_deltas(*deltas))
         call = {
             "id": "a",
             "type": "function",
@@ -9576,20 +9552,20 @@ class StreamTests(_p3_Case):
         for contents, answer, told, back in rows:
             with self.subTest(contents=contents):
                 texts = []
-                stream = _p3_deltas(*({"content": c} for c in contents), reason="stop")
-                server = _p3_Server("chat", [stream, _p3_text("chat", "ok")])
-                model = _p3_model("chat", server, on_text=texts.append)
+                stream = _deltas(*({"content": c} for c in contents), reason="stop")
+                server = _Server("chat", [stream, _text("chat", "ok")])
+                model = _model("chat", server, on_text=texts.append)
                 run = agentloop.run(model, "go")
                 self.assertEqual((run.output, texts), (answer, told))
                 agentloop.run(model, run.follow_up("more"))
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": back})
 
     def test_null_and_empty_content_with_calls(self):
-        call = [_p3_part("f", "{}", index=0, id="a")]
+        call = [_part("f", "{}", index=0, id="a")]
         for contents, want in (([None], None), ([""], ""), (["", None], ""), ([None, ""], None)):
             with self.subTest(contents=contents):
                 deltas = [{"content": c} for c in contents]
-                message = self.echo(_p3_deltas(*deltas, call))[1]
+                message = self.echo(_deltas(*deltas, call))[1]
                 self.assertEqual(message["content"], want)
 
     def test_odd_events_say_nothing(self):
@@ -9602,15 +9578,15 @@ class StreamTests(_p3_Case):
             {"choices": [{"delta": {}, "finish_reason": "stop"}]},
             {"choices": [], "usage": {"prompt_tokens": 3}},
         ]  # fmt: skip
-        run = self.play("chat", [_p3_sse(*map(json.dumps, events))], on_text=len)[0]
+        run = self.play("chat", [_sse(*map(json.dumps, events))], on_text=len)[0]
         self.assertEqual((run.output, run.usage["input_tokens"]), ("ok", 3))
 
     def test_the_last_finish_reason_counts(self):
-        call = [_p3_part("f", '{"city": "x"}', index=0, id="a")]
+        call = [_part("f", '{"city": "x"}', index=0, id="a")]
         last = {"choices": [{"delta": None, "finish_reason": None}]}
         cut = {"choices": [{"delta": {}, "finish_reason": "length"}]}
-        stream = _p3_deltas(call, reason="tool_calls", done=False) + _p3_sse(cut, last)
-        self.assertEqual(_p3_statuses(self.echo(stream)[2]), ["invalid_response"])
+        stream = _deltas(call, reason="tool_calls", done=False) + _sse(cut, last)
+        self.assertEqual(_statuses(self.echo(stream)[2]), ["invalid_response"])
 
     def test_lines_of_the_stream(self):
         document = {"choices": [{"delta": {"content": "o\u4f60k"}, "finish_reason": "stop"}]}
@@ -9645,9 +9621,9 @@ class StreamTests(_p3_Case):
                     self.assertEqual((run.output, len(server.raw)), ("o\u4f60k", 1))
 
     def test_a_cut_stream_is_asked_again_and_nothing_of_it_is_used(self):
-        for protocol in _P3_PROTOCOLS:
-            whole = _p3_stream(
-                protocol, _p3_reply(protocol, "one", [("a", "get_weather", {"city": "X"})])
+        for protocol in _PROTOCOLS:
+            whole = _stream(
+                protocol, _reply(protocol, "one", [("a", "get_weather", {"city": "X"})])
             )
             raw = b"".join(whole)
             ends = {
@@ -9658,7 +9634,7 @@ class StreamTests(_p3_Case):
             last = raw.rindex(ends[protocol])
             last = raw.rindex(b"data:", 0, last)
             cuts = sorted({last * n // 12 for n in range(1, 12)} | {last, last - 2, last + 30})
-            good = _p3_stream(protocol, _p3_text(protocol, "ok"))
+            good = _stream(protocol, _text(protocol, "ok"))
             for at in cuts:
                 for end in ([], [ConnectionResetError("reset")], [http.client.IncompleteRead(b"")]):
                     with self.subTest(protocol=protocol, at=at, end=end):
@@ -9677,11 +9653,11 @@ class StreamTests(_p3_Case):
     def test_the_end_of_a_stream(self):
         # A finish reason is enough, [DONE] is enough; for Anthropic stop_reason or message_stop.
         rows = [
-            ("chat", _p3_deltas({"content": "ok"}, reason="stop", done=False)),
-            ("chat", _p3_deltas({"content": "ok"}, reason=None, done=True)),
-            ("anthropic", _p3_stream("anthropic", _p3_text("anthropic", "ok"))[:-1]),
-            ("anthropic", _p3_stream("anthropic", _p3_text("anthropic", "ok", reason=None))),
-            ("responses", _p3_stream("responses", _p3_text("responses", "ok"))),
+            ("chat", _deltas({"content": "ok"}, reason="stop", done=False)),
+            ("chat", _deltas({"content": "ok"}, reason=None, done=True)),
+            ("anthropic", _stream("anthropic", _text("anthropic", "ok"))[:-1]),
+            ("anthropic", _stream("anthropic", _text("anthropic", "ok", reason=None))),
+            ("responses", _stream("responses", _text("responses", "ok"))),
         ]
         for protocol, stream in rows:
             with self.subTest(protocol=protocol, stream=stream[-1]):
@@ -9715,17 +9691,17 @@ class StreamTests(_p3_Case):
             ({"type": "error", "error": {"type": "overloaded_error", "message": "boom"}}, True),
             ({"type": "error", "error": {"type": "api_error", "message": "boom"}}, True),
         ]
-        for protocol in _P3_PROTOCOLS:
-            whole = _p3_stream(
-                protocol, _p3_reply(protocol, "part", [("a", "get_weather", {"city": "X"})])
+        for protocol in _PROTOCOLS:
+            whole = _stream(
+                protocol, _reply(protocol, "part", [("a", "get_weather", {"city": "X"})])
             )
             for error, again in errors:
-                stream = whole[:3] + _p3_sse(error, done=False) + whole[3:]
+                stream = whole[:3] + _sse(error, done=False) + whole[3:]
                 document = json.dumps(error)
-                for answer in (stream, document, (200, _P3_JSON, "[%s]" % document)):
+                for answer in (stream, document, (200, _JSON, "[%s]" % document)):
                     with self.subTest(protocol=protocol, error=error, answer=str(answer)[:20]):
                         if again is True:
-                            good = _p3_text(protocol, "ok")
+                            good = _text(protocol, "ok")
                             run, _ = self.play(protocol, [answer, good], on_text=len)
                             self.assertEqual((run.output, run.steps), ("ok", []))
                         else:
@@ -9734,8 +9710,8 @@ class StreamTests(_p3_Case):
                             self.assertEqual(len(server.raw), 1)
 
     def test_responses_that_fail(self):
-        good = _p3_text("responses", "ok")
-        item = _p3_asks("responses")["output"][0]
+        good = _text("responses", "ok")
+        item = _asks("responses")["output"][0]
         done = {"type": "response.output_item.done", "output_index": 0, "item": item}
         failed = {"status": "failed", "output": [item]}
         rows = [  # the error, asked again or the kind
@@ -9752,7 +9728,7 @@ class StreamTests(_p3_Case):
         for error, again in rows:
             events = [done, {"type": "response.failed", "response": {**failed, "error": error}}]
             missing = [done, {"type": "response.completed", "response": {**failed, "error": error}}]
-            for answer in (_p3_sse(*events), _p3_sse(*missing), {**failed, "error": error}):
+            for answer in (_sse(*events), _sse(*missing), {**failed, "error": error}):
                 with self.subTest(error=error, answer=answer):
                     if again is True:
                         run, _ = self.play("responses", [answer, good], on_text=len)
@@ -9760,7 +9736,7 @@ class StreamTests(_p3_Case):
                     else:
                         self.fails("responses", [answer], again, None, on_text=len)
         for answer in (
-            _p3_sse({"type": "response.failed"}),
+            _sse({"type": "response.failed"}),
             {"status": "completed"},
             {"output": None},
         ):
@@ -9799,13 +9775,11 @@ class StreamTests(_p3_Case):
         ]
         for events, back in rows:
             with self.subTest(events=events):
-                server = _p3_Server(
-                    "responses", [_p3_sse(*events, done=False), _p3_text("responses", "ok")]
-                )
-                run = agentloop.run(_p3_model("responses", server, on_text=len), "go", [
+                server = _Server("responses", [_sse(*events, done=False), _text("responses", "ok")])
+                run = agentloop.run(_model("responses", server, on_text=len), "go", [
                     agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda **k: "r")
                 ])  # fmt: skip
-                self.assertEqual(_p3_statuses(run), ["ok"])
+                self.assertEqual(_statuses(run), ["ok"])
                 self.assertEqual(server.said()[1:-1], back)
         cut = [
             [done(0, call), end("incomplete")],
@@ -9816,9 +9790,9 @@ class StreamTests(_p3_Case):
         for events in cut:
             with self.subTest(events=events):
                 run, _ = self.play(
-                    "responses", [_p3_sse(*events), _p3_text("responses", "ok")], on_text=len
+                    "responses", [_sse(*events), _text("responses", "ok")], on_text=len
                 )
-                self.assertEqual(_p3_statuses(run), ["invalid_response"])
+                self.assertEqual(_statuses(run), ["invalid_response"])
 
     def test_on_text_of_responses(self):
         texts = []
@@ -9826,10 +9800,10 @@ class StreamTests(_p3_Case):
             {"type": "response.output_text.delta", "delta": d} for d in ("a", "", None, 5, "b")
         ]
         events.append({"type": "response.reasoning_text.delta", "delta": "no"})
-        item = _p3_text("responses", "ab")["output"][0]
+        item = _text("responses", "ab")["output"][0]
         events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
         events.append({"type": "response.completed", "response": {"status": "completed"}})
-        run, _ = self.play("responses", [_p3_sse(*events)], on_text=texts.append)
+        run, _ = self.play("responses", [_sse(*events)], on_text=texts.append)
         self.assertEqual((texts, run.output), (["a", "b"], "ab"))
 
     def test_anthropic_streams(self):
@@ -9893,38 +9867,36 @@ class StreamTests(_p3_Case):
             with self.subTest(events=events):
                 head = {"type": "message_start", "message": {"role": "assistant", "content": []}}
                 last = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}
-                stream = _p3_sse(head, ping, *events, last, {"type": "message_stop"}, done=False)
+                stream = _sse(head, ping, *events, last, {"type": "message_stop"}, done=False)
                 texts = []
-                answers = [stream, _p3_text("anthropic", "ok")]
+                answers = [stream, _text("anthropic", "ok")]
                 run, server = self.play("anthropic", answers, tools=[f], on_text=texts.append)
                 self.assertEqual(server.said()[1]["content"], back)
                 told = "".join(b["text"] for b in back if b["type"] == "text")
                 self.assertEqual("".join(texts), told + "ok")
-                self.assertEqual(_p3_statuses(run), statuses)
+                self.assertEqual(_statuses(run), statuses)
 
     def test_a_tool_use_cut_at_the_limit_in_a_stream(self):
-        events = _p3_stream(
-            "anthropic", _p3_call("anthropic", ("a", "get_weather", {"city": "Berlin"}))
-        )
+        events = _stream("anthropic", _call("anthropic", ("a", "get_weather", {"city": "Berlin"})))
         last = {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}
-        answer = [*events[:-5], *_p3_sse(last, {"type": "message_stop"}, done=False)]
-        run, server = self.play("anthropic", [answer, _p3_text("anthropic", "ok")], on_text=len)
-        self.assertEqual(_p3_statuses(run), ["invalid_response"])
-        self.assertEqual(_p3_sent_calls("anthropic", server.sent[1])[0][2], {})
+        answer = [*events[:-5], *_sse(last, {"type": "message_stop"}, done=False)]
+        run, server = self.play("anthropic", [answer, _text("anthropic", "ok")], on_text=len)
+        self.assertEqual(_statuses(run), ["invalid_response"])
+        self.assertEqual(_sent_calls("anthropic", server.sent[1])[0][2], {})
 
     def test_what_on_text_raises_closes_the_stream_and_loses_nothing(self):
         class Odd(BaseException):
             pass
 
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for error in (OSError("mine"), TimeoutError("mine"), http.client.HTTPException("mine"),
                           ValueError("mine"), KeyboardInterrupt(), Odd("mine")):  # fmt: skip
                 for stream in (True, False):
                     with self.subTest(protocol=protocol, error=error, stream=stream):
-                        document = _p3_call(protocol, ("a", "get_weather", {"city": "B"}))
-                        answers = [document, _p3_text(protocol, "oh"), _p3_text(protocol, "ok")]
+                        document = _call(protocol, ("a", "get_weather", {"city": "B"}))
+                        answers = [document, _text(protocol, "oh"), _text(protocol, "ok")]
                         if stream:
-                            answers = [_p3_stream(protocol, a) for a in answers]
+                            answers = [_stream(protocol, a) for a in answers]
                         texts = []
 
                         def on_text(text):
@@ -9932,14 +9904,14 @@ class StreamTests(_p3_Case):
                             if len(texts) == 1:
                                 raise error
 
-                        server = _p3_Server(protocol, answers)
-                        model = _p3_model(protocol, server, on_text=on_text)
+                        server = _Server(protocol, answers)
+                        model = _model(protocol, server, on_text=on_text)
                         with self.assertRaises(type(error)) as caught:
                             agentloop.run(model, "go", [get_weather])
                         self.assertIs(caught.exception, error)
                         self.assertEqual((len(server.raw), server.closed), (2, 2))
                         run = error.agent_run
-                        self.assertEqual(_p3_statuses(run), ["ok"])
+                        self.assertEqual(_statuses(run), ["ok"])
                         run = agentloop.run(model, run, [get_weather])
                         self.assertEqual((run.output, run.requests), ("ok", 3))
                         self.assertEqual(server.raw[1], server.raw[2])
@@ -9951,7 +9923,7 @@ class StreamTests(_p3_Case):
             clock[0] += 40
             return b": keep-alive\n\n"
 
-        good = _p3_deltas({"content": "ok"}, reason="stop")
+        good = _deltas({"content": "ok"}, reason="stop")
         half = good[0]
         rows = [  # chunks, the timeout; whether it is silence
             ([tick] * 4 + good, 100, True),
@@ -9968,7 +9940,7 @@ class StreamTests(_p3_Case):
             with self.subTest(row=at):
                 clock[0] = 0.0
                 with mock.patch("time.monotonic", lambda: clock[0]):
-                    answers = [chunks, _p3_text("chat", "again")]
+                    answers = [chunks, _text("chat", "again")]
                     run, _server = self.play("chat", answers, on_text=len, timeout=timeout)
                 self.assertEqual(run.output, "again" if silent else "ok")
         with mock.patch("time.monotonic", lambda: clock[0]):
@@ -9976,7 +9948,7 @@ class StreamTests(_p3_Case):
         self.assertIn("100", str(error))
 
 
-class FailureTests(_p3_Case):
+class FailureTests(_ModelCase):
     """Asked again, or given up with an error that says where to look."""
 
     def test_what_is_asked_again(self):
@@ -9993,36 +9965,36 @@ class FailureTests(_p3_Case):
         ]
         rows += [
             http.client.IncompleteRead(b""),
-            (200, _P3_JSON, ""),
+            (200, _JSON, ""),
             (200, {}, " \n"),
             (204, {}, ""),
         ]
         rows += [
-            (200, _P3_JSON, '{"choi'),
-            (200, _P3_SSE, b"data: {\n\n"),
-            (200, _P3_JSON, "[]"),
+            (200, _JSON, '{"choi'),
+            (200, _SSE, b"data: {\n\n"),
+            (200, _JSON, "[]"),
             {},
         ]
         rows += [[ConnectionResetError("x")], [b'{"cho', ConnectionResetError("x")]]
-        rows += [(200, _P3_SSE, [b""]), (503, _P3_SSE, _p3_sse({"error": "x"})), (429, {}, None)]
-        for protocol in _P3_PROTOCOLS:
+        rows += [(200, _SSE, [b""]), (503, _SSE, _sse({"error": "x"})), (429, {}, None)]
+        for protocol in _PROTOCOLS:
             for bad in rows:
                 with self.subTest(protocol=protocol, bad=bad):
                     del self.waits[:]
-                    run, server = self.play(protocol, [bad, bad, _p3_text(protocol, "ok")])
+                    run, server = self.play(protocol, [bad, bad, _text(protocol, "ok")])
                     self.assertEqual((run.output, run.requests, run.steps), ("ok", 1, []))
                     self.assertEqual(len(set(server.raw)), 1)
                     self.assertEqual((len(server.raw), len(self.waits)), (3, 2))
         for bad in ({"choices": []}, {"choices": None}, {"choices": [None]}, {"choices": [{}]},
                     {"id": 1}, {"choices": [{"message": None}]}, {"choices": "x"}):  # fmt: skip
             with self.subTest(bad=bad):
-                run, server = self.play("chat", [bad, _p3_text("chat", "ok")])
+                run, server = self.play("chat", [bad, _text("chat", "ok")])
                 self.assertEqual((run.output, len(server.raw)), ("ok", 2))
                 error, _ = self.fails("chat", [bad] * 3, "bad_response", None, retries=2)
                 self.assertIn("asked 3 times", str(error))
 
     def test_retries_are_bounded(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for retries in (0, 1, 4):
                 with self.subTest(protocol=protocol, retries=retries):
                     del self.waits[:]
@@ -10057,7 +10029,7 @@ class FailureTests(_p3_Case):
                 with self.subTest(status=status, value=value[:40]):
                     del self.waits[:]
                     head = {"retry-after": value}
-                    run, _ = self.play("chat", [(status, head, "x"), _p3_text("chat", "ok")])
+                    run, _ = self.play("chat", [(status, head, "x"), _text("chat", "ok")])
                     self.assertEqual((run.output, len(self.waits)), ("ok", 1))
                     self.assertTrue(least <= self.waits[0] <= most, self.waits)
 
@@ -10089,7 +10061,7 @@ class FailureTests(_p3_Case):
         ]  # fmt: skip
         kinds = {"auth", "rate_limit", "context_length", "bad_request", "server"}
         kinds |= {"timeout", "connection", "bad_response"}
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for status, body, kind, word in rows:
                 with self.subTest(protocol=protocol, status=status, body=str(body)[:40]):
                     text = body if isinstance(body, str) else json.dumps(body)
@@ -10120,11 +10092,11 @@ class FailureTests(_p3_Case):
             (html, "bad_response", "base_url", 1),
             (html, "bad_response", "Welcome to nginx", 1),
             ((200, {}, "hello"), "bad_response", "hello", 1),
-            ((200, _P3_JSON, '"hello"'), "bad_response", "hello", 1),
-            ((200, _P3_JSON, '{"x": '), "bad_response", "JSON", 2),
+            ((200, _JSON, '"hello"'), "bad_response", "hello", 1),
+            ((200, _JSON, '{"x": '), "bad_response", "JSON", 2),
             ((200, {}, ""), "bad_response", "base_url", 2),
         ]
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for answer, kind, words, asked in rows:
                 with self.subTest(protocol=protocol, answer=str(answer)[:50]):
                     error, server = self.fails(protocol, [answer] * 2, kind, None, retries=1)
@@ -10142,8 +10114,8 @@ class FailureTests(_p3_Case):
         self.fails("chat", [(304, {}, "")], "bad_response", 304)
 
     def test_whether_a_key_was_sent(self):
-        for key, words in (("", "no key was sent"), (_P3_KEY, "a key was sent")):
-            for protocol in _P3_PROTOCOLS:
+        for key, words in (("", "no key was sent"), (_KEY, "a key was sent")):
+            for protocol in _PROTOCOLS:
                 with self.subTest(protocol=protocol, key=key):
                     error, _ = self.fails(protocol, [(401, {}, "no")], "auth", 401, api_key=key)
                     self.assertIn(words, str(error))
@@ -10203,11 +10175,9 @@ class FailureTests(_p3_Case):
         for text in texts:
             for body in ({}, {"reasoning_effort": "high", "max_tokens": 9}):
                 with self.subTest(text=text[:30], body=body):
-                    server = _p3_Server(
-                        "chat", [(400, {}, {"error": {"message": text}})], extra=body
-                    )
+                    server = _Server("chat", [(400, {}, {"error": {"message": text}})], extra=body)
                     with self.assertRaises(agentloop.ModelError) as caught:
-                        agentloop.run(_p3_model("chat", server, **body), "go", [get_weather])
+                        agentloop.run(_model("chat", server, **body), "go", [get_weather])
                     self.assertIn(text, str(caught.exception))
                     self.assertEqual((caught.exception.kind, len(server.raw)), ("bad_request", 1))
 
@@ -10238,15 +10208,15 @@ class FailureTests(_p3_Case):
                 with self.subTest(status=status, refusal=refusal):
                     body = refusal if isinstance(refusal, str) else json.dumps(refusal)
                     answers = [
-                        _p3_chat(message),
+                        _chat(message),
                         (status, {}, body),
-                        _p3_chat({**message, "tool_calls": [{**call, "id": "b"}]}),
+                        _chat({**message, "tool_calls": [{**call, "id": "b"}]}),
                     ]
-                    answers += [_p3_text("chat", "ok")]
-                    with _p3_logged() as log:
+                    answers += [_text("chat", "ok")]
+                    with _logged() as log:
                         run, server = self.play("chat", answers, prefix=False)
                     self.assertEqual(
-                        (run.output, run.requests, _p3_statuses(run)), ("ok", 3, ["ok"] * 2)
+                        (run.output, run.requests, _statuses(run)), ("ok", 3, ["ok"] * 2)
                     )
                     self.assertEqual(self.waits, [])
                     self.assertIn("reasoning", log.getvalue())
@@ -10277,10 +10247,10 @@ class FailureTests(_p3_Case):
         ]
         for words, extra in rows:
             with self.subTest(words=words, extra=extra):
-                answers = [_p3_chat(message), (400, {}, {"error": {"message": words}})]
-                server = _p3_Server("chat", answers, extra=extra)
+                answers = [_chat(message), (400, {}, {"error": {"message": words}})]
+                server = _Server("chat", answers, extra=extra)
                 with self.assertRaises(agentloop.ModelError) as caught:
-                    agentloop.run(_p3_model("chat", server, **extra), "go", [get_weather])
+                    agentloop.run(_model("chat", server, **extra), "go", [get_weather])
                 self.assertEqual((caught.exception.kind, len(server.raw)), ("bad_request", 2))
 
     def test_what_the_adapter_added_may_be_left_out_too(self):
@@ -10296,12 +10266,12 @@ class FailureTests(_p3_Case):
             with self.subTest(protocol=protocol, name=name):
                 answers = [(400, {}, {"error": {"message": words}}), (503, {}, "busy")]
                 answers += [
-                    _p3_call(protocol, ("a", "get_weather", {"city": "B"})),
-                    _p3_text(protocol, "ok"),
+                    _call(protocol, ("a", "get_weather", {"city": "B"})),
+                    _text(protocol, "ok"),
                 ]
                 extra = {"stream_options", "store"}
-                server = _p3_Server(protocol, answers, extra=extra, prefix=False)
-                model = _p3_model(protocol, server, on_text=len)
+                server = _Server(protocol, answers, extra=extra, prefix=False)
+                model = _model(protocol, server, on_text=len)
                 run = agentloop.run(model, "go", [get_weather])
                 self.assertEqual((run.output, run.requests), ("ok", 2))
                 self.assertEqual(
@@ -10309,7 +10279,7 @@ class FailureTests(_p3_Case):
                 )
         # Such a refusal spends no retry.
         answers = [(400, {}, "Unknown parameter: 'include'."), (503, {}, "busy"), (503, {}, "busy")]
-        answers.append(_p3_text("responses", "ok"))
+        answers.append(_text("responses", "ok"))
         run, server = self.play("responses", answers, retries=2, prefix=False)
         self.assertEqual((run.output, len(server.raw)), ("ok", 4))
         # Not what the request cannot do without.
@@ -10320,7 +10290,7 @@ class FailureTests(_p3_Case):
             self.fails(protocol, [(400, {}, {"error": words})], "bad_request", 400)
 
     def test_going_on_after_an_error_runs_no_tool_twice(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 ran = []
 
@@ -10328,15 +10298,13 @@ class FailureTests(_p3_Case):
                     ran.append(city)
                     return "did"
 
-                answers = [_p3_call(protocol, ("a", "once", {"city": "B"})), (400, {}, "no")]
-                server = _p3_Server(protocol, answers + [_p3_text(protocol, "ok")])
-                model = _p3_model(protocol, server)
+                answers = [_call(protocol, ("a", "once", {"city": "B"})), (400, {}, "no")]
+                server = _Server(protocol, answers + [_text(protocol, "ok")])
+                model = _model(protocol, server)
                 with self.assertRaises(agentloop.ModelError) as caught:
                     agentloop.run(model, "go", [once])
                 run = caught.exception.agent_run
-                self.assertEqual(
-                    (run.state, run.requests, _p3_statuses(run)), ("running", 2, ["ok"])
-                )
+                self.assertEqual((run.state, run.requests, _statuses(run)), ("running", 2, ["ok"]))
                 copied = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
                 again = agentloop.run(model, copied, [once])
                 self.assertEqual((again.output, ran), ("ok", ["B"]))
@@ -10344,14 +10312,14 @@ class FailureTests(_p3_Case):
 
     def test_the_key_is_never_shown(self):
         secret = "X-SECRET-4711-4711"
-        for protocol in _P3_PROTOCOLS:
-            for bad in ((401, {}, {"error": "wrong key %s!" % _P3_KEY}), (400, {}, "you sent " + secret),
-                        (200, {}, "<p>%s %s" % (_P3_KEY, secret)), OSError("%s %s" % (_P3_KEY, secret)),
-                        (307, {"location": "http://h/" + _P3_KEY + secret}, "")):  # fmt: skip
+        for protocol in _PROTOCOLS:
+            for bad in ((401, {}, {"error": "wrong key %s!" % _KEY}), (400, {}, "you sent " + secret),
+                        (200, {}, "<p>%s %s" % (_KEY, secret)), OSError("%s %s" % (_KEY, secret)),
+                        (307, {"location": "http://h/" + _KEY + secret}, "")):  # fmt: skip
                 with self.subTest(protocol=protocol, bad=bad):
-                    with _p3_logged() as log:
-                        server = _p3_Server(protocol, [bad])
-                        model = _p3_model(protocol, server, headers={"X-Other": secret}, retries=0)
+                    with _logged() as log:
+                        server = _Server(protocol, [bad])
+                        model = _model(protocol, server, headers={"X-Other": secret}, retries=0)
                         with self.assertRaises(agentloop.ModelError) as caught:
                             agentloop.run(model, "go", [get_weather])
                     run = caught.exception.agent_run
@@ -10361,38 +10329,38 @@ class FailureTests(_p3_Case):
                     model.transport = None
                     shown.append(repr(pickle.dumps(model)))
                     for text in shown:
-                        self.assertNotIn(_P3_KEY, text)
+                        self.assertNotIn(_KEY, text)
                         self.assertNotIn(secret, text)
         # A URL may hold one too.
-        server = _p3_Server("chat", [(400, {}, {"error": "no"})])
-        model = _p3_model("chat", server, base_url="https://h.test/v1?key=" + secret)
+        server = _Server("chat", [(400, {}, {"error": "no"})])
+        model = _model("chat", server, base_url="https://h.test/v1?key=" + secret)
         with self.assertRaises(agentloop.ModelError) as caught:
             agentloop.run(model, "go")
         self.assertIn("key=" + secret, server.seen[0][1])
         self.assertNotIn(secret, str(caught.exception) + repr(model))
 
     def test_pickling(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
-                model = _P3_CLASSES[protocol]("m", base_url="http://127.0.0.1:9", api_key=_P3_KEY,
+                model = _CLASSES[protocol]("m", base_url="http://127.0.0.1:9", api_key=_KEY,
                                               system="s", timeout=7, temperature=1)  # fmt: skip
                 data = pickle.dumps(model)
-                self.assertNotIn(_P3_KEY.encode(), data)
+                self.assertNotIn(_KEY.encode(), data)
                 twin = pickle.loads(data)
                 tools = agentloop.registry([get_weather])
                 run = agentloop.AgentRun("go")
                 self.assertEqual(twin.body(run, tools), model.body(run, tools))
                 self.assertEqual(repr(twin), repr(model))
                 self.assertIn("http://127.0.0.1:9/v1/", repr(twin))
-        model = _p3_model(
+        model = _model(
             "chat", None, transport=agentloop.http_transport, on_text=len, api_key=lambda: "k"
         )
         pickle.loads(pickle.dumps(model))  # what cannot be pickled is left out
 
-    @_p2_sockets
+    @_sockets
     def test_a_pickled_model_takes_the_key_from_the_environment(self):
-        with _p3_Http(lambda n, head, body: _p3_http(_p3_text("chat", "ok"))) as server:
-            model = agentloop.OpenAIChat("m", base_url=server.url, api_key=_P3_KEY)
+        with _Http(lambda n, head, body: _http(_text("chat", "ok"))) as server:
+            model = agentloop.OpenAIChat("m", base_url=server.url, api_key=_KEY)
             self.assertEqual(model.complete("x"), "ok")
             twin = pickle.loads(pickle.dumps(model))
             with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "other"}):
@@ -10402,7 +10370,7 @@ class FailureTests(_p3_Case):
             del model, twin
 
 
-def _p3_roles(protocol, body):
+def _roles(protocol, body):
     """The conversation in a line: u(ser), a(ssistant), t(ool's result), s(ystem)."""
     if protocol != "responses":
         return "".join(m["role"][0] for m in body["messages"])
@@ -10412,7 +10380,7 @@ def _p3_roles(protocol, body):
     return "".join(k[0] for k in kinds)
 
 
-def _p3_pictures(protocol, message):
+def _pictures(protocol, message):
     """The pictures in a message or item, as (media type, base64)."""
     found = []
     todo = [message]
@@ -10431,10 +10399,10 @@ def _p3_pictures(protocol, message):
     return found
 
 
-class ConversationTests(_p3_Case):
+class ConversationTests(_ModelCase):
     """Every request of every run is one that the strictest server takes."""
 
-    @_p1_real_threads
+    @_real_threads
     def test_results_in_call_order(self):
         barrier = threading.Barrier(3)
 
@@ -10443,32 +10411,30 @@ class ConversationTests(_p3_Case):
             barrier.wait(10)
             return n
 
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 calls = [("b", "look", {"n": 1}), ("a", "look", {"n": 2}), ("c", "look", {"n": 3})]
                 _run, server = self.play(
-                    protocol, [_p3_call(protocol, *calls), _p3_text(protocol, "ok")], tools=[look]
+                    protocol, [_call(protocol, *calls), _text(protocol, "ok")], tools=[look]
                 )
                 self.assertEqual(
-                    _p3_results(protocol, server.sent[1]), [("b", "1"), ("a", "2"), ("c", "3")]
+                    _results(protocol, server.sent[1]), [("b", "1"), ("a", "2"), ("c", "3")]
                 )
                 want = {"chat": "uattt", "responses": "uaaattt", "anthropic": "uau"}
-                self.assertEqual(_p3_roles(protocol, server.sent[1]), want[protocol])
+                self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
 
     def test_a_call_closed_before_its_time_keeps_its_place(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for ids in (("a", "b", "c"), (None, None, None), ("a", "a", "a"), (None, "b", None)):
                 with self.subTest(protocol=protocol, ids=ids):
                     calls = [(i, "get_weather", {"city": "C%d" % n}) for n, i in enumerate(ids)]
-                    server = _p3_Server(
-                        protocol, [_p3_call(protocol, *calls), _p3_text(protocol, "ok")]
-                    )
+                    server = _Server(protocol, [_call(protocol, *calls), _text(protocol, "ok")])
                     run = agentloop.AgentRun("go")
-                    for event in agentloop.stream(_p3_model(protocol, server), run, [get_weather]):
+                    for event in agentloop.stream(_model(protocol, server), run, [get_weather]):
                         if getattr(event, "tool_input", None) is not None and "C2" in str(event):
                             run.close(event, "Denied.", "denied")
-                    self.assertEqual(_p3_statuses(run), ["denied", "ok", "ok"])
-                    texts = [t for _, t in _p3_results(protocol, server.sent[1])]
+                    self.assertEqual(_statuses(run), ["denied", "ok", "ok"])
+                    texts = [t for _, t in _results(protocol, server.sent[1])]
                     self.assertEqual(texts, ["sunny in C0", "sunny in C1", "Denied."])
 
     def test_is_error_marks_what_did_not_go_well(self):
@@ -10481,80 +10447,80 @@ class ConversationTests(_p3_Case):
             ("c", "nope", {}),
             ("d", "get_weather", {}),
         ]
-        answers = [_p3_call("anthropic", *calls), _p3_text("anthropic", "ok")]
+        answers = [_call("anthropic", *calls), _text("anthropic", "ok")]
         server = self.play("anthropic", answers, tools=[get_weather, fail])[1]
         blocks = server.said()[-1]["content"]
         self.assertEqual([b.get("is_error", False) for b in blocks], [False, True, True, True])
 
     def test_a_notice_has_an_assistant_message_before_it(self):
         rows = {
-            "chat": [_p3_text("chat", ""), _p3_text("chat", "half", reason="length")],
+            "chat": [_text("chat", ""), _text("chat", "half", reason="length")],
             "responses": [
                 {"status": "completed", "output": []},
-                _p3_text("responses", "half", status="incomplete"),
+                _text("responses", "half", status="incomplete"),
             ],
             "anthropic": [
-                _p3_text("anthropic", " "),
-                _p3_text("anthropic", "half", reason="max_tokens"),
+                _text("anthropic", " "),
+                _text("anthropic", "half", reason="max_tokens"),
             ],
         }
         error = {"error": {"code": "tool_use_failed", "message": "x", "failed_generation": "y"}}
         rows["chat"] += [(400, {}, error)] * 2
         for protocol, answers in rows.items():
             with self.subTest(protocol=protocol):
-                answers = [*answers, _p3_text(protocol, "ok")]
+                answers = [*answers, _text(protocol, "ok")]
                 run, server = self.play(protocol, answers)
                 want = "ua" * (len(answers) - 1) + "u"
-                self.assertEqual(_p3_roles(protocol, server.sent[-1]), want)
-                self.assertEqual(_p3_statuses(run), ["invalid_response"] * (len(answers) - 1))
+                self.assertEqual(_roles(protocol, server.sent[-1]), want)
+                self.assertEqual(_statuses(run), ["invalid_response"] * (len(answers) - 1))
 
     def test_a_rejected_answer_stands_before_the_reason(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 reasons = iter(["Not enough.", None])
-                answers = [_p3_text(protocol, "first"), _p3_text(protocol, "second")]
+                answers = [_text(protocol, "first"), _text(protocol, "second")]
                 run, server = self.play(protocol, answers, accept=lambda run: next(reasons))
                 self.assertEqual((run.state, run.output), ("succeeded", "second"))
-                self.assertEqual(_p3_roles(protocol, server.sent[1]), "uau")
+                self.assertEqual(_roles(protocol, server.sent[1]), "uau")
                 self.assertIn("first", json.dumps(server.said()[1]))
-                self.assertEqual(_p3_notice(protocol, server.sent[1]), "Not enough.")
+                self.assertEqual(_notice(protocol, server.sent[1]), "Not enough.")
 
     def test_a_rejected_return_direct(self):
         @agentloop.tool(return_direct=True)
         def answer(n: int) -> int:
             return n
 
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 reasons = iter(["Not 1.", None, None])
-                calls = [_p3_call(protocol, ("a%d" % n, "answer", {"n": n})) for n in (1, 2)]
-                server = _p3_Server(protocol, [*calls, _p3_text(protocol, "ok")])
-                model = _p3_model(protocol, server)
+                calls = [_call(protocol, ("a%d" % n, "answer", {"n": n})) for n in (1, 2)]
+                server = _Server(protocol, [*calls, _text(protocol, "ok")])
+                model = _model(protocol, server)
                 run = agentloop.run(model, "go", [answer], accept=lambda run: next(reasons))
                 self.assertEqual((run.state, run.output), ("succeeded", 2))
                 want = {"chat": "uatu", "responses": "uatu", "anthropic": "uau"}
-                self.assertEqual(_p3_roles(protocol, server.sent[1]), want[protocol])
-                self.assertIn("Not 1.", _p3_notice(protocol, server.sent[1]))
+                self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
+                self.assertIn("Not 1.", _notice(protocol, server.sent[1]))
                 run = agentloop.run(model, run.follow_up("and?"), [answer])
                 self.assertEqual(run.output, "ok")
                 want = {"chat": "uatuatu", "responses": "uatuatu", "anthropic": "uauau"}
-                self.assertEqual(_p3_roles(protocol, server.sent[2]), want[protocol])
+                self.assertEqual(_roles(protocol, server.sent[2]), want[protocol])
 
     def test_follow_up(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for stream in (False, True):
                 with self.subTest(protocol=protocol, stream=stream):
                     answers = [
-                        _p3_call(protocol, ("a", "get_weather", {"city": "B"})),
-                        _p3_text(protocol, "one"),
-                        _p3_text(protocol, ""),
-                        _p3_text(protocol, "two"),
-                        _p3_text(protocol, "three"),
+                        _call(protocol, ("a", "get_weather", {"city": "B"})),
+                        _text(protocol, "one"),
+                        _text(protocol, ""),
+                        _text(protocol, "two"),
+                        _text(protocol, "three"),
                     ]
                     if stream:
-                        answers = [_p3_stream(protocol, a) for a in answers]
-                    server = _p3_Server(protocol, answers)
-                    model = _p3_model(protocol, server, on_text=len if stream else None)
+                        answers = [_stream(protocol, a) for a in answers]
+                    server = _Server(protocol, answers)
+                    model = _model(protocol, server, on_text=len if stream else None)
                     run = agentloop.run(model, "go", [get_weather])
                     for task in ("second", ["third", "part"]):
                         run = agentloop.run(model, run.follow_up(task), [get_weather])
@@ -10577,7 +10543,7 @@ class ConversationTests(_p3_Case):
         def boom() -> str:
             raise Stop()
 
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for state in (
                 "interrupted",
                 "pending",
@@ -10593,23 +10559,23 @@ class ConversationTests(_p3_Case):
                         ("b", "boom", {}),
                         ("c", "boom", {}),
                     ]
-                    first = _p3_call(protocol, *calls)
+                    first = _call(protocol, *calls)
                     answers = {
-                        "refused": {"chat": _p3_chat({"content": None, "refusal": "No."}),
+                        "refused": {"chat": _chat({"content": None, "refusal": "No."}),
                                     "responses": {"output": [], "status": "incomplete", "incomplete_details": {"reason": "content_filter"}},
                                     "anthropic": {"content": [], "stop_reason": "refusal"}}[protocol],
                         "error": (400, {}, "no"),
-                        "invalid": _p3_text(protocol, ""),
+                        "invalid": _text(protocol, ""),
                     }  # fmt: skip
                     answers = [
                         answers.get(state, first),
-                        _p3_text(protocol, "ok"),
-                        _p3_text(protocol, "end"),
+                        _text(protocol, "ok"),
+                        _text(protocol, "end"),
                     ]
                     if state == "fresh":
                         answers = answers[1:]
-                    server = _p3_Server(protocol, answers, prefix=False)
-                    model, run = _p3_model(protocol, server), agentloop.AgentRun("go")
+                    server = _Server(protocol, answers, prefix=False)
+                    model, run = _model(protocol, server), agentloop.AgentRun("go")
                     tools = [get_weather, boom]
                     if state == "pending":
                         events = agentloop.stream(model, run, tools)
@@ -10623,58 +10589,56 @@ class ConversationTests(_p3_Case):
                     turn = agentloop.run(model, run.follow_up("more"), [get_weather, boom])
                     self.assertEqual(turn.output, "ok")
                     if state == "interrupted":
-                        self.assertEqual(
-                            _p3_statuses(run), ["ok", "unknown_outcome", "not_executed"]
-                        )
-                        texts = [t for _, t in _p3_results(protocol, server.sent[1])]
+                        self.assertEqual(_statuses(run), ["ok", "unknown_outcome", "not_executed"])
+                        texts = [t for _, t in _results(protocol, server.sent[1])]
                         self.assertEqual(len(texts), 3)
                         self.assertIn("not known", texts[1])
                     self.assertEqual(agentloop.run(model, turn.follow_up("last")).output, "end")
 
     def test_history_made_or_changed_by_hand(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
-                server = _p3_Server(
-                    protocol, [_p3_text(protocol, str(n)) for n in range(6)], prefix=False
+                server = _Server(
+                    protocol, [_text(protocol, str(n)) for n in range(6)], prefix=False
                 )
-                model = _p3_model(protocol, server)
+                model = _model(protocol, server)
                 run = agentloop.run(model, "zero")
                 for n in range(1, 4):
                     run = agentloop.run(model, run.follow_up("task %d" % n))
-                self.assertEqual(_p3_roles(protocol, server.sent[3]), "uauauau")
+                self.assertEqual(_roles(protocol, server.sent[3]), "uauauau")
                 summary = agentloop.AgentRun(
                     "What was said?", finish=agentloop.AgentFinish("A summary.")
                 )
                 run = run.follow_up("next")
                 run.history[:2] = [summary]
                 run = agentloop.run(model, run)
-                self.assertEqual(_p3_roles(protocol, server.sent[4]), "uauauau")
+                self.assertEqual(_roles(protocol, server.sent[4]), "uauauau")
                 self.assertIn("A summary.", json.dumps(server.said(4)[1]))
                 self.assertNotIn("zero", json.dumps(server.said(4)))
                 run = run.follow_up("alone")
                 run.history.clear()
                 agentloop.run(model, run)
-                self.assertEqual(_p3_roles(protocol, server.sent[5]), "u")
+                self.assertEqual(_roles(protocol, server.sent[5]), "u")
 
     def test_steps_changed_by_hand(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 calls = [
-                    _p3_call(protocol, ("a%d" % n, "get_weather", {"city": "C%d" % n}))
+                    _call(protocol, ("a%d" % n, "get_weather", {"city": "C%d" % n}))
                     for n in range(3)
                 ]
-                server = _p3_Server(protocol, [*calls, _p3_text(protocol, "ok")], prefix=False)
+                server = _Server(protocol, [*calls, _text(protocol, "ok")], prefix=False)
                 run = agentloop.AgentRun("go")
-                events = agentloop.stream(_p3_model(protocol, server), run, [get_weather])
+                events = agentloop.stream(_model(protocol, server), run, [get_weather])
                 for _event in events:
                     if len(run.steps) == 3:
                         run.steps = run.steps[1:]
                         break
                 events.close()
-                agentloop.run(_p3_model(protocol, server), run, [get_weather])
-                results = [t for _, t in _p3_results(protocol, server.sent[3])]
+                agentloop.run(_model(protocol, server), run, [get_weather])
+                results = [t for _, t in _results(protocol, server.sent[3])]
                 self.assertEqual(results, ["sunny in C1", "sunny in C2"])
-        model = _p3_model("chat", None)
+        model = _model("chat", None)
         tools = agentloop.registry([get_weather])
         run = agentloop.AgentRun("go")
         step = agentloop.AgentStep(agentloop.AgentAction("get_weather", {"city": "B"}, "a"), "x")
@@ -10711,61 +10675,61 @@ class ConversationTests(_p3_Case):
             agentloop.AgentStep(agentloop.AgentAction("", {}, "", "text", "text"), "No.", "not_accepted"),
         ])  # fmt: skip
         runs = {"scripted": scripted}
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             reply = {
-                "chat": _p3_chat({"content": None, "reasoning": "r", "tool_calls": [
+                "chat": _chat({"content": None, "reasoning": "r", "tool_calls": [
                     {"id": "a:1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "B"}'}}]}),
                 "responses": {"output": [{"type": "reasoning", "encrypted_content": "e", "summary": []},
-                                         *_p3_asks("responses", call_id="a:1")["output"]]},
+                                         *_asks("responses", call_id="a:1")["output"]]},
                 "anthropic": {"content": [{"type": "thinking", "thinking": "t", "signature": "s"},
-                                          *_p3_call("anthropic", ("a1", "get_weather", {"city": "B"}))["content"]]},
+                                          *_call("anthropic", ("a1", "get_weather", {"city": "B"}))["content"]]},
             }[protocol]  # fmt: skip
-            answers = [reply, _p3_text(protocol, ""), _p3_text(protocol, "fine")]
+            answers = [reply, _text(protocol, ""), _text(protocol, "fine")]
             runs[protocol] = self.play(protocol, answers)[0]
         parts = [
             {"type": "thinking", "thinking": [{"type": "text", "text": "t"}]},
             {"type": "text", "text": "so"},
         ]
-        runs["mistral"] = self.play("chat", [_p3_chat({"role": "assistant", "content": parts})])[0]
+        runs["mistral"] = self.play("chat", [_chat({"role": "assistant", "content": parts})])[0]
         texts = ["Final Answer: fine", "hm", "Action: get_weather\nAction Input: B"]
         runs["react"] = agentloop.run(
             agentloop.ReActText(lambda prompt: texts.pop()), "go", [get_weather]
         )
         for name, run in runs.items():
-            for protocol in _P3_PROTOCOLS:
+            for protocol in _PROTOCOLS:
                 with self.subTest(first=name, then=protocol):
-                    server = _p3_Server(protocol, [_p3_text(protocol, "ok")])
+                    server = _Server(protocol, [_text(protocol, "ok")])
                     turn = copy.deepcopy(run).follow_up("more")
-                    turn = agentloop.run(_p3_model(protocol, server), turn, [get_weather])
+                    turn = agentloop.run(_model(protocol, server), turn, [get_weather])
                     self.assertEqual(turn.output, "ok")
                     sent = json.dumps(server.said())
                     if name != protocol:
                         for foreign in ("signature", "encrypted_content", "reasoning"):
                             self.assertNotIn(foreign, sent)
-                    if name in _P3_PROTOCOLS:
+                    if name in _PROTOCOLS:
                         self.assertIn("sunny in B", sent)
                         self.assertIn("fine", sent)
                     if name == "scripted":
                         self.assertNotIn("w\u00e4nn", json.dumps(server.said(), ensure_ascii=False))
 
     def test_pictures_in_a_task(self):
-        image = agentloop.Image(_P3_PNG)
-        want = ("image/png", base64.b64encode(_P3_PNG).decode())
-        for protocol in _P3_PROTOCOLS:
+        image = agentloop.Image(_PNG)
+        want = ("image/png", base64.b64encode(_PNG).decode())
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 jpeg = agentloop.Image(b"\xff\xd8", "image/jpeg")
                 server = self.play(
-                    protocol, [_p3_text(protocol, "ok")], task=["What is", image, "?", jpeg]
+                    protocol, [_text(protocol, "ok")], task=["What is", image, "?", jpeg]
                 )[1]
                 content = server.said()[0]["content"]
                 kinds = {"chat": ("text", "image_url"), "responses": ("input_text", "input_image")}
                 text, picture = kinds.get(protocol, ("text", "image"))
                 self.assertEqual([p["type"] for p in content], [text, picture, text, picture])
-                self.assertEqual(_p3_pictures(protocol, content), [want, ("image/jpeg", "/9g=")])
+                self.assertEqual(_pictures(protocol, content), [want, ("image/jpeg", "/9g=")])
                 self.assertEqual([p.get("text") for p in content if "text" in p], ["What is", "?"])
 
     def test_pictures_that_tools_return(self):
-        first = agentloop.Image(_P3_PNG + b"1")
+        first = agentloop.Image(_PNG + b"1")
         second, third = agentloop.Image(b"2", "image/webp"), agentloop.Image(b"3", "image/gif")
 
         def shot(n: int) -> object:
@@ -10777,25 +10741,25 @@ class ConversationTests(_p3_Case):
             ("image/webp", "Mg=="),
             ("image/gif", "Mw=="),
         ]
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for cached in (False, True) if protocol == "anthropic" else (False,):
                 with self.subTest(protocol=protocol, cached=cached):
                     calls = [("a%d" % n, "shot", {"n": n}) for n in range(3)]
-                    more = _p3_call(protocol, ("z", "shot", {"n": 2}))
+                    more = _call(protocol, ("z", "shot", {"n": 2}))
                     answers = [
-                        _p3_call(protocol, *calls),
+                        _call(protocol, *calls),
                         more,
-                        _p3_text(protocol, ""),
-                        _p3_text(protocol, "ok"),
+                        _text(protocol, ""),
+                        _text(protocol, "ok"),
                     ]
                     settings = {"cache": True} if cached else {}
                     run, server = self.play(protocol, answers, tools=tools, max_observation=30,
                                             prefix=not cached, **settings)  # fmt: skip
-                    self.assertEqual(_p3_statuses(run), ["ok"] * 4 + ["invalid_response"])
+                    self.assertEqual(_statuses(run), ["ok"] * 4 + ["invalid_response"])
                     said = server.said(1)
-                    self.assertEqual(_p3_pictures(protocol, said), want)
+                    self.assertEqual(_pictures(protocol, said), want)
                     shown = {"chat": "uatttu", "responses": "uaaattt", "anthropic": "uau"}[protocol]
-                    self.assertEqual(_p3_roles(protocol, server.sent[1]), shown)
+                    self.assertEqual(_roles(protocol, server.sent[1]), shown)
                     if protocol == "chat":
                         self.assertEqual(len(said[-1]["content"]), 3)
                         self.assertIn("picture", said[2]["content"])
@@ -10810,25 +10774,25 @@ class ConversationTests(_p3_Case):
                         self.assertEqual(said[-1]["content"][2]["content"], "no picture")
 
     def test_a_task_that_follows_pictures_joins_their_message(self):
-        image = agentloop.Image(_P3_PNG)
+        image = agentloop.Image(_PNG)
         tools = [
             agentloop.Tool(
                 "shot", "", {"type": "object", "properties": {}}, lambda: image, return_direct=True
             )
         ]
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
-                server = _p3_Server(
-                    protocol, [_p3_call(protocol, ("a", "shot", {})), _p3_text(protocol, "ok")]
+                server = _Server(
+                    protocol, [_call(protocol, ("a", "shot", {})), _text(protocol, "ok")]
                 )
-                model = _p3_model(protocol, server)
+                model = _model(protocol, server)
                 run = agentloop.run(model, "go", tools)
                 self.assertIs(run.output, image)
                 agentloop.run(model, run.follow_up("What is it?"), tools)
                 want = {"chat": "uatu", "responses": "uatu", "anthropic": "uau"}
-                self.assertEqual(_p3_roles(protocol, server.sent[1]), want[protocol])
-                self.assertIn("What is it?", _p3_notice(protocol, server.sent[1]))
-                self.assertEqual(len(_p3_pictures(protocol, server.said())), 1)
+                self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
+                self.assertIn("What is it?", _notice(protocol, server.sent[1]))
+                self.assertEqual(len(_pictures(protocol, server.said())), 1)
 
     def test_observations_as_text(self):
         rows = [  # what a tool returns, what is sent
@@ -10836,31 +10800,31 @@ class ConversationTests(_p3_Case):
             (5, "5"), (1.5, "1.5"), (True, "true"), ("", None), (" \n", None), (None, "null"), ([], "[]"),
             (b"raw", "raw"), ({"x": 1.0}, '{"x": 1.0}'), (float("nan"), "NaN"), ([("a", 1)], '[["a", 1]]'),
         ]  # fmt: skip
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for value, want in rows:
                 with self.subTest(protocol=protocol, value=value):
                     tools = [
                         agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda: value)
                     ]
-                    answers = [_p3_call(protocol, ("a", "f", {})), _p3_text(protocol, "ok")]
+                    answers = [_call(protocol, ("a", "f", {})), _text(protocol, "ok")]
                     _run, server = self.play(protocol, answers, tools=tools)
-                    text = _p3_results(protocol, server.sent[1])[0][1]
+                    text = _results(protocol, server.sent[1])[0][1]
                     self.assertTrue(text.strip())
                     if want is not None:
                         self.assertEqual(text, want)
 
     def test_max_observation(self):
         long = "".join("%07d " % n for n in range(10000))
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for most, cut in ((100, True), (len(long) - 1, True), (len(long), False), (None, True)):
                 with self.subTest(protocol=protocol, most=most):
                     tools = [
                         agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda: long)
                     ]
-                    answers = [_p3_call(protocol, ("a", "f", {})), _p3_text(protocol, "ok")]
+                    answers = [_call(protocol, ("a", "f", {})), _text(protocol, "ok")]
                     settings = {} if most is None else {"max_observation": most}
                     run, server = self.play(protocol, answers, tools=tools, **settings)
-                    text = _p3_results(protocol, server.sent[1])[0][1]
+                    text = _results(protocol, server.sent[1])[0][1]
                     self.assertEqual(run.steps[0].observation, long)
                     if not cut:
                         self.assertEqual(text, long)
@@ -10874,15 +10838,15 @@ class ConversationTests(_p3_Case):
                     self.assertEqual(kept, 20_000 if most is None else most)
 
     def test_blank_tasks(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for task in ("", " \n", ["", "x"]):
                 with self.subTest(protocol=protocol, task=task):
                     self.assertEqual(
-                        self.play(protocol, [_p3_text(protocol, "ok")], task=task)[0].output, "ok"
+                        self.play(protocol, [_text(protocol, "ok")], task=task)[0].output, "ok"
                     )
 
     def test_trim(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             rows = [  # trim; the cities in the last request
                 (1, "34"), (2, "234"), (3, "1234"), (4, "01234"), (99, "01234"), (0, ""), (None, "01234"),
                 (lambda steps: [], ""), (lambda steps: steps, "01234"), (lambda steps: steps[-1:], "34"),
@@ -10892,27 +10856,27 @@ class ConversationTests(_p3_Case):
                 with self.subTest(protocol=protocol, trim=trim, cities=cities):
                     groups = [("0",), ("1",), ("2",), ("3", "4")]
                     answers = [
-                        _p3_call(protocol, *[("a" + c, "get_weather", {"city": c}) for c in group])
+                        _call(protocol, *[("a" + c, "get_weather", {"city": c}) for c in group])
                         for group in groups
                     ]
-                    answers.append(_p3_text(protocol, "ok"))
+                    answers.append(_text(protocol, "ok"))
                     run, server = self.play(
                         protocol, answers, trim=trim, prefix=trim is None, task="THE TASK"
                     )
-                    results = _p3_results(protocol, server.sent[-1])
+                    results = _results(protocol, server.sent[-1])
                     self.assertEqual("".join(t[-1] for _, t in results), cities)
                     self.assertIn("THE TASK", json.dumps(server.said()[0]))
                     self.assertEqual(len(run.steps), 5)
 
     def test_trim_over_turns_and_notices(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for trim in (0, 1, 2, 5):
                 with self.subTest(protocol=protocol, trim=trim):
-                    call = _p3_call(protocol, ("a", "get_weather", {"city": "B"}))
-                    answers = [call, _p3_text(protocol, ""), _p3_text(protocol, "one"), _p3_text(protocol, ""),
-                               _p3_call(protocol, ("b", "get_weather", {"city": "C"})), _p3_text(protocol, "two")]  # fmt: skip
-                    server = _p3_Server(protocol, answers, prefix=False)
-                    model = _p3_model(protocol, server, trim=trim)
+                    call = _call(protocol, ("a", "get_weather", {"city": "B"}))
+                    answers = [call, _text(protocol, ""), _text(protocol, "one"), _text(protocol, ""),
+                               _call(protocol, ("b", "get_weather", {"city": "C"})), _text(protocol, "two")]  # fmt: skip
+                    server = _Server(protocol, answers, prefix=False)
+                    model = _model(protocol, server, trim=trim)
                     run = agentloop.run(model, "FIRST", [get_weather])
                     run = agentloop.run(model, run.follow_up("SECOND"), [get_weather])
                     self.assertEqual(run.output, "two")
@@ -10924,17 +10888,17 @@ class ConversationTests(_p3_Case):
 
     def test_two_hundred_steps(self):
         """What was sent is sent again, byte for byte, and the frame around it stays."""
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for stream in (False, True):
                 for cache in (False, True) if protocol == "anthropic" else (False,):
                     with self.subTest(protocol=protocol, stream=stream, cache=cache):
                         answers = []
                         for n in range(200):
                             call = ("a%d" % n, "get_weather", {"city": "\u00fc%d" % n})
-                            answers.append(_p3_reply(protocol, "Step %d." % n, [call]))
-                        answers.append(_p3_text(protocol, "ok"))
+                            answers.append(_reply(protocol, "Step %d." % n, [call]))
+                        answers.append(_text(protocol, "ok"))
                         if stream:
-                            answers = [_p3_stream(protocol, a) for a in answers]
+                            answers = [_stream(protocol, a) for a in answers]
                         settings = {"system": "s", "on_text": len if stream else None}
                         if cache:
                             settings["cache"] = True
@@ -10955,9 +10919,9 @@ class ConversationTests(_p3_Case):
                             self.assertEqual(old[-2:], b"]}")  # the messages stand last
                             self.assertTrue(new.startswith(old[:-2]))
                         for at in (0, 1, 2, 57, 200):
-                            body = _p3_strict(server.raw[at].replace(mark, b""))
-                            _P3_CHECKS[protocol](body, set(), False)
-                            _, messages = _p3_split(server.raw[at])
+                            body = _strict(server.raw[at].replace(mark, b""))
+                            _CHECKS[protocol](body, set(), False)
+                            _, messages = _split(server.raw[at])
                             per = {"chat": 2, "responses": 3, "anthropic": 2}[protocol]
                             first = 2 if protocol == "chat" else 1
                             self.assertEqual(len(messages), first + per * at)
@@ -10972,80 +10936,76 @@ class ConversationTests(_p3_Case):
                 Value.asked += 1
                 return "value"
 
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 Value.asked = 0
                 tools = [agentloop.Tool("f", "", {"type": "object", "properties": {}}, Value)]
-                answers = [_p3_call(protocol, ("a%d" % n, "f", {})) for n in range(30)]
-                answers.append(_p3_text(protocol, "ok"))
-                server = _p3_Server(protocol, answers)
-                model = _p3_model(protocol, server)
+                answers = [_call(protocol, ("a%d" % n, "f", {})) for n in range(30)]
+                answers.append(_text(protocol, "ok"))
+                server = _Server(protocol, answers)
+                model = _model(protocol, server)
                 run = agentloop.run(model, "go", tools, max_requests=99)
                 self.assertEqual(len(run.steps), 30)
                 self.assertLessEqual(Value.asked, 60)
 
     def test_cache_breakpoints(self):
         mark = {"cache_control": {"type": "ephemeral"}}
-        answers = [
-            _p3_call("anthropic", ("a%d" % n, "get_weather", {"city": "B"})) for n in range(2)
-        ]
-        answers.append(_p3_text("anthropic", "ok"))
+        answers = [_call("anthropic", ("a%d" % n, "get_weather", {"city": "B"})) for n in range(2)]
+        answers.append(_text("anthropic", "ok"))
         run, server = self.play("anthropic", answers, cache=True, system="s", prefix=False)
         for body in server.sent:
             self.assertEqual(body["system"], [{"type": "text", "text": "s", **mark}])
             self.assertEqual({k: body["tools"][-1].get(k) for k in mark}, mark)
             self.assertEqual({k: body["messages"][-1]["content"][-1].get(k) for k in mark}, mark)
             self.assertEqual(json.dumps(body).count("cache_control"), 3)
-        run, server = self.play("anthropic", [_p3_text("anthropic", "ok")], cache=True, tools=())
+        run, server = self.play("anthropic", [_text("anthropic", "ok")], cache=True, tools=())
         self.assertEqual(json.dumps(server.sent[0]).count("cache_control"), 1)
         self.assertNotIn("tools", server.sent[0])
         body = {"tools": [{"type": "web_search"}]}
-        run, server = self.play("anthropic", [_p3_text("anthropic", "ok")], cache=True, body=body)
+        run, server = self.play("anthropic", [_text("anthropic", "ok")], cache=True, body=body)
         self.assertEqual(
             [mark.items() <= t.items() for t in server.sent[0]["tools"]], [False, True]
         )
         self.assertEqual(body, {"tools": [{"type": "web_search"}]})
         run, server = self.play(
-            "anthropic", [_p3_text("anthropic", "ok")], cache=True, body=body, tools=()
+            "anthropic", [_text("anthropic", "ok")], cache=True, body=body, tools=()
         )
         self.assertEqual(server.sent[0]["tools"], [{"type": "web_search", **mark}])
         # A paused turn has the assistant's message last: no breakpoint there.
         pause = {"content": [{"type": "text", "text": "x"}], "stop_reason": "pause_turn"}
-        answers = [pause, _p3_text("anthropic", "ok")]
+        answers = [pause, _text("anthropic", "ok")]
         _run, server = self.play("anthropic", answers, cache=True, paused=True, prefix=False)
         self.assertNotIn("cache_control", json.dumps(server.said()[-1]))
 
     def test_two_adapters_on_one_run(self):
         """Each keeps what it encoded; a run may change hands and come back."""
-        servers = {p: _p3_Server(p, [_p3_call(p, (p[:2] + str(n), "get_weather", {"city": p})) for n in range(2)])
-                   for p in _P3_PROTOCOLS}  # fmt: skip
-        servers["chat"].answers.append(_p3_text("chat", "ok"))
-        models = {p: _p3_model(p, s) for p, s in servers.items()}
-        order = [*_P3_PROTOCOLS, *_P3_PROTOCOLS, "chat"]
+        servers = {p: _Server(p, [_call(p, (p[:2] + str(n), "get_weather", {"city": p})) for n in range(2)])
+                   for p in _PROTOCOLS}  # fmt: skip
+        servers["chat"].answers.append(_text("chat", "ok"))
+        models = {p: _model(p, s) for p, s in servers.items()}
+        order = [*_PROTOCOLS, *_PROTOCOLS, "chat"]
         run = agentloop.run(
             lambda run, tools: models[order[run.requests - 1]](run, tools), "go", [get_weather]
         )
         self.assertEqual((run.output, len(run.steps)), ("ok", 6))
-        self.assertEqual(len(_p3_results("chat", servers["chat"].sent[2])), 6)
+        self.assertEqual(len(_results("chat", servers["chat"].sent[2])), 6)
 
-    @_p1_real_threads
+    @_real_threads
     def test_eight_threads_share_one_model(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
 
                 def answer(body):
                     number = re.search(r"task-(\d+)-", json.dumps(body)).group(1)
-                    done = _p3_results(protocol, body)
+                    done = _results(protocol, body)
                     if len(done) < 2:
                         return json.loads(
-                            json.dumps(_p3_call(protocol, ("a", "get_weather", {"city": number})))
+                            json.dumps(_call(protocol, ("a", "get_weather", {"city": number})))
                         )
-                    return _p3_text(protocol, number)
+                    return _text(protocol, number)
 
-                server = _p3_Server(
-                    protocol, [lambda b: json.dumps(answer(b))] * 1300, prefix=False
-                )
-                model, wrong = _p3_model(protocol, server), []
+                server = _Server(protocol, [lambda b: json.dumps(answer(b))] * 1300, prefix=False)
+                model, wrong = _model(protocol, server), []
 
                 def work(k):
                     try:
@@ -11060,7 +11020,7 @@ class ConversationTests(_p3_Case):
                     except BaseException as e:
                         wrong.append(e)
 
-                server.__class__ = _p3_Threaded
+                server.__class__ = _Threaded
                 threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
                 for t in threads:
                     t.start()
@@ -11070,43 +11030,43 @@ class ConversationTests(_p3_Case):
                 self.assertEqual(len(server.raw), 1200)
 
 
-class _p3_Threaded(_p3_Server):
+class _Threaded(_Server):
     """Answers by what is in the request, not by its number."""
 
     def __call__(self, method, url, headers, body, timeout):
         self.raw.append(body)
-        sent = _p3_strict(body)
-        _P3_CHECKS[self.protocol](sent, set(), False)
-        return 200, _P3_JSON, iter([self.answers[0](sent).encode("utf-8")])
+        sent = _strict(body)
+        _CHECKS[self.protocol](sent, set(), False)
+        return 200, _JSON, iter([self.answers[0](sent).encode("utf-8")])
 
 
-class OddityTests(_p3_Case):
+class OddityTests(_ModelCase):
     """Servers and proxies that do what nobody should; one row each."""
 
     def test_ids_numbered_anew_in_every_reply_while_trim_leaves_the_old_ones_out(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for trim in (0, 1, 2, lambda steps: steps[-1:]):
                 with self.subTest(protocol=protocol, trim=trim):
                     answers = [
-                        _p3_call(protocol, ("call_0", "get_weather", {"city": str(n)}))
+                        _call(protocol, ("call_0", "get_weather", {"city": str(n)}))
                         for n in range(5)
                     ]
                     run, _ = self.play(
-                        protocol, [*answers, _p3_text(protocol, "ok")], trim=trim, prefix=False
+                        protocol, [*answers, _text(protocol, "ok")], trim=trim, prefix=False
                     )
-                    self.assertEqual(_p3_statuses(run), ["ok"] * 5)
-        for protocol in _P3_PROTOCOLS:
+                    self.assertEqual(_statuses(run), ["ok"] * 5)
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol, what="over turns"):
                 answers = [
-                    _p3_call(protocol, ("call_0", "get_weather", {"city": "B"})),
-                    _p3_text(protocol, "ok"),
+                    _call(protocol, ("call_0", "get_weather", {"city": "B"})),
+                    _text(protocol, "ok"),
                 ] * 2
-                server = _p3_Server(protocol, answers)
-                model = _p3_model(protocol, server)
+                server = _Server(protocol, answers)
+                model = _model(protocol, server)
                 run = agentloop.run(
                     model, agentloop.run(model, "go", [get_weather]).follow_up("x"), [get_weather]
                 )
-                self.assertEqual(_p3_statuses(run), ["ok"])
+                self.assertEqual(_statuses(run), ["ok"])
 
     def test_error_events_without_an_error_key(self):
         part = b'data: {"choices":[{"delta":{"content":"part"}}]}\n\n'
@@ -11121,7 +11081,7 @@ class OddityTests(_p3_Case):
         for error in errors:
             with self.subTest(error=error):
                 run, server = self.play(
-                    "chat", [[part, error, *rest], _p3_text("chat", "ok")], on_text=len
+                    "chat", [[part, error, *rest], _text("chat", "ok")], on_text=len
                 )
                 self.assertEqual((run.output, len(server.raw)), ("ok", 2))
         for error in (b"event: error\n\n", b"event: message\n", b"event: error\ndata:\n\n"):
@@ -11130,8 +11090,8 @@ class OddityTests(_p3_Case):
                 self.assertEqual(run.output, "part")
 
     def test_a_complete_stream_counts_although_the_line_breaks_after_it(self):
-        for protocol in _P3_PROTOCOLS:
-            whole = _p3_stream(protocol, _p3_reply(protocol, "ok", []))
+        for protocol in _PROTOCOLS:
+            whole = _stream(protocol, _reply(protocol, "ok", []))
             for end in (
                 ConnectionResetError("x"),
                 http.client.IncompleteRead(b""),
@@ -11148,35 +11108,35 @@ class OddityTests(_p3_Case):
                         )
 
     def test_nothing_is_read_after_the_end_of_a_stream(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
-                stream = _p3_stream(protocol, _p3_text(protocol, "ok"))
+                stream = _stream(protocol, _text(protocol, "ok"))
                 tail = [b": x\n\n"] * 3 + [b'data: {"choices":[{"delta":{"content":"more"}}]}\n\n']
                 run, server = self.play(protocol, [[b"".join(stream + tail)]], on_text=len)
                 self.assertEqual((run.output, server.closed), ("ok", 1))
 
     def test_the_first_bytes(self):
-        good = _p3_text("chat", "ok")
+        good = _text("chat", "ok")
         packed = gzip.compress(json.dumps(good).encode())
         text, bom = json.dumps(good).encode(), b"\xef\xbb\xbf"
-        stream = b"".join(_p3_stream("chat", good))
+        stream = b"".join(_stream("chat", good))
         rows = [  # content type, chunks
-            (_P3_JSON, [packed[:1], packed[1:]]),
-            (_P3_JSON, [b"", packed]),
+            (_JSON, [packed[:1], packed[1:]]),
+            (_JSON, [b"", packed]),
             ({"content-encoding": "gzip"}, [b"", packed[:1], packed[1:2], packed[2:]]),
             ({"content-encoding": "GZIP"}, [packed]),
-            (_P3_SSE, [b"\n", text]),
-            (_P3_SSE, [b"", b" ", b"\r\n", text]),
-            (_P3_SSE, [b"", stream]),
-            (_P3_SSE, [b"\n\n", stream]),
-            (_P3_SSE, [bom + stream]),
-            (_P3_JSON, [bom + stream]),
-            (_P3_SSE, [bom, stream]),
-            (_P3_SSE, [bom[:1], bom[1:2], bom[2:], stream]),
-            (_P3_SSE, [(bom + stream)[n : n + 1] for n in range(len(stream) + 3)]),
+            (_SSE, [b"\n", text]),
+            (_SSE, [b"", b" ", b"\r\n", text]),
+            (_SSE, [b"", stream]),
+            (_SSE, [b"\n\n", stream]),
+            (_SSE, [bom + stream]),
+            (_JSON, [bom + stream]),
+            (_SSE, [bom, stream]),
+            (_SSE, [bom[:1], bom[1:2], bom[2:], stream]),
+            (_SSE, [(bom + stream)[n : n + 1] for n in range(len(stream) + 3)]),
             ({}, [packed[n : n + 1] for n in range(len(packed))]),
-            (_P3_SSE, [bom + text]),
-            (_P3_JSON, [text[:1], text[1:]]),
+            (_SSE, [bom + text]),
+            (_JSON, [text[:1], text[1:]]),
             ({}, [b": hi\n\n", stream]),
             ({}, [b"event: x\n" + stream]),
         ]
@@ -11189,7 +11149,7 @@ class OddityTests(_p3_Case):
         call = {"id": "a", "type": "function"}
         call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
         message = {"role": "assistant", "tool_calls": [call]}
-        run, server = self.play("chat", [_p3_chat(message), _p3_text("chat", "ok")])
+        run, server = self.play("chat", [_chat(message), _text("chat", "ok")])
         self.assertEqual(server.said()[1], message)  # no content came, none goes back
         self.assertEqual(run.steps[0].action.message, message)
         for role in (None, "", "gone"):
@@ -11197,46 +11157,44 @@ class OddityTests(_p3_Case):
                 message = {"role": role, "content": "ok"}
                 if role == "gone":
                     del message["role"]
-                server = _p3_Server("chat", [_p3_chat(message), _p3_text("chat", "b")])
-                model = _p3_model("chat", server)
+                server = _Server("chat", [_chat(message), _text("chat", "b")])
+                model = _model("chat", server)
                 agentloop.run(model, agentloop.run(model, "go").follow_up("more"))
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
         for content in ([], [None], [{"type": "text", "text": ""}], {}, 5, "", None):
             with self.subTest(content=content):
                 answers = [
-                    _p3_chat({"role": "assistant", "content": content}),
-                    _p3_text("chat", "ok"),
+                    _chat({"role": "assistant", "content": content}),
+                    _text("chat", "ok"),
                 ]
                 server = self.play("chat", answers)[1]
                 self.assertIsInstance(server.said()[1]["content"], str)
                 self.assertTrue(server.said()[1]["content"].strip())
 
     def test_complete_where_a_tool_is_called(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
-                server = _p3_Server(
+                server = _Server(
                     protocol,
-                    [_p3_call(protocol, ("a", "x", {})), _p3_text(protocol, "Final Answer: ok")],
+                    [_call(protocol, ("a", "x", {})), _text(protocol, "Final Answer: ok")],
                     prefix=False,
                 )
-                run = agentloop.run(agentloop.ReActText(_p3_model(protocol, server).complete), "go")
-                self.assertEqual((run.output, _p3_statuses(run)), ("ok", ["invalid_response"]))
+                run = agentloop.run(agentloop.ReActText(_model(protocol, server).complete), "go")
+                self.assertEqual((run.output, _statuses(run)), ("ok", ["invalid_response"]))
 
     def test_a_key_is_hidden_before_words_are_cut(self):
         key = "sk-" + "Kk" * 30
         for n in (540, 590, 640, 690):
             for status, body in ((401, {"error": "x" * n + " " + key}), (200, "x" * n + " " + key)):
                 with self.subTest(n=n, status=status):
-                    server = _p3_Server("chat", [(status, {}, body)])
+                    server = _Server("chat", [(status, {}, body)])
                     with self.assertRaises(agentloop.ModelError) as caught:
-                        agentloop.run(_p3_model("chat", server, api_key=key), "go")
+                        agentloop.run(_model("chat", server, api_key=key), "go")
                     self.assertNotIn("KkKk", str(caught.exception))
 
     def test_what_is_secret_in_a_url(self):
-        server = _p3_Server("chat", [(401, {}, {"error": "bad key SECRETKEY99"})])
-        model = _p3_model(
-            "chat", server, base_url="http://user:PASSWORD123@h/v1?api-key=SECRETKEY99"
-        )
+        server = _Server("chat", [(401, {}, {"error": "bad key SECRETKEY99"})])
+        model = _model("chat", server, base_url="http://user:PASSWORD123@h/v1?api-key=SECRETKEY99")
         with self.assertRaises(agentloop.ModelError) as caught:
             agentloop.run(model, "go")
         for text in (repr(model), str(caught.exception)):
@@ -11247,26 +11205,24 @@ class OddityTests(_p3_Case):
         error = {"message": "Failed.", "type": "invalid_request_error", "code": "tool_use_failed"}
         error["failed_generation"] = "<function=x>"
         for answer in (
-            _p3_sse({"error": error}),
+            _sse({"error": error}),
             {"error": error},
-            [b"event: error\n" + _p3_sse({"error": error})[0]],
+            [b"event: error\n" + _sse({"error": error})[0]],
         ):
             with self.subTest(answer=answer):
-                run, _ = self.play("chat", [answer, _p3_text("chat", "ok")], on_text=len)
-                self.assertEqual(_p3_statuses(run), ["invalid_response"])
+                run, _ = self.play("chat", [answer, _text("chat", "ok")], on_text=len)
+                self.assertEqual(_statuses(run), ["invalid_response"])
                 self.assertIn("<function=x>", run.steps[0].observation)
 
     def test_null_says_nothing_new_about_the_status(self):
         done = {
             "type": "response.output_item.done",
             "output_index": 0,
-            "item": _p3_asks("responses")["output"][0],
+            "item": _asks("responses")["output"][0],
         }
         end = {"type": "response.incomplete", "response": {"status": None}}
-        run, _ = self.play(
-            "responses", [_p3_sse(done, end), _p3_text("responses", "ok")], on_text=len
-        )
-        self.assertEqual(_p3_statuses(run), ["invalid_response"])
+        run, _ = self.play("responses", [_sse(done, end), _text("responses", "ok")], on_text=len)
+        self.assertEqual(_statuses(run), ["invalid_response"])
 
     def test_other_words_for_a_full_context(self):
         for words in (
@@ -11295,26 +11251,26 @@ class OddityTests(_p3_Case):
         for reason in ("length", "max_tokens", "MAX_TOKENS", "model_length"):
             for stream in (False, True):
                 with self.subTest(reason=reason, stream=stream):
-                    answer = _p3_call("chat", ("a", "get_weather", {"city": "B"}), reason=reason)
-                    answer = _p3_stream("chat", answer) if stream else answer
-                    run, _ = self.play("chat", [answer, _p3_text("chat", "ok")])
-                    self.assertEqual(_p3_statuses(run), ["invalid_response"])
-        failed = _p3_call("chat", ("a", "get_weather", {"city": "B"}))
+                    answer = _call("chat", ("a", "get_weather", {"city": "B"}), reason=reason)
+                    answer = _stream("chat", answer) if stream else answer
+                    run, _ = self.play("chat", [answer, _text("chat", "ok")])
+                    self.assertEqual(_statuses(run), ["invalid_response"])
+        failed = _call("chat", ("a", "get_weather", {"city": "B"}))
         failed["choices"][0]["error"] = {"code": 502, "message": "upstream"}
-        reason = _p3_call("chat", ("a", "get_weather", {"city": "B"}), reason="error")
-        for answer in (failed, reason, _p3_stream("chat", reason)):
+        reason = _call("chat", ("a", "get_weather", {"city": "B"}), reason="error")
+        for answer in (failed, reason, _stream("chat", reason)):
             with self.subTest(answer=answer):
-                run, server = self.play("chat", [answer, _p3_text("chat", "ok")])
+                run, server = self.play("chat", [answer, _text("chat", "ok")])
                 self.assertEqual((run.output, run.steps, len(server.raw)), ("ok", [], 2))
 
     def test_a_stream_without_a_choice_is_asked_again(self):
         for stream in (
-            _p3_sse(),
-            _p3_sse({"choices": []}),
-            _p3_sse({"usage": {"prompt_tokens": 3}}),
+            _sse(),
+            _sse({"choices": []}),
+            _sse({"usage": {"prompt_tokens": 3}}),
         ):
             with self.subTest(stream=stream):
-                run, server = self.play("chat", [stream, _p3_text("chat", "ok")], on_text=len)
+                run, server = self.play("chat", [stream, _text("chat", "ok")], on_text=len)
                 self.assertEqual((run.output, run.steps, len(server.raw)), ("ok", [], 2))
 
     def test_anthropic_oddities(self):
@@ -11327,50 +11283,49 @@ class OddityTests(_p3_Case):
         ]
         for events in ([text, *end], [cited, text, *end], [text, cited, *end]):
             with self.subTest(events=events):
-                run, _ = self.play("anthropic", [_p3_sse(*events, done=False)], on_text=len)
+                run, _ = self.play("anthropic", [_sse(*events, done=False)], on_text=len)
                 self.assertEqual(run.output, "ok")
-        server = _p3_Server(
-            "anthropic", [{"content": "ok", "stop_reason": "end_turn"}, _p3_text("anthropic", "b")]
+        server = _Server(
+            "anthropic", [{"content": "ok", "stop_reason": "end_turn"}, _text("anthropic", "b")]
         )
-        model = _p3_model("anthropic", server)
+        model = _model("anthropic", server)
         run = agentloop.run(model, "go")
         self.assertEqual(run.output, "ok")
         agentloop.run(model, run.follow_up("more"))
-        self.assertEqual(_p3_roles("anthropic", server.sent[1]), "uau")
+        self.assertEqual(_roles("anthropic", server.sent[1]), "uau")
         self.assertIn("ok", json.dumps(server.said()[1]))
 
 
-@_p2_sockets
-class HttpTests(_p3_Case):
+@_sockets
+class HttpTests(_ModelCase):
     """The transport over real sockets, on loopback."""
 
     def ask(self, url, protocol="chat", **settings):
-        model = _P3_CLASSES[protocol]("m", base_url=url, **{"api_key": _P3_KEY, **settings})
+        model = _CLASSES[protocol]("m", base_url=url, **{"api_key": _KEY, **settings})
         return agentloop.run(model, "go", [get_weather])
 
     def answer(self, protocol, stream=False, calls=3):
         """Some calls, then an answer, over and over."""
 
         def answer(number, head, body):
-            sent = _p3_strict(body)
-            _p3_note(protocol, sent)
-            _P3_CHECKS[protocol](sent, set(), False)
-            n = len(_p3_results(protocol, sent))
+            sent = _strict(body)
+            _CHECKS[protocol](sent, set(), False)
+            n = len(_results(protocol, sent))
             reply = (
-                _p3_call(protocol, ("c%d" % n, "get_weather", {"city": "B"}))
+                _call(protocol, ("c%d" % n, "get_weather", {"city": "B"}))
                 if n < calls
-                else _p3_text(protocol, "ok")
+                else _text(protocol, "ok")
             )
-            return _p3_chunked(_p3_stream(protocol, reply)) if stream else _p3_http(reply)
+            return _chunked(_stream(protocol, reply)) if stream else _http(reply)
 
         return answer
 
     def test_one_connection_is_kept(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             for stream in (False, True):
                 with self.subTest(protocol=protocol, stream=stream):
-                    with _p3_Http(self.answer(protocol, stream)) as server:
-                        model = _P3_CLASSES[protocol](
+                    with _Http(self.answer(protocol, stream)) as server:
+                        model = _CLASSES[protocol](
                             "m", base_url=server.url, on_text=len if stream else None
                         )
                         for _ in range(2):
@@ -11399,7 +11354,7 @@ class HttpTests(_p3_Case):
                         pieces = inner(number, head, body)
                         return [*(pieces if isinstance(pieces, list) else [pieces]), end]
 
-                    with _p3_Http(answer) as server:
+                    with _Http(answer) as server:
                         model = agentloop.OpenAIChat(
                             "m", base_url=server.url, retries=0, on_text=len if stream else None
                         )
@@ -11426,20 +11381,18 @@ class HttpTests(_p3_Case):
                 with self.subTest(end=end, at=at):
 
                     def answer(number, head, body):
-                        whole = _p3_http(_p3_text("chat", "ok"))
+                        whole = _http(_text("chat", "ok"))
                         if number == 2:
                             return whole
                         if at == "chunk":
                             return [
-                                *_p3_chunked(
-                                    _p3_stream("chat", _p3_text("chat", "ok"))[:1], end=False
-                                ),
+                                *_chunked(_stream("chat", _text("chat", "ok"))[:1], end=False),
                                 end,
                             ]
                         size = {"before": 0, "head": 30, "body": len(whole) - 9}[at]
                         return [whole[:size], end]
 
-                    with _p3_Http(answer) as server:
+                    with _Http(answer) as server:
                         del self.waits[:]
                         run = self.ask(server.url, retries=2, on_text=len)
                         self.assertEqual((run.output, run.requests, len(self.waits)), ("ok", 1, 2))
@@ -11463,7 +11416,7 @@ class HttpTests(_p3_Case):
         self.assertIn(url, str(caught.exception))
 
     def test_a_server_that_does_not_speak_http(self):
-        with _p3_Http(lambda n, head, body: [b"SSH-2.0-OpenSSH\r\n", None]) as server:
+        with _Http(lambda n, head, body: [b"SSH-2.0-OpenSSH\r\n", None]) as server:
             with self.assertRaises(agentloop.ModelError) as caught:
                 self.ask(server.url, retries=0)
             self.assertIn(caught.exception.kind, ("connection", "bad_response"))
@@ -11472,14 +11425,12 @@ class HttpTests(_p3_Case):
         rows = [  # what is sent before the silence
             ("nothing", []),
             ("the head", [b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n\r\n"]),
-            ("an event", _p3_chunked(_p3_stream("chat", _p3_text("chat", "ok"))[:1], end=False)),
+            ("an event", _chunked(_stream("chat", _text("chat", "ok"))[:1], end=False)),
         ]
         for name, pieces in rows:
             with self.subTest(name):
                 over = threading.Event()
-                with _p3_Http(
-                    lambda n, head, body: [*pieces, lambda: over.wait(10), None]
-                ) as server:
+                with _Http(lambda n, head, body: [*pieces, lambda: over.wait(10), None]) as server:
                     with self.assertRaises(agentloop.ModelError) as caught:
                         self.ask(server.url, retries=0, on_text=len, timeout=0.1)
                     over.set()
@@ -11490,20 +11441,18 @@ class HttpTests(_p3_Case):
         over = threading.Event()
         start = b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n\r\n"
         comments = [b": alive\n\n", lambda: over.wait(0.02)] * 200
-        with _p3_Http(lambda n, head, body: [start, *comments, None]) as server:
+        with _Http(lambda n, head, body: [start, *comments, None]) as server:
             with self.assertRaises(agentloop.ModelError) as caught:
                 self.ask(server.url, retries=0, on_text=len, timeout=0.2)
             over.set()
             self.assertEqual(caught.exception.kind, "timeout")
 
     def test_a_server_that_keeps_the_line_open_after_the_end(self):
-        for protocol in _P3_PROTOCOLS:
+        for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
                 over = threading.Event()
-                pieces = _p3_chunked(_p3_stream(protocol, _p3_text(protocol, "ok")), end=False)
-                with _p3_Http(
-                    lambda n, head, body: [*pieces, lambda: over.wait(20), None]
-                ) as server:
+                pieces = _chunked(_stream(protocol, _text(protocol, "ok")), end=False)
+                with _Http(lambda n, head, body: [*pieces, lambda: over.wait(20), None]) as server:
                     started = time.monotonic()
                     run = self.ask(server.url, protocol, retries=0, on_text=len, timeout=15)
                     over.set()
@@ -11511,46 +11460,46 @@ class HttpTests(_p3_Case):
                 self.assertEqual((run.output, len(server.heads)), ("ok", 1))
 
     def test_forms_of_http(self):
-        document = json.dumps(_p3_text("chat", "o\u4f60k"), ensure_ascii=False).encode("utf-8")
-        stream = b"".join(_p3_stream("chat", _p3_text("chat", "o\u4f60k")))
+        document = json.dumps(_text("chat", "o\u4f60k"), ensure_ascii=False).encode("utf-8")
+        stream = b"".join(_stream("chat", _text("chat", "o\u4f60k")))
         packed = gzip.compress(document)
         old = b"HTTP/1.0 200 OK\r\n\r\n"
         rows = [
-            ("gzip", [_p3_http(packed, 200, "content-encoding: gzip")]),
-            ("gzip in silence", [_p3_http(packed)]),
+            ("gzip", [_http(packed, 200, "content-encoding: gzip")]),
+            ("gzip in silence", [_http(packed)]),
             ("http 1.0", [old + document, None]),
             ("no length", [b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + document, None]),
             (
                 "chunked json",
-                _p3_chunked([document[n : n + 9] for n in range(0, len(document), 9)], "x: y"),
+                _chunked([document[n : n + 9] for n in range(0, len(document), 9)], "x: y"),
             ),
-            ("tiny chunks", _p3_chunked([stream[n : n + 1] for n in range(len(stream))])),
-            ("crlf", _p3_chunked([stream.replace(b"\n", b"\r\n")])),
-            ("cr", _p3_chunked([stream.replace(b"\n", b"\r")])),
-            ("continue", [b"HTTP/1.1 100 Continue\r\n\r\n" + _p3_http(json.loads(document))]),
-            ("capital names", [_p3_http(stream, 200, "Content-Type: Text/Event-Stream")]),
+            ("tiny chunks", _chunked([stream[n : n + 1] for n in range(len(stream))])),
+            ("crlf", _chunked([stream.replace(b"\n", b"\r\n")])),
+            ("cr", _chunked([stream.replace(b"\n", b"\r")])),
+            ("continue", [b"HTTP/1.1 100 Continue\r\n\r\n" + _http(json.loads(document))]),
+            ("capital names", [_http(stream, 200, "Content-Type: Text/Event-Stream")]),
         ]
         for name, pieces in rows:
             with self.subTest(name):
-                with _p3_Http(lambda n, head, body: pieces) as server:
+                with _Http(lambda n, head, body: pieces) as server:
                     run = self.ask(server.url, retries=0)
                 self.assertEqual(run.output, "o\u4f60k")
 
     def test_redirects_and_statuses(self):
-        with _p3_Http(
-            lambda n, head, body: _p3_http(b"", 307, "Location: http://127.0.0.1:1/x")
+        with _Http(
+            lambda n, head, body: _http(b"", 307, "Location: http://127.0.0.1:1/x")
         ) as server:
             with self.assertRaises(agentloop.ModelError) as caught:
                 self.ask(server.url)
             self.assertIn("http://127.0.0.1:1/x", str(caught.exception))
             self.assertEqual((caught.exception.status, len(server.heads)), (307, 1))
-        answers = [_p3_http(b"busy", 503, "Retry-After: 3"), _p3_http(_p3_text("chat", "ok"))]
-        with _p3_Http(lambda n, head, body: answers[n]) as server:
+        answers = [_http(b"busy", 503, "Retry-After: 3"), _http(_text("chat", "ok"))]
+        with _Http(lambda n, head, body: answers[n]) as server:
             self.assertEqual(self.ask(server.url).output, "ok")
             self.assertEqual((self.waits, server.connections), ([3.0], 1))
 
     def test_what_on_text_raises_closes_the_connection(self):
-        with _p3_Http(self.answer("chat", True)) as server:
+        with _Http(self.answer("chat", True)) as server:
             texts = []
 
             def on_text(text):
@@ -11566,7 +11515,7 @@ class HttpTests(_p3_Case):
             del model
 
     def test_loopback_is_reached_directly(self):
-        with _p3_Http(lambda n, head, body: _p3_http(b"", 502, "")) as proxy, _p3_Http(
+        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy, _Http(
             self.answer("chat")
         ) as server:
             names = dict.fromkeys(("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"), proxy.url)
@@ -11579,7 +11528,7 @@ class HttpTests(_p3_Case):
             self.assertEqual(proxy.heads, [])
 
     def test_a_proxy_of_the_environment(self):
-        with _p3_Http(lambda n, head, body: _p3_http(_p3_text("chat", "proxied"))) as proxy:
+        with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
             bare = "127.0.0.1:%d" % proxy.port
             login = "http://us%%40er:pa%%3Ass@127.0.0.1:%d" % proxy.port
             rows = [
@@ -11615,7 +11564,7 @@ class HttpTests(_p3_Case):
             self.assertEqual(proxy.heads, [])
 
     def test_a_tunnel_for_https(self):
-        with _p3_Http(lambda n, head, body: _p3_http(b"", 403, "")) as proxy:
+        with _Http(lambda n, head, body: _http(b"", 403, "")) as proxy:
             with mock.patch.dict(
                 os.environ, {"https_proxy": "http://u:p@127.0.0.1:%d" % proxy.port}
             ):
@@ -11624,7 +11573,7 @@ class HttpTests(_p3_Case):
             self.assertEqual(caught.exception.kind, "connection")
             self.assertTrue(proxy.heads[0].startswith("CONNECT model.test:443 "))
             self.assertIn("Proxy-Authorization: Basic dTpw", proxy.heads[0])
-            self.assertNotIn(_P3_KEY, proxy.heads[0])
+            self.assertNotIn(_KEY, proxy.heads[0])
             self.assertNotIn("u:p", str(caught.exception))
         with mock.patch.dict(os.environ, {"https_proxy": "socks5://127.0.0.1:1"}):
             with self.assertRaisesRegex(agentloop.ModelError, "socks5") as caught:
@@ -11653,7 +11602,7 @@ class HttpTests(_p3_Case):
             )
             tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             tls.load_cert_chain(cert, key)
-            with _p3_Http(self.answer("chat"), tls) as server:
+            with _Http(self.answer("chat"), tls) as server:
                 with self.assertRaises(agentloop.ModelError) as caught:
                     self.ask(server.url)
                 self.assertEqual((caught.exception.kind, self.waits), ("connection", []))
@@ -11663,15 +11612,15 @@ class HttpTests(_p3_Case):
                     self.assertEqual(self.ask(server.url).output, "ok")
                 context = ssl.create_default_context(cafile=cert)
                 model = agentloop.OpenAIChat(
-                    "m", base_url=server.url, ssl_context=context, api_key=_P3_KEY
+                    "m", base_url=server.url, ssl_context=context, api_key=_KEY
                 )
                 self.assertEqual(agentloop.run(model, "go", [get_weather]).output, "ok")
-                self.assertNotIn(_P3_KEY.encode(), pickle.dumps(model))
+                self.assertNotIn(_KEY.encode(), pickle.dumps(model))
                 self.assertEqual(server.connections, 3)
                 del model
 
     def test_the_transport_itself(self):
-        with _p3_Http(lambda n, head, body: _p3_http(b"body", 201, "X-Some: Thing")) as server:
+        with _Http(lambda n, head, body: _http(b"body", 201, "X-Some: Thing")) as server:
             for _ in range(2):
                 status, headers, chunks = agentloop.http_transport(
                     "PUT", server.url + "/a?b=c", {"X-Mine": "1"}, b"data", 5
@@ -11696,7 +11645,7 @@ class HttpTests(_p3_Case):
             self.assertTrue(server.heads[-1].startswith("GET / HTTP/1.1\r\n"))
 
     def test_a_connection_is_closed_when_its_thread_ends(self):
-        with _p3_Http(self.answer("chat")) as server, warnings.catch_warnings(record=True) as found:
+        with _Http(self.answer("chat")) as server, warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             model = agentloop.OpenAIChat("m", base_url=server.url)
             for what in ("a thread that ends", "a model that goes"):
@@ -11716,16 +11665,16 @@ class HttpTests(_p3_Case):
 
     def test_threads_have_connections_of_their_own(self):
         def answer(number, head, body):
-            sent = _p3_strict(body)
-            _P3_CHECKS["chat"](sent, set(), False)
+            sent = _strict(body)
+            _CHECKS["chat"](sent, set(), False)
             task = re.search(r"task-\d+-", sent["messages"][0]["content"]).group()
-            if not _p3_results("chat", sent):
-                return _p3_chunked(
-                    _p3_stream("chat", _p3_call("chat", ("a", "get_weather", {"city": task})))
+            if not _results("chat", sent):
+                return _chunked(
+                    _stream("chat", _call("chat", ("a", "get_weather", {"city": task})))
                 )
-            return _p3_chunked(_p3_stream("chat", _p3_text("chat", task)))
+            return _chunked(_stream("chat", _text("chat", task)))
 
-        with _p3_Http(answer) as server:
+        with _Http(answer) as server:
             model, wrong = agentloop.OpenAIChat("m", base_url=server.url, on_text=len), []
 
             def work(k):
@@ -11869,7 +11818,7 @@ class ReActTests(unittest.TestCase):
         for reply, status, words in rows:
             with self.subTest(reply=reply):
                 run, ran, prompts = self.drive([reply, "Final Answer: ok"])
-                self.assertEqual((_p3_statuses(run), ran, run.output), ([status], [], "ok"))
+                self.assertEqual((_statuses(run), ran, run.output), ([status], [], "ok"))
                 self.assertIn(words, run.steps[0].observation)
                 self.assertIn(words, prompts[1])
 
@@ -11908,7 +11857,7 @@ class ReActTests(unittest.TestCase):
                 reply = "Action: %s\nAction Input: %s" % (name, given)
                 run, _, _ = self.drive([reply, "Final Answer: ok"], [one, number, two, only])
                 if want is None:
-                    self.assertEqual(_p3_statuses(run), ["invalid_arguments"])
+                    self.assertEqual(_statuses(run), ["invalid_arguments"])
                 else:
                     self.assertEqual(run.steps[0].observation, want)
 

@@ -10,6 +10,7 @@ plays it again. fuzz_atheris.py uses the targets that take bytes.
 
 import dataclasses
 import enum
+import functools
 import json
 import os
 import random
@@ -24,6 +25,7 @@ from typing import Any, Dict, List, Literal, Optional, Set, Tuple, Union
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import agentloop  # noqa: E402
+import test_agentloop  # noqa: E402
 
 LIMIT = 1.0  # seconds that a case may take
 FOLDER = tempfile.TemporaryDirectory(prefix="agentloop-fuzz-")
@@ -84,65 +86,11 @@ TOOLS = agentloop.registry([plain, nested, unions, loose, raising, FOREIGN])
 
 # -- what is thrown --------------------------------------------------------------------------
 
-WORDS = [
-    "", " ", "a", "b", "x", "name", "red", "RED", "true", "null", "5", "1.5", "NaN", "-0", "1e400", "9" * 30,
-    "\udc80", "\x00", "\u2028", "é", "{}", "[]", '{"a": 1}', "```json\n{}\n```", "<think>", "</think>",
-    "Thought:", "Action: plain", "Action Input:", "Final Answer:", "Observation:", "\n", "None", "{'a': 1}",
-    "functions.plain", "plain", "nested",
-]  # fmt: skip
-KEYS = [
-    "a", "b", "c", "d", "x", "y", "q", "node", "name", "weight", "children", "colors", "pair", "kind", "seen",
-    "tool_calls", "content", "type", "id", "function", "arguments",
-]  # fmt: skip
-
-
-def scalar(rng):
-    number = rng.choice([0, 1, -1, 5.0, 2**70, 1e300, float("nan"), float("inf"), 0.1])
-    return rng.choice([None, True, False, number, rng.choice(WORDS), rng.randrange(-9, 99)])
-
-
-def value(rng, depth=4):
-    """Any JSON value, a deep one now and then."""
-    kind = rng.random()
-    if depth <= 0 or kind < 0.4:
-        return scalar(rng)
-    if kind < 0.6:
-        return [value(rng, depth - 1) for _ in range(rng.randrange(4))]
-    if kind < 0.98:
-        return {rng.choice(KEYS): value(rng, depth - 1) for _ in range(rng.randrange(4))}
-    deep = rng.choice([0, "x"])
-    for _ in range(rng.choice([50, 900])):
-        deep = [deep] if rng.random() < 0.5 else {"children": [deep]}
-    return deep
-
-
-def encoded(tree):
-    """JSON text; the encoder itself gives up on what is too deep."""
-    try:
-        return json.dumps(tree)
-    except RecursionError:
-        return '{"a": ' * 900 + "1" + "}" * 900
-
-
-def mutated(rng, data):
-    """Bytes with some damage: cut, doubled, swapped, random ones in between."""
-    data = bytearray(data)
-    for _ in range(rng.choice([0, 1, 1, 2, 5])):
-        at, length = rng.randrange(len(data) + 1), rng.choice([1, 2, 8, 40])
-        kind = rng.randrange(6)
-        if kind == 0:
-            del data[at : at + length]
-        elif kind == 1:
-            data[at:at] = data[at : at + length] * rng.choice([1, 2, 30])
-        elif kind == 2:
-            data[at:at] = bytes(rng.randrange(256) for _ in range(rng.choice([1, 4])))
-        elif kind == 3:
-            data[at:at] = rng.choice(WORDS).encode("utf-8", "surrogatepass")
-        elif kind == 4:
-            data[at:at] = encoded(value(rng, 2)).encode()
-        else:
-            data = data[:at]
-    return bytes(data)
+# What the tests throw, a little of it each time, is thrown here without end.
+test_agentloop._DEEP[:] = [50, 900]
+WORDS, KEYS, value = test_agentloop._WORDS, test_agentloop._KEYS, test_agentloop._value
+encoded, mutated = test_agentloop._dumped, test_agentloop._mutated
+replaced = functools.partial(test_agentloop._replaced, odds=0.08)
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "plain", "arguments": '{"a": 1}'}}
@@ -248,15 +196,6 @@ def sample(protocol, streamed):
     if not streamed:
         return json.dumps(REPLIES[protocol]).encode()
     return b"".join(b"data: %s\n\n" % json.dumps(event).encode() for event in STREAMS[protocol])
-
-
-def replaced(rng, tree):
-    """The same JSON with something in it replaced by something else."""
-    if rng.random() < 0.08:
-        return value(rng, 3)
-    if isinstance(tree, dict):
-        return {k: replaced(rng, v) for k, v in tree.items() if rng.random() > 0.02}
-    return [replaced(rng, v) for v in tree] if isinstance(tree, list) else tree
 
 
 # -- targets --------------------------------------------------------------------------
