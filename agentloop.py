@@ -306,6 +306,13 @@ def _reply_of(a: AgentAction) -> int:
     return a.request or (next(_alone) if a.message is None else id(a.message))
 
 
+def _groups(steps: List[AgentStep]) -> List[List[AgentStep]]:
+    """The steps, those of one reply together; a notice about a reply without calls stands alone."""
+    keys = [_reply_of(s.action) if s.action.call_id else next(_alone) for s in steps]
+    groups = itertools.groupby(zip(keys, steps), lambda pair: pair[0])
+    return [[step for _, step in group] for _, group in groups]
+
+
 _UNKNOWN = (
     "This call was interrupted: whether it took effect is not known. Find out before a repeat."
 )
@@ -377,8 +384,8 @@ class AgentRun(_Data):
             begun = action.call_id in self.started
             self.close(action, *((_UNKNOWN, "unknown_outcome") if begun else _NOT_EXECUTED))
         turn = AgentRun(task, history=[*self.history, dataclasses.replace(self, history=[])])
-        sent = self.__dict__.get("_wire", {})  # what adapters have encoded of it, see models
-        turn.__dict__["_wire"] = {adapter: copy.copy(said) for adapter, said in sent.items()}
+        # What adapters have encoded of it moves on, see models.
+        turn.__dict__["_wire"] = self.__dict__.pop("_wire", {})
         return turn
 
     @staticmethod
@@ -582,17 +589,8 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError("%s is not JSON" % constant)
 
 
-_decoder = json.JSONDecoder(parse_constant=_refuse)
-
-
-def _loads(text: str) -> Any:
-    """Strict JSON: no NaN. ValueError or RecursionError for anything else."""
-    try:
-        # The parser itself costs half of `decode`.
-        found, end = _decoder.scan_once(text, 0)  # type: ignore[attr-defined]
-    except StopIteration:
-        end = -1
-    return found if end == len(text) else _decoder.decode(text)
+# Strict JSON: no NaN. ValueError or RecursionError for anything else.
+_loads = json.JSONDecoder(parse_constant=_refuse).decode
 
 
 # A converter, convert(value, strict, where), gives the value as the annotated Python type. `strict`
@@ -632,10 +630,9 @@ def _number(v: Any, strict: bool, where: _Where) -> Any:
 def _boolean(v: Any, strict: bool, where: _Where) -> Any:
     if type(v) is bool:
         return v
-    if not strict and type(v) is int and v in (0, 1):
-        return v == 1
-    if not strict and type(v) is str and v.strip().lower() in ("true", "false"):
-        return v.strip().lower() == "true"
+    word = v.strip().lower() if type(v) is str else v
+    if not strict and type(v) in (int, str) and word in (0, 1, "false", "true"):
+        return word in (1, "true")
     return _fail(where, "boolean", v)
 
 
@@ -692,6 +689,13 @@ def _date(t: Any, text: str) -> Any:
     return t.fromisoformat(text) if re.match(r"[0-9]{4}(-[0-9]{2}){2}\Z", text) else None
 
 
+def _decimal(t: Any, v: Any) -> Any:
+    if type(v) is str and not re.match(_DECIMAL, v):
+        return None
+    found = t(v if type(v) is str else repr(v))  # subtle: 0.1 stays 0.1
+    return found if found.is_finite() else None
+
+
 _INSTANT = r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d)?)?\Z"
 
 
@@ -704,14 +708,18 @@ def _datetime(t: Any, text: str) -> Any:
     return t.fromisoformat(day + "T" + (minute or "00:00") + (second or ":00") + part + zone)
 
 
-# Types whose JSON form is a text, by name, since their modules are not imported here.
-_WRITTEN: Dict[str, Tuple[str, str, Callable[[Any, str], Any]]] = {
-    "datetime.date": ("date like 2024-01-31", "date", _date),
-    "datetime.datetime": ("date-time like 2024-01-31T09:30:00Z", "date-time", _datetime),
-    "uuid.UUID": ("UUID", "uuid", lambda t, text: t(text)),
-    "pathlib.Path": ("string (a path)", "", lambda t, text: t(text)),
-    "pathlib.PurePath": ("string (a path)", "", lambda t, text: t(text)),
-}
+# Types that JSON has no form of its own for, by name, since their modules are not imported here: what
+# is expected, the schema, and how to read it.
+_WRITTEN: Dict[str, Tuple[str, _Object, Callable[[Any, Any], Any]]] = {
+    "datetime.date": ("date like 2024-01-31", {"type": "string", "format": "date"}, _date),
+    "datetime.datetime": (
+        "date-time like 2024-01-31T09:30:00Z", {"type": "string", "format": "date-time"}, _datetime,
+    ),
+    "uuid.UUID": ("UUID", {"type": "string", "format": "uuid"}, lambda t, text: t(text)),
+    "pathlib.Path": ("string (a path)", {"type": "string"}, lambda t, text: t(text)),
+    "pathlib.PurePath": ("string (a path)", {"type": "string"}, lambda t, text: t(text)),
+    "decimal.Decimal": ("number", {"type": "number"}, _decimal),
+}  # fmt: skip
 
 
 def _full_name(t: Any) -> str:
@@ -719,27 +727,17 @@ def _full_name(t: Any) -> str:
 
 
 def _written(t: Any) -> _Type:
-    expected, form, parse = _WRITTEN[_full_name(t)]
+    expected, schema, parse = _WRITTEN[_full_name(t)]
+    exact = (str,) if schema["type"] == "string" else (int, float)
 
     def convert(v: Any, strict: bool, where: _Where) -> Any:
-        try:
-            found = parse(t, v if strict else v.strip()) if type(v) is str else None
-        except ValueError:
-            found = None
+        found = None
+        if type(v) in exact or type(v) is str and not strict:
+            with contextlib.suppress(ValueError, ArithmeticError):
+                found = parse(t, v if strict or type(v) is not str else v.strip())
         return _fail(where, expected, v) if found is None else found
 
-    return _Type({"type": "string", **({"format": form} if form else {})}, convert)
-
-
-def _decimal(t: Any) -> _Type:
-    def convert(v: Any, strict: bool, where: _Where) -> Any:
-        if type(v) in (int, float) or type(v) is str and not strict and re.match(_DECIMAL, v):
-            found = t(v.strip() if type(v) is str else repr(v))  # subtle: 0.1 stays 0.1
-            if found.is_finite():
-                return found
-        return _fail(where, "number", v)
-
-    return _Type({"type": "number"}, convert)
+    return _Type(schema, convert)
 
 
 def _choice(members: List[Tuple[Any, Any]], names: Iterable[Tuple[str, Any]] = ()) -> _Type:
@@ -790,17 +788,14 @@ def _listing(make: Any, item: _Type, fixed: Optional[List[_Type]] = None) -> _Ty
             return _fail(where, "array", v, "; in brackets it must be JSON" if text else one_item)
         if fixed is not None and len(v) != len(fixed):
             return _fail(where, "array of %d items" % len(fixed), v)
-        if fixed is not None:
-            places = [where and where.at(i) for i in range(len(v))]
-            found = [t.convert(x, strict, at) for t, x, at in zip(fixed, v, places)]
-        elif where is not None:
-            found = [one(x, strict, where.at(i)) for i, x in enumerate(v)]
-        elif one is _anything or exact.issuperset(map(type, v)) and item.exact is not float:
-            found = v
+        if where is None and fixed is None:
+            if one is not _anything and (one is _number or not exact.issuperset(map(type, v))):
+                v = [one(x, strict, None) for x in v]
         else:
-            found = [one(x, strict, None) for x in v]
+            each = zip(v, fixed or itertools.repeat(item))
+            v = [t.convert(x, strict, where and where.at(i)) for i, (x, t) in enumerate(each)]
         try:
-            return make(found) if make else found
+            return make(v) if make else v
         except TypeError:
             return _fail(where, "array of items that a set can hold", v)
 
@@ -855,20 +850,6 @@ def _record(
         "additionalProperties": False if rest is None else True if rest is _ANY else rest.schema,
     }
 
-    def explain(v: _Object, strict: bool, where: _Faults) -> _Object:
-        """The fields converted, each fault noted: one visit to each child."""
-        found = {}
-        for name, x in v.items():
-            if name in table or rest is not None:
-                if x is not None or name not in skip:
-                    found[name] = table.get(name, other)(x, strict, where.at(name))
-            else:
-                where.at(name).add("unknown name" + _closest(name, fields))
-        for name in fields:
-            if name in needed and name not in v:
-                where.at(name).add("missing")
-        return found
-
     def convert(v: Any, strict: bool, where: _Where) -> Any:
         if type(v) is not dict:
             v = _decoded(v, dict, strict)
@@ -876,20 +857,24 @@ def _record(
                 v = dict(zip(order, v))
             if type(v) is not dict:
                 return _fail(where, "object", v)
-        if where is not None:
-            before = len(where.found)
-            found = explain(v, strict, where)
+        if where is None and (
+            rest is None and not known.issuperset(v) or len(v) < full and not needed <= v.keys()
+        ):
+            raise _Mismatch  # before any child is looked at: an alternative fails early
+        before, found = len(where.found) if where else 0, {}
+        for k, x in v.items():
+            if type(x) is exact.get(k, Any):
+                found[k] = x
+            elif where and rest is None and k not in known:
+                where.at(k).add("unknown name" + _closest(k, fields))
+            elif x is not None or k not in skip:
+                found[k] = table.get(k, other)(x, strict, where and where.at(k))
+        if where:
+            for name in fields:
+                if name in needed and name not in v:
+                    where.at(name).add("missing")
             if len(where.found) > before:
                 return None
-        else:
-            if rest is None and not known.issuperset(v) or len(v) < full and not needed <= v.keys():
-                raise _Mismatch  # before any child is looked at: an alternative fails early
-            found = {}
-            for k, x in v.items():
-                if type(x) is exact.get(k, Any):
-                    found[k] = x
-                elif x is not None or k not in skip:
-                    found[k] = table.get(k, other)(x, strict, None)
         if make is None:
             return found
         try:
@@ -902,14 +887,14 @@ def _record(
     return _Type(schema, convert)
 
 
-def _union(alternatives: List[_Type], schemas: _Object) -> _Type:
+def _union(alternatives: List[_Type], built: Dict[str, _Type]) -> _Type:
     """Every alternative is tried exactly before any is tried leniently."""
     kinds: Dict[Any, Any] = {t.schema["type"]: t.exact for t in _SIMPLE.values()}
     kinds.update({"null": type(None), "array": list, "object": dict})
 
     def misfit(t: _Type, v: Any) -> int:
         """How far off a value is, seen at its first level only: 0 fits, 99 is of another kind."""
-        schema: Any = schemas.get(t.schema.get("$ref", "")[len("#/$defs/") :], t.schema)
+        schema: Any = built.get(t.schema.get("$ref", "")[len("#/$defs/") :], t).schema
         if "enum" in schema:
             text = isinstance(v, str) and schema.get("type", "string") == "string"
             return 0 if v in schema["enum"] else 1 if text else 99
@@ -980,7 +965,7 @@ def _docstring(doc: Optional[str]) -> Tuple[str, Dict[str, str]]:
     about: List[str] = []
     notes: Dict[str, List[str]] = {}
     section: Optional[str] = None  # None: still the description
-    note: Optional[List[str]] = None
+    note: List[str] = []  # what is appended to it belongs to nobody, at times
     depth = 0  # how far the entries of a section are indented: NumPy's are not
     lines = inspect.cleandoc(doc or "").splitlines()
     for line, below in zip(lines, [*lines[1:], ""]):
@@ -989,18 +974,17 @@ def _docstring(doc: Optional[str]) -> Tuple[str, Dict[str, str]]:
         underlined = re.match(r"---+\Z", below.strip()) and re.match(r"[A-Z][\w ]*\Z", top)
         heading, rest = re.match(_HEADING, top), re.match(_FIELD, top)
         if heading or underlined:
-            section, note = (heading.group(1) if heading else top).lower(), None
+            section, note = (heading.group(1) if heading else top).lower(), []
             depth = -1 if heading else 0
         elif rest:
-            words, section, note = rest.group(2).split(), "", None
+            words, section, note = rest.group(2).split(), "", []
             if words and rest.group(1)[0] in "pak":  # param, arg, key
                 note = notes.setdefault(words[-1].lstrip("*"), [rest.group(3).strip()])
         elif section is None:
             about.append(line)
         elif section == "":  # reST: what is indented goes on
-            note = note if indent else None
-            if note is not None:
-                note.append(text)
+            note = note if indent else []
+            note.append(text)
         elif re.match(_OF_PARAMETERS, section) and text.strip("-"):
             depth = indent if depth < 0 else depth
             entry = re.match(_ENTRY, text) if indent == depth > 0 else None
@@ -1009,7 +993,7 @@ def _docstring(doc: Optional[str]) -> Tuple[str, Dict[str, str]]:
             elif indent == depth == 0:
                 note = []
                 notes.update({name.strip(" *"): note for name in text.split(":")[0].split(",")})
-            elif indent > depth and note is not None:
+            elif indent > depth:
                 note.append(text)
             elif indent == 0:
                 section = "other"
@@ -1031,9 +1015,8 @@ class _Walk:
     def __init__(self, local_names: _Object) -> None:
         self.local_names = local_names
         self.open: List[Any] = []  # the named types under way, outermost first
-        self.references: List[Tuple[Any, str, _Type]] = []  # those met again inside themselves
-        self.schemas: _Object = {}  # of these, by name: $defs
-        self.converters: _Object = {}
+        self.references: List[Tuple[Any, _Type]] = []  # those met again inside themselves
+        self.built: Dict[str, _Type] = {}  # what these stand for, by name: $defs
 
     def hints(self, owner: Any) -> _Object:
         """The annotations, strings resolved, also against what the tool's function closes over."""
@@ -1075,8 +1058,6 @@ class _Walk:
             return self.container(kind, args, place)
         if isinstance(hint, type) and _full_name(hint) in _WRITTEN:
             return _written(hint)
-        if isinstance(hint, type) and _full_name(hint) == "decimal.Decimal":
-            return _decimal(hint)
         if hasattr(hint, "__value__") and not args:  # type X = ...
             return self.named(hint, lambda: self.of(hint.__value__, place))
         if any(hasattr(hint, mark) for mark in ("__dataclass_fields__", "__total__", "_fields")):
@@ -1091,7 +1072,7 @@ class _Walk:
         # Before 3.11 get_type_hints wraps what has None as its default in one more Optional.
         if any(t.takes_null() for t in found if t is not _NULL):
             found = [t for t in found if t is not _NULL]
-        return found[0] if len(found) == 1 else _union(found, self.schemas)
+        return found[0] if len(found) == 1 else _union(found, self.built)
 
     def container(self, kind: Any, args: Tuple[Any, ...], place: str) -> _Type:
         if kind is dict:
@@ -1107,30 +1088,28 @@ class _Walk:
 
     def named(self, hint: Any, build: Callable[[], _Type]) -> _Type:
         """A type that may hold itself. Only where it does, it becomes a reference to $defs."""
-        for known, _, reference in self.references:
-            if known is hint:
-                return reference
-        if any(known is hint for known in self.open):
+        known, built = [r for h, r in self.references if h is hint], self.built
+        if not known and any(h is hint for h in self.open):
             name = hint.__name__
-            while name in self.schemas:
+            while name in built:
                 name += "_"
-            self.schemas[name], made = {}, self.converters
-            made[name] = _integer  # until it is built
+            built[name] = _SIMPLE[int]  # until it is
 
             def late(v: Any, strict: bool, where: _Where) -> Any:
-                return made[name](v, strict, where)
+                return built[name].convert(v, strict, where)
 
-            reference = _Type({"$ref": "#/$defs/" + name}, late)
-            self.references.append((hint, name, reference))
-            return reference
+            known = [_Type({"$ref": "#/$defs/" + name}, late)]
+            self.references.append((hint, known[0]))
+        if known:
+            return known[0]
         self.open.append(hint)
-        built = build()
+        found = build()
         self.open.pop()
-        for known, name, reference in self.references:
-            if known is hint:
-                self.schemas[name], self.converters[name] = built.schema, built.convert
+        for h, reference in self.references:
+            if h is hint:
+                built[reference.schema["$ref"][len("#/$defs/") :]] = found
                 return reference
-        return built
+        return found
 
     def record(self, hint: Any, place: str) -> _Type:
         """A dataclass, TypedDict or NamedTuple."""
@@ -1140,10 +1119,10 @@ class _Walk:
         if hasattr(hint, "__total__"):
             always = getattr(hint, "__required_keys__", hints if hint.__total__ else ())
             marks = {n: getattr(typing.get_origin(h), "_name", "") for n, h in hints.items()}
-            fields = {n: self.of(h, "%s, key %r" % (place, n)) for n, h in hints.items()}
-            fields = {n: _noted(t, notes.get(n)) for n, t in fields.items()}
+            kinds = ((n, self.of(h, "%s, key %r" % (place, n))) for n, h in hints.items())
+            also = [n for n, m in marks.items() if m == "Required"]
             needed = [n for n, m in marks.items() if n in always and m != "NotRequired"]
-            found = _record(fields, needed + [n for n, m in marks.items() if m == "Required"])
+            found = _record({n: _noted(t, notes.get(n)) for n, t in kinds}, also + needed)
         else:
             parameters = list(inspect.signature(hint).parameters.values())
             found = _record(*self.fields(parameters, hints, notes, place + ", field"), hint)
@@ -1158,14 +1137,16 @@ class _Walk:
             kind = self.of(hints.get(p.name, p.annotation), "%s %r" % (place, p.name))
             if p.default is None and not kind.takes_null():
                 kind = self.union([kind, _NULL])
+            if p.kind is p.VAR_POSITIONAL:
+                kind = _listing(tuple, kind)
             kind = _noted(kind, notes.get(p.name))
-            if p.default is p.empty:
-                required.append(p.name)
-            else:
+            if p.default is not p.empty:
                 with contextlib.suppress(_Mismatch):  # a default without a JSON form is left out
                     sent = _as_sent(p.default)
                     kind.convert(sent, False, None)
                     kind = kind.also(default=sent)
+            elif p.kind is not p.VAR_POSITIONAL:
+                required.append(p.name)
             found[p.name] = kind
         return found, required
 
@@ -1210,29 +1191,24 @@ def _from_function(function: Any, **flags: bool) -> Tool:
     walk = _Walk(_closure(inner))
     hints, (about, notes) = walk.hints(inner), _docstring(inner.__doc__)
     injected, shown, by_place = {}, [], []
-    rest = more = extra = None
+    rest = more = None
     for p in parameters:
-        hint, place = hints.get(p.name, p.annotation), "%s: parameter %r" % (name, p.name)
+        hint = hints.get(p.name, p.annotation)
         if p.name in hidden:
             continue
         if p.kind is p.VAR_KEYWORD:
-            rest = walk.of(hint, place)
-        elif p.kind is p.VAR_POSITIONAL:
-            more = p.name
-            extra = _noted(_listing(tuple, walk.of(hint, place)), notes.get(p.name))
-        elif _injected(hint):
+            rest = walk.of(hint, "%s: parameter %r" % (name, p.name))
+        elif p.kind is not p.VAR_POSITIONAL and _injected(hint):
             injected[p.name] = _injected(hint)
         else:
             shown.append(p)
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+        if p.kind is p.VAR_POSITIONAL:
+            more, by_place = p.name, parameters[: parameters.index(p)]
+        elif p.kind is p.POSITIONAL_ONLY:
             by_place.append(p)
-    fields, required = walk.fields(shown, hints, notes, "%s: parameter" % name)
-    if more is not None and extra is not None:
-        fields[more] = extra
-    else:
-        by_place = [p for p in by_place if p.kind is p.POSITIONAL_ONLY]
-    record = _record(fields, required, rest=rest)
-    record = record.also(**{"$defs": walk.schemas}) if walk.schemas else record
+    record = _record(*walk.fields(shown, hints, notes, "%s: parameter" % name), rest=rest)
+    if walk.built:
+        record = record.also(**{"$defs": {n: t.schema for n, t in walk.built.items()}})
 
     def convert(arguments: _Object, action: AgentAction, run: AgentRun) -> Any:
         try:
@@ -1390,22 +1366,20 @@ class _Together:
         return value
 
 
-def _settled(value: Any) -> Any:
-    """What a tool returned, run to its end: awaited, or its items collected up to a bound."""
-    if inspect.isawaitable(value) or inspect.isasyncgen(value):
-        items = _awaited(value)
-    elif inspect.isgenerator(value):
-        items = list(itertools.islice(value, _MOST_ITEMS + 1))
-        value.close()
-    else:
-        return value
-    if not inspect.isawaitable(value) and len(items) > _MOST_ITEMS:
+def _bounded(items: List[Any]) -> List[Any]:
+    if len(items) > _MOST_ITEMS:
         items[_MOST_ITEMS:] = ["[... only the first %d items; there are more ...]" % _MOST_ITEMS]
     return items
 
 
-def _awaited(value: Any) -> Any:
-    """The result of a coroutine, or the items of an asynchronous generator."""
+def _settled(value: Any) -> Any:
+    """What a tool returned, run to its end: awaited, or its items collected up to a bound."""
+    if inspect.isgenerator(value):
+        items = _bounded(list(itertools.islice(value, _MOST_ITEMS + 1)))
+        value.close()
+        return items
+    if not inspect.isawaitable(value) and not inspect.isasyncgen(value):
+        return value
     import asyncio
 
     async def outcome() -> Any:
@@ -1416,7 +1390,7 @@ def _awaited(value: Any) -> Any:
             items.append(item)
             if len(items) > _MOST_ITEMS:
                 break
-        return items
+        return _bounded(items)
 
     try:
         asyncio.get_running_loop()
@@ -1437,10 +1411,17 @@ def _execute(call: _Call) -> Tuple[Any, str]:
         return ("%s: %s" % (type(e).__name__, text) if text else type(e).__name__), "tool_error"
 
 
+class _Unrecorded:
+    """What stands for a journal where none is kept."""
+
+    continued = False
+    requested = proposed = started = done = finished = update = close = lambda *_: None
+
+
 class _Book:
     """What one driver knows of its conversation, so that no list is searched per step."""
 
-    def __init__(self, run: AgentRun, log: Optional["_Journal"]) -> None:
+    def __init__(self, run: AgentRun, log: Any) -> None:
         self.run, self.log = run, log
         ids = [s.action.call_id for turn in [*run.history, run] for s in turn.steps]
         self.ids = set(ids) - {""}
@@ -1450,23 +1431,19 @@ class _Book:
 
     def propose(self, actions: List[Any]) -> None:
         """Make a copy of each action pending, with its id and request."""
-        run, taken = self.run, self.ids
-        if len(actions) > 1:
-            taken = taken.union(_text(a.call_id) for a in actions)
+        run, own = self.run, {_text(a.call_id) for a in actions}
         for a in actions:
             self.calls = n = self.calls + 1
             name, call_id, log = a.tool, a.call_id, a.log
             if not type(name) is type(call_id) is type(log) is str:  # the model's mistakes
                 name = _text(name) if isinstance(name, str) else ""
                 call_id, log = _text(call_id or ""), _text(log)
-            while not call_id or n > self.calls and call_id in taken:
+            while not call_id or n > self.calls and (call_id in self.ids or call_id in own):
                 call_id, n = "c%08d" % n, n + 1
-            if len(actions) > 1:
-                taken.add(call_id)
+            own.add(call_id)
             action = AgentAction(name, a.tool_input, call_id, log, a.message, run.requests)
             run.pending.append(action)
-        if self.log:
-            self.log.proposed(run.pending)
+        self.log.proposed(run.pending)
 
     def prepare(self, action: AgentAction, tools: Registry) -> Union[_Call, AgentStep]:
         """Found and checked: a call that can run. Or what prevents it, a value too: its step."""
@@ -1495,7 +1472,7 @@ class _Book:
     def start(self, actions: List[AgentAction]) -> None:
         """Their execution begins: written before, since what cannot be recorded must not run."""
         new = [a.call_id for a in actions if a.call_id not in self.run.started]
-        if self.log and new:
+        if new:
             self.log.started(new)
         self.run.started += new
 
@@ -1530,32 +1507,25 @@ class _Book:
             self.seen += 1
             if step.action.call_id:
                 self.ids.add(step.action.call_id)
-            if self.log:
-                self.log.done(step)
+            self.log.done(step)
         return fresh
 
     def settle(self, tools: Registry) -> Iterator[AgentStep]:
         """Prepare, execute and record what is pending, in order; yield the steps."""
-        run, together, at = self.run, None, 0
-        plans: List[Tuple[AgentAction, Any]] = []
-        calls: List[Tuple[AgentAction, _Call]] = []
-        plan: Any
-        outcome: Any = None
-        step: Any
-        for action in run.pending:
-            plan = self.prepare(action, tools)
-            plans.append((action, plan))
-            if isinstance(plan, tuple):
-                calls.append((action, plan))
+        run, at = self.run, 0
+        together: Optional[_Together] = None
+        plans: List[Tuple[AgentAction, Any]] = [(a, self.prepare(a, tools)) for a in run.pending]
+        calls = [(a, plan) for a, plan in plans if type(plan) is tuple]
         if len(calls) > 1 and all(p[0].read_only for _, p in calls):
             self.start([a for a, _ in calls])
             together = _Together([functools.partial(_execute, p) for _, p in calls])
         try:
             for action, plan in plans:
+                outcome: Any = None
                 if together and type(plan) is tuple:
                     outcome = together.wait(at)
                     at += 1
-                if not (run.pending and run.pending[0] is action or _among(action, run.pending)):
+                if not _among(action, run.pending):
                     continue  # closed by the caller meanwhile
                 if type(plan) is tuple:
                     if not together:
@@ -1571,7 +1541,7 @@ class _Book:
                 self.add(step)
                 yield from self.news()
         except BaseException:  # of parallel calls, those that ended are recorded first
-            for n, (action, _) in enumerate(calls[at:] if together else (), at):
+            for n, (action, _) in enumerate(calls):
                 outcome = together and together.outcomes[n]
                 if outcome and outcome[0] and _among(action, run.pending):
                     self.add(AgentStep(action, *outcome[0]))
@@ -1596,10 +1566,11 @@ def _drive(
     """The loop. One call, one step, always; what goes wrong on the way is an observation."""
     if run.__dict__.setdefault("_held", token := object()) is not token:
         raise RuntimeError("another stream holds this run: exhaust or close it first")
-    log = None
+    log: Any = _Unrecorded()
     try:
-        log = None if journal is None else _Journal(journal, run)
-        if run.state in ("model_ended", "succeeded") or log and log.continued:
+        if journal is not None:
+            log = _Journal(journal, run)
+        if run.state in ("model_ended", "succeeded") or log.continued:
             return run
         book = _Book(run, log)
         while True:
@@ -1617,13 +1588,11 @@ def _drive(
             if run.finish is not None:
                 final = accept is None or run.finish.reason == "refusal"
                 run.state = "model_ended" if final else "running"
-                if log:
-                    log.finished()
+                log.finished()
                 reason = None if final else accept(run)
                 if reason is None:
                     run.state = "model_ended" if final else "succeeded"
-                    if log:
-                        log.update()
+                    log.update()
                     yield run.finish
                     return run
                 if not isinstance(reason, str) or not reason:
@@ -1636,11 +1605,9 @@ def _drive(
             # 4. The budget is checked before it is spent; a request counts once it is begun.
             if run.requests >= max_requests:
                 run.state = "budget_exhausted"
-                if log:
-                    log.update()
+                log.update()
                 return run
-            if log:
-                log.requested()
+            log.requested()
             run.state, run.requests = "running", run.requests + 1
             # 5. The model is asked; its answer is recorded before anything follows from it.
             try:
@@ -1668,8 +1635,7 @@ def _drive(
     except BaseException as e:
         raise _carrying(e, run)
     finally:
-        if log:
-            log.close()
+        log.close()
         del run.__dict__["_held"]
 
 
@@ -1765,15 +1731,10 @@ _TYPES.update(request=int, requests=int, usage=dict, state=str, tool=str, log=st
 _STATES = ("running", "model_ended", "succeeded", "budget_exhausted")
 
 
-class _Turn(AgentRun):
-    """A turn as the file tells it; with the numbers of the lines that began it and each step."""
-
-    lines: List[int]
-
-
-def _replay(path: str, data: bytes) -> List[_Turn]:
-    """The turns that complete lines tell; ValueError with path and line where one is damaged."""
-    turns: List[_Turn] = []
+def _replay(path: str, data: bytes) -> List[AgentRun]:
+    """The turns that complete lines tell; ValueError with path and line where one is damaged. Each
+    has in `_lines` the numbers of the lines that began it and each step."""
+    turns: List[AgentRun] = []
     for number, line in enumerate(data.split(b"\n")[:-1], 1):
         try:
             event = _loads(line.decode("ascii"))
@@ -1786,8 +1747,8 @@ def _replay(path: str, data: bytes) -> List[_Turn]:
                 if event["version"] > _VERSION:
                     what = "its format is newer: version %d; use the agentloop.py that wrote it"
                     raise ValueError(what % event["version"])
-                turns.append(_Turn(_unpack(event, "task")))
-                turns[-1].lines = [number]
+                turns.append(AgentRun(_unpack(event, "task")))
+                turns[-1].__dict__["_lines"] = [number]
             _apply(event, turns[-1], number)
         except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as e:
             told = path, number, type(e).__name__, _line(_shown(e))
@@ -1795,7 +1756,7 @@ def _replay(path: str, data: bytes) -> List[_Turn]:
     return turns
 
 
-def _apply(event: _Object, turn: _Turn, number: int) -> None:
+def _apply(event: _Object, turn: AgentRun, number: int) -> None:
     kind = event["event"]
     if kind == "proposed":
         message = _unpack(event, "message")  # one object for all actions of the reply
@@ -1814,7 +1775,7 @@ def _apply(event: _Object, turn: _Turn, number: int) -> None:
             action = AgentAction("", {}, "", *notice)
         turn._add(AgentStep(action, _unpack(event, "observation"), event["status"]))
         turn.finish = None
-        turn.lines.append(number)
+        turn.__dict__["_lines"].append(number)
     elif kind not in ("turn", "requested", "finished", "updated"):
         raise ValueError("no event of this format: %s" % _quoted(event))
     if "finish" in event:
@@ -1831,10 +1792,13 @@ def _load(path: Any) -> AgentRun:
         turns = _replay(os.fspath(path), file.read())
     if not turns:
         raise ValueError("%s, line 1: a run not begun" % os.fspath(path))
-    fields = [f.name for f in dataclasses.fields(AgentRun)]
-    plain = [AgentRun(**{name: getattr(turn, name) for name in fields}) for turn in turns]
-    plain[-1].history = plain[:-1]
-    return plain[-1]
+    turns[-1].history = turns[:-1]
+    return turns[-1]
+
+
+def _told(run: AgentRun) -> _Object:
+    """What stands in an event where it changed."""
+    return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
 
 
 class _Journal:
@@ -1845,7 +1809,7 @@ class _Journal:
     and line where it is damaged or another run's, OSError.
     """
 
-    told: Any  # requests, usage and state as last written
+    told: _Object  # requests, usage and state as last written
     finish: Optional[AgentFinish]  # likewise
 
     def __init__(self, path: Any, run: AgentRun) -> None:
@@ -1880,7 +1844,7 @@ class _Journal:
     # the events, in the order of a request
 
     def requested(self) -> None:
-        self._write({"event": "requested"}, self.run.requests + 1, "running")
+        self._write({"event": "requested"}, requests=self.run.requests + 1, state="running")
 
     def proposed(self, actions: List[AgentAction]) -> None:
         first, entries = actions[0], []
@@ -1911,17 +1875,14 @@ class _Journal:
             self.finish = self.run.finish
 
     def update(self) -> None:
-        if self.told != (self.run.requests, self.run.usage, self.run.state):
+        if self.told != _told(self.run):
             self._write({"event": "updated"})
 
     # the file
 
-    def _write(self, event: _Object, requests: int = -1, state: str = "") -> None:
-        now = self.run.requests if requests < 0 else requests, dict(self.run.usage)
-        told = (*now, state or self.run.state)
-        for name, value, before in zip(("requests", "usage", "state"), told, self.told):
-            if value != before:
-                event[name] = value
+    def _write(self, event: _Object, **soon: Any) -> None:
+        told = {**_told(self.run), **soon}
+        event.update((name, value) for name, value in told.items() if value != self.told[name])
         event["time"] = round(time.time(), 3)
         line = json.dumps(event).encode("ascii") + b"\n"
         # What cannot be found again is not recorded: FileNotFoundError where the file vanished.
@@ -1962,53 +1923,53 @@ class _Journal:
 
     # run and file brought together
 
-    def _join(self, turns: List[_Turn]) -> None:
+    def _join(self, turns: List[AgentRun]) -> None:
         """Compare the run, turn by turn, with the file: one must be the beginning of the other."""
         run = self.run
         for at, turn in enumerate([*run.history, run]):
             self.run = turn
             if at == len(turns):
-                self.told, self.finish = (0, {}, "running"), None
+                turns.append(AgentRun(turn.task))
+                turns[at].__dict__["_lines"] = [0]
+                self.told = _told(turns[at])
                 self._write({"event": "turn", "version": _VERSION, **_pack("task", turn.task)})
-                turns.append(_Turn(turn.task))
-                turns[at].lines = [0]
             self._join_turn(turns[at], at + 1 == len(turns))
         # A turn that the file continues with another one is only taken over.
         self.continued = len(turns) > len(run.history) + 1
 
-    def _join_turn(self, disk: _Turn, last: bool) -> None:
+    def _join_turn(self, disk: AgentRun, last: bool) -> None:
         run, n = self.run, min(len(self.run.steps), len(disk.steps))
 
-        def need(true: bool, at: int, what: str) -> None:
+        def need(true: Any, at: int, what: str) -> None:
             if not true:
+                told = self.path, disk.__dict__["_lines"][at], what
                 text = "%s, line %d: the journal of another run, %s; give this one its own"
-                raise ValueError(text % (self.path, disk.lines[at], what))
+                raise ValueError(text % told)
 
         def same(a: Any, b: Any) -> bool:
             return a is b or bool(from_json(to_json(a)) == from_json(to_json(b)))
 
+        def came(turn: AgentRun) -> Tuple[int, bool, int]:
+            return len(turn.steps), bool(turn.pending or turn.finish), len(turn.started)
+
         need(same(AgentRun(run.task), AgentRun(disk.task)), 0, "with another task")
         for at in range(n):
             need(same(run.steps[at], disk.steps[at]), at + 1, "with another step")
-        self.told, self.finish = (disk.requests, disk.usage, disk.state), disk.finish
-        ids, known = [a.call_id for a in run.pending], [a.call_id for a in disk.pending]
-        more = bool(set(run.started) - set(disk.started) or run.finish and not disk.finish)
-        if len(run.steps) == len(disk.steps):  # who has come further since the last common step?
-            ahead = bool(ids and not known) or more and not (known and not ids)
-        else:
-            ahead = len(run.steps) > n
-        if ahead:
+        ahead, behind = (run, disk) if came(run) > came(disk) else (disk, run)
+        later = ahead.steps[n:] + [AgentStep(a, None) for a in ahead.pending]
+        ids = {s.action.call_id for s in later}
+        need(ids.issuperset(a.call_id for a in behind.pending), n, "with other pending calls")
+        if behind.finish and len(ahead.steps) == n:
+            need(ahead.finish and same(ahead.finish, behind.finish), n, "with another finish")
+        self.told, self.finish = _told(disk), disk.finish
+        if ahead is run:
             need(last, n, "which goes on with another turn")
-            self._catch_up(n, known, set(disk.started))
+            self._catch_up(disk, _groups(later), n)
             return
-        known += [s.action.call_id for s in disk.steps[n:]]
-        need(set(ids) <= set(known), n, "with other pending calls")
-        if run.finish and disk.finish:
-            need(same(run.finish, disk.finish) or len(disk.steps) > n, n, "with another finish")
-        if run.finish is None or disk.steps[n:] or disk.finish is None:
+        if run.finish is None or disk.steps[n:]:
             run.finish = disk.finish
         run.steps += disk.steps[n:]
-        if len(ids) != len(disk.pending) or ids != [a.call_id for a in disk.pending]:
+        if [a.call_id for a in run.pending] != [a.call_id for a in disk.pending]:
             run.pending[:] = disk.pending
         run.started[:], self.finish = disk.started, run.finish
         if disk.requests >= run.requests:
@@ -2018,25 +1979,18 @@ class _Journal:
         if last:
             self.update()
 
-    def _catch_up(self, n: int, known: List[str], started: Set[str]) -> None:
-        """Write what the run has more than the file: steps from the n-th on, pending, finish."""
-        run = self.run
+    def _catch_up(self, disk: AgentRun, replies: List[List[AgentStep]], n: int) -> None:
+        """Write what the run has more than the file: replies, steps from the n-th on, finish."""
+        run, known = self.run, {a.call_id for a in disk.pending}
         finish, run.finish = run.finish, None
-        actions = [s.action for s in run.steps[n:]] + run.pending
-        for at, action in enumerate(actions):
-            if action.call_id and action.call_id not in known:  # a reply not in the file: whole
-                reply = [action]
-                for a in actions[at + 1 :]:
-                    if not a.call_id or _reply_of(a) != _reply_of(action):
-                        break
-                    reply.append(a)
-                self.proposed(reply)
-                known += [a.call_id for a in reply]
-            if at < len(run.steps) - n:
-                self.done(run.steps[n + at])
-                if action.call_id:
-                    known.remove(action.call_id)
-        begun = [i for i in run.started if i not in started]
+        for reply in replies:
+            ids = {s.action.call_id for s in reply}
+            if ids - known - {""}:  # not in the file yet: the whole reply
+                self.proposed([s.action for s in reply])
+            for step in run.steps[n : n + len(reply)]:
+                self.done(step)
+            n, known = n + len(reply), known - ids
+        begun = [i for i in run.started if i not in disk.started]
         if begun:
             self.started(begun)
         run.finish = finish
@@ -2230,13 +2184,6 @@ class _Conversation:
             call_id, n = "c%08d" % n, n + 1
         self.ids.add(call_id)
         return call_id
-
-
-def _groups(steps: List[AgentStep]) -> List[List[AgentStep]]:
-    """The steps, those of one reply together; a notice stands alone."""
-    keys = [_reply_of(s.action) if s.action.call_id else next(_alone) for s in steps]
-    groups = itertools.groupby(zip(keys, steps), lambda pair: pair[0])
-    return [[step for _, step in group] for _, group in groups]
 
 
 def _in_call_order(group: List[AgentStep], ids: List[Any]) -> List[AgentStep]:

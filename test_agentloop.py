@@ -1847,6 +1847,7 @@ class ArgumentTests(unittest.TestCase):
                 ("19.90", decimal.Decimal("19.90")), (19.9, decimal.Decimal("19.9")),
                 (0.1, decimal.Decimal("0.1")),
                 (5, decimal.Decimal(5)), (" 1 ", decimal.Decimal(1)), ("Infinity", bad),
+                ("1e99999999999999999999", bad),  # decimal raises no ValueError for it
                 ("1,5", bad), (True, bad), (None, bad),
                 (float("inf"), bad),
             ],
@@ -4851,9 +4852,17 @@ class JournalTest(_FolderCase):
         run = play.load()
         run.pending[0] = agentloop.AgentAction("pay", {"n": 7}, "other", request=1)
         self.refused(play, run=run)
+        run = play.load()  # a finish where the file has a call that is not done
+        run.pending, run.finish = [], agentloop.AgentFinish("ok")
+        self.refused(play, run=run)
+        pending = play.load()
         play.go()
         run = play.load()
         run.finish = agentloop.AgentFinish("something else")
+        self.refused(play, run=run)
+        run = play.load()  # a call that is not done where the file has the finish
+        run.pending, run.finish, run.state = pending.pending, None, "running"
+        run.pending[0].call_id = "other"
         self.refused(play, run=run)
 
     def test_a_changed_history_needs_a_journal_of_its_own(self):
