@@ -308,9 +308,8 @@ def _reply_of(a: AgentAction) -> int:
 
 def _groups(steps: List[AgentStep]) -> List[List[AgentStep]]:
     """The steps, those of one reply together; a notice about a reply without calls stands alone."""
-    keys = [_reply_of(s.action) if s.action.call_id else next(_alone) for s in steps]
-    groups = itertools.groupby(zip(keys, steps), lambda pair: pair[0])
-    return [[step for _, step in group] for _, group in groups]
+    groups = itertools.groupby(steps, lambda s: (not s.action.call_id, _reply_of(s.action)))
+    return [list(group) for _, group in groups]
 
 
 _UNKNOWN = (
@@ -413,7 +412,9 @@ class AgentRun(_Data):
         return {k: v for k, v in self.__dict__.items() if k[0] != "_"}
 
 
-_PARTS = ("action", "steps", "pending", "finish", "history")  # fields that hold our own objects
+# The fields that hold our own objects, and what they are.
+_PARTS: _Object = {"action": AgentAction, "finish": (AgentFinish, type(None))}
+_PARTS.update(dict.fromkeys(("steps", "pending", "history"), list))
 _CLASSES: _Object = {c.type: c for c in (AgentAction, AgentStep, AgentFinish, AgentRun)}
 
 
@@ -476,7 +477,7 @@ def from_json(d: _Object) -> Any:
         for f in dataclasses.fields(kind):
             part = f.name in _PARTS
             found[f.name] = _each(d[f.name], from_json) if part else _unpack(d, f.name)
-            if part and f.name != "finish" and found[f.name] is None:
+            if part and not isinstance(found[f.name], _PARTS[f.name]):
                 raise TypeError("no " + f.name)
         return kind(**found)
     except (KeyError, TypeError, AttributeError, ValueError) as e:
@@ -510,10 +511,7 @@ class _Faults:
         self.found.append("%s: %s" % (self.path, text))
 
 
-_Where = Optional[_Faults]
-
-
-def _fail(where: _Where, expected: str, value: Any, mend: str = "") -> None:
+def _fail(where: Optional[_Faults], expected: str, value: Any, mend: str = "") -> None:
     """The one way to say that a value does not fit."""
     if where is None:
         raise _Mismatch
@@ -589,8 +587,14 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError("%s is not JSON" % constant)
 
 
-# Strict JSON: no NaN. ValueError or RecursionError for anything else.
-_loads = json.JSONDecoder(parse_constant=_refuse).decode
+_decoder = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _loads(text: str) -> Any:
+    """Strict JSON: no NaN. ValueError or RecursionError for anything else."""
+    text = text.strip(" \t\r\n")
+    found, end = _decoder.raw_decode(text)  # `decode` costs twice as much
+    return found if end == len(text) else _decoder.decode(text)
 
 
 # A converter, convert(value, strict, where), gives the value as the annotated Python type. `strict`
@@ -607,7 +611,7 @@ def _decoded(value: Any, kind: type, strict: bool) -> Any:
     return value
 
 
-def _integer(v: Any, strict: bool, where: _Where) -> Any:
+def _integer(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
     if type(v) is int:
         return v
     if type(v) is float and not strict and v.is_integer():
@@ -620,14 +624,14 @@ def _integer(v: Any, strict: bool, where: _Where) -> Any:
 _DECIMAL = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
 
 
-def _number(v: Any, strict: bool, where: _Where) -> Any:
+def _number(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
     if type(v) is not float and not strict:
         if type(v) is int and v.bit_length() < 1024 or type(v) is str and re.match(_DECIMAL, v):
             v = float(v)
     return v if type(v) is float and v - v == 0 else _fail(where, "number", v)
 
 
-def _boolean(v: Any, strict: bool, where: _Where) -> Any:
+def _boolean(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
     if type(v) is bool:
         return v
     word = v.strip().lower() if type(v) is str else v
@@ -636,7 +640,7 @@ def _boolean(v: Any, strict: bool, where: _Where) -> Any:
     return _fail(where, "boolean", v)
 
 
-def _string(v: Any, strict: bool, where: _Where) -> Any:
+def _string(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
     if type(v) is str:
         return v
     if type(v) is int and not strict and v.bit_length() < 10000:
@@ -644,13 +648,13 @@ def _string(v: Any, strict: bool, where: _Where) -> Any:
     return _fail(where, "string", v)
 
 
-def _null(v: Any, strict: bool, where: _Where) -> Any:
+def _null(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
     if v is None or not strict and type(v) is str and v.strip().lower() in ("null", "none"):
         return None
     return _fail(where, "null", v)
 
 
-def _anything(v: Any, strict: bool, where: _Where) -> Any:
+def _anything(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
     return v
 
 
@@ -668,10 +672,9 @@ class _Type:
         return twin
 
     def takes_null(self) -> bool:
-        try:
+        with contextlib.suppress(_Mismatch):
             return self.convert(None, True, None) is None
-        except _Mismatch:
-            return False
+        return False
 
 
 # "Any value" is spelled out: an empty schema means "object only" to some grammar converters, and a
@@ -730,7 +733,7 @@ def _written(t: Any) -> _Type:
     expected, schema, parse = _WRITTEN[_full_name(t)]
     exact = (str,) if schema["type"] == "string" else (int, float)
 
-    def convert(v: Any, strict: bool, where: _Where) -> Any:
+    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
         found = None
         if type(v) in exact or type(v) is str and not strict:
             with contextlib.suppress(ValueError, ArithmeticError):
@@ -753,11 +756,10 @@ def _choice(members: List[Tuple[Any, Any]], names: Iterable[Tuple[str, Any]] = (
         found = loose.setdefault(spelled(value), [])
         found += [] if any(p is python for p in found) else [python]
     values = [v for v, _ in members]
-    words = {t.exact: t.schema["type"] for t in _SIMPLE.values()}
-    kinds = {words.get(None if v is None else type(v)) for v in values}
+    kinds = {_SIMPLE[type(v)].schema["type"] for v in values}
     schema = {"type": kinds.pop()} if len(kinds) == 1 else {}
 
-    def convert(v: Any, strict: bool, where: _Where) -> Any:
+    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
         if type(v) in _SCALARS:
             if (type(v), v) in exact:
                 return exact[type(v), v]
@@ -775,12 +777,12 @@ def _choice(members: List[Tuple[Any, Any]], names: Iterable[Tuple[str, Any]] = (
 
 def _listing(make: Any, item: _Type, fixed: Optional[List[_Type]] = None) -> _Type:
     """A list, tuple or set. `fixed`: a type for each place of a tuple."""
-    kind = _Type({"type": "array", "items": item.schema}, None)
+    schema: _Object = {"type": "array", "items": item.schema}
     if fixed is not None:  # prefixItems without items is refused by two large providers
-        kind = kind.also(minItems=len(fixed), maxItems=len(fixed))
+        schema.update(minItems=len(fixed), maxItems=len(fixed))
     one, exact = item.convert, {item.exact}
 
-    def convert(v: Any, strict: bool, where: _Where) -> Any:
+    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
         v = v if type(v) is list else _decoded(v, list, strict)
         if type(v) is not list:
             text = type(v) is str and v.strip()[:1] == "["
@@ -799,8 +801,7 @@ def _listing(make: Any, item: _Type, fixed: Optional[List[_Type]] = None) -> _Ty
         except TypeError:
             return _fail(where, "array of items that a set can hold", v)
 
-    kind.convert = convert
-    return kind
+    return _Type(schema, convert)
 
 
 def _mapping(key: _Type, value: _Type) -> _Type:
@@ -812,7 +813,7 @@ def _mapping(key: _Type, value: _Type) -> _Type:
         schema["additionalProperties"] = value.schema
     plain, one = key.convert is _string, value.convert
 
-    def convert(v: Any, strict: bool, where: _Where) -> Any:
+    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
         v = _decoded(v, dict, strict)
         if type(v) is not dict:
             text = type(v) is str and v.strip()[:1] == "{"
@@ -850,7 +851,7 @@ def _record(
         "additionalProperties": False if rest is None else True if rest is _ANY else rest.schema,
     }
 
-    def convert(v: Any, strict: bool, where: _Where) -> Any:
+    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
         if type(v) is not dict:
             v = _decoded(v, dict, strict)
             if type(v) is list and order and len(v) <= len(order):
@@ -909,7 +910,7 @@ def _union(alternatives: List[_Type], built: Dict[str, _Type]) -> _Type:
         other = [n for n in v if n in names and v[n] not in names[n].get("enum", [v[n]])]
         return min(len(wrong) + 50 * len(other), 98)  # a Literal tells alternatives apart
 
-    def convert(v: Any, strict: bool, where: _Where) -> Any:
+    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
         if where is None:
             for mode in (True,) if strict else (True, False):
                 for t in alternatives:
@@ -935,16 +936,15 @@ def _noted(kind: _Type, note: Optional[str]) -> _Type:
 
 def _as_sent(value: Any) -> Any:
     """A default as the JSON that the model would have sent; _Mismatch where it has none."""
-    if isinstance(value, enum.Enum):
-        return _as_sent(value.value)
-    if isinstance(value, (set, frozenset)):
-        value = sorted(value, key=repr)
+    made = hasattr(value, "__dataclass_fields__") and not isinstance(value, type)
+    if made or isinstance(value, (enum.Enum, set, frozenset)):
+        value = _jsonable(value)
     if isinstance(value, (list, tuple)):
-        return [_as_sent(v) for v in value]
-    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
-        return {f.name: _as_sent(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if _full_name(type(value)).startswith(("datetime.date", "uuid.UUID", "pathlib.")):
-        return getattr(value, "isoformat", value.__str__)()
+        value = [_as_sent(v) for v in value]
+    elif isinstance(value, dict):
+        value = {k: _as_sent(v) for k, v in value.items()}
+    elif _full_name(type(value)).startswith(("datetime.date", "uuid.UUID", "pathlib.")):
+        value = getattr(value, "isoformat", value.__str__)()
     if not _is_plain(value):
         raise _Mismatch
     return value
@@ -1046,12 +1046,14 @@ class _Walk:
             return self.of(hint.__supertype__, place)
         if origin is Union or type(hint).__name__ == "UnionType":
             return self.union([self.of(a, place) for a in args])
-        if origin is Literal:
-            return _choice([(getattr(a, "value", a), a) for a in args])
-        if isinstance(hint, enum.EnumMeta):
-            names: List[Tuple[str, Any]] = [(m.name, m) for m in typing.cast(Any, hint)]
-            plain = all(type(m.value) in _SCALARS for _, m in names)
-            return _choice([(m.value if plain else m.name, m) for _, m in names], names)
+        if origin is Literal or isinstance(hint, enum.EnumMeta):
+            members: List[Any] = [*(args or hint)]
+            names = [(m.name, m) for m in members if isinstance(m, enum.Enum)]
+            values = [getattr(m, "value", m) for m in members]
+            if members and all(type(v) in _SCALARS for v in values):
+                return _choice([*zip(values, members)], names)
+            if members and len(names) == len(members):
+                return _choice(names)
         if getattr(kind, "__module__", "") in ("typing", "collections.abc"):
             kind = _ABSTRACT.get(getattr(kind, "__name__", ""), kind)
         if isinstance(kind, type) and kind in _LISTS:
@@ -1062,7 +1064,7 @@ class _Walk:
             return self.named(hint, lambda: self.of(hint.__value__, place))
         if any(hasattr(hint, mark) for mark in ("__dataclass_fields__", "__total__", "_fields")):
             return self.named(hint, lambda: self.record(hint, place))
-        name = getattr(hint, "__name__", hint)
+        name = hint if args else getattr(hint, "__name__", hint)
         what = "%s: %s has no JSON form; annotate it with one that has (str, int, a dataclass ...)"
         raise TypeError(what % (place, name))
 
@@ -1095,7 +1097,7 @@ class _Walk:
                 name += "_"
             built[name] = _SIMPLE[int]  # until it is
 
-            def late(v: Any, strict: bool, where: _Where) -> Any:
+            def late(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
                 return built[name].convert(v, strict, where)
 
             known = [_Type({"$ref": "#/$defs/" + name}, late)]
@@ -1180,7 +1182,8 @@ def _from_function(function: Any, **flags: bool) -> Tool:
     if name == "<lambda>":
         raise ValueError("a lambda has no name and no types: write it as a def to make it a tool")
     try:
-        parameters = list(inspect.signature(inner).parameters.values())[bound:]
+        parameters = [*inspect.signature(inner).parameters.values()][bound:]
+        parameters = [p for p in parameters if p.name not in hidden]
     except ValueError:
         raise TypeError("%s has no signature to read: wrap it in a def" % name) from None
     owner = inner.__qualname__.rpartition(".")[0]
@@ -1194,8 +1197,6 @@ def _from_function(function: Any, **flags: bool) -> Tool:
     rest = more = None
     for p in parameters:
         hint = hints.get(p.name, p.annotation)
-        if p.name in hidden:
-            continue
         if p.kind is p.VAR_KEYWORD:
             rest = walk.of(hint, "%s: parameter %r" % (name, p.name))
         elif p.kind is not p.VAR_POSITIONAL and _injected(hint):
@@ -1273,10 +1274,11 @@ def registry(tools: Any) -> Registry:
 
 # == loop ==========================================================================================
 
-Model = Callable[[AgentRun, Registry], Any]
-_Call = Tuple[Tool, Sequence[Any], _Object]  # a call that can run: tool, args, kwargs
 _FAILED = ("unknown_tool", "invalid_arguments", "tool_error")
 _DONE = frozenset((list, dict, tuple) + _SCALARS)  # what a tool returns that needs no settling
+
+
+_UNREADABLE = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 
 
 def _literal(text: str) -> Any:
@@ -1285,14 +1287,11 @@ def _literal(text: str) -> Any:
     import warnings
 
     for read in (_loads, ast.literal_eval):
-        try:
-            with warnings.catch_warnings():  # a stray backslash is the model's, not the caller's
-                warnings.simplefilter("ignore")
-                found = read(text.strip())
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            continue
-        if _is_plain(found):
-            return found
+        with contextlib.suppress(*_UNREADABLE), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a stray backslash is the model's, not the caller's
+            found = read(text.strip())
+            if _is_plain(found):
+                return found
     return text
 
 
@@ -1400,7 +1399,7 @@ def _settled(value: Any) -> Any:
     return _Together([lambda: asyncio.run(outcome())]).wait(0)
 
 
-def _execute(call: _Call) -> Tuple[Any, str]:
+def _execute(call: Tuple[Tool, Sequence[Any], _Object]) -> Tuple[Any, str]:
     """Call the function: (observation, status). Only what is no Exception gets out."""
     tool, args, kwargs = call
     try:
@@ -1412,10 +1411,10 @@ def _execute(call: _Call) -> Tuple[Any, str]:
 
 
 class _Unrecorded:
-    """What stands for a journal where none is kept."""
+    """What stands for a journal where none is kept: `bool` takes what it is told, and does nothing."""
 
     continued = False
-    requested = proposed = started = done = finished = update = close = lambda *_: None
+    requested = proposed = started = done = finished = update = close = bool
 
 
 class _Book:
@@ -1424,14 +1423,17 @@ class _Book:
     def __init__(self, run: AgentRun, log: Any) -> None:
         self.run, self.log = run, log
         ids = [s.action.call_id for turn in [*run.history, run] for s in turn.steps]
-        self.ids = set(ids) - {""}
+        self.ids = set(ids)
         self.calls = sum(map(bool, ids)) + len(run.pending)
         self.seen = len(run.steps)  # so many are written and yielded
-        self.failures: Optional[Dict[Any, int]] = None
+        self.failures: Dict[Any, int] = {}
+        for step in run.steps:
+            if step.status in _FAILED:
+                self.counted(step)
 
     def propose(self, actions: List[Any]) -> None:
         """Make a copy of each action pending, with its id and request."""
-        run, own = self.run, {_text(a.call_id) for a in actions}
+        run, own = self.run, {_text(a.call_id) for a in actions} if actions[1:] else set()
         for a in actions:
             self.calls = n = self.calls + 1
             name, call_id, log = a.tool, a.call_id, a.log
@@ -1445,8 +1447,9 @@ class _Book:
             run.pending.append(action)
         self.log.proposed(run.pending)
 
-    def prepare(self, action: AgentAction, tools: Registry) -> Union[_Call, AgentStep]:
-        """Found and checked: a call that can run. Or what prevents it, a value too: its step."""
+    def prepare(self, action: AgentAction, tools: Registry) -> Any:
+        """Found and checked: a call that can run, (tool, args, kwargs). Or what prevents it, a value
+        too: its step."""
         if action.call_id in self.ids:
             what = "This call id was used before: it is not executed a second time."
             return AgentStep(action, what, "duplicate_call")
@@ -1469,12 +1472,12 @@ class _Book:
             return AgentStep(action, bound, "invalid_arguments")
         return found, bound[0], bound[1]
 
-    def start(self, actions: List[AgentAction]) -> None:
+    def start(self, ids: List[str]) -> None:
         """Their execution begins: written before, since what cannot be recorded must not run."""
-        new = [a.call_id for a in actions if a.call_id not in self.run.started]
+        new = [i for i in ids if i not in self.run.started] if self.run.started else ids
         if new:
             self.log.started(new)
-        self.run.started += new
+            self.run.started += new
 
     def add(self, step: AgentStep) -> None:
         if step.status in _FAILED:
@@ -1485,14 +1488,9 @@ class _Book:
         """What failed; from the second time on, that repeating it does not help (a model repeated
         one useless call 220 times). Only the same call that fails in the same way counts."""
         mark = "\n(The same call has now failed in the same way "
-        earlier = self.run.steps if self.failures is None else []
-        self.failures = self.failures or {}
-        text, n = "", 0
-        for s in [*earlier, step]:
-            if s.status in _FAILED:
-                text = _text(s.observation).split(mark)[0]
-                key = s.action.tool, _text(s.action.tool_input), s.status, text
-                self.failures[key] = n = self.failures.get(key, 0) + 1
+        text = _text(step.observation).split(mark)[0]
+        key = step.action.tool, _text(step.action.tool_input), step.status, text
+        n = self.failures[key] = self.failures.get(key, 0) + 1
         return text if n == 1 else text + mark + "%d times; repeating it will not help.)" % n
 
     def notice(self, observation: str, status: str, source: Any) -> None:
@@ -1505,8 +1503,7 @@ class _Book:
         fresh = self.run.steps[self.seen :]
         for step in fresh:
             self.seen += 1
-            if step.action.call_id:
-                self.ids.add(step.action.call_id)
+            self.ids.add(step.action.call_id)
             self.log.done(step)
         return fresh
 
@@ -1514,10 +1511,10 @@ class _Book:
         """Prepare, execute and record what is pending, in order; yield the steps."""
         run, at = self.run, 0
         together: Optional[_Together] = None
-        plans: List[Tuple[AgentAction, Any]] = [(a, self.prepare(a, tools)) for a in run.pending]
-        calls = [(a, plan) for a, plan in plans if type(plan) is tuple]
+        plans = [(a, self.prepare(a, tools)) for a in run.pending]
+        calls = [p for p in plans if type(p[1]) is tuple] if len(plans) > 1 else []
         if len(calls) > 1 and all(p[0].read_only for _, p in calls):
-            self.start([a for a, _ in calls])
+            self.start([a.call_id for a, _ in calls])
             together = _Together([functools.partial(_execute, p) for _, p in calls])
         try:
             for action, plan in plans:
@@ -1525,19 +1522,18 @@ class _Book:
                 if together and type(plan) is tuple:
                     outcome = together.wait(at)
                     at += 1
-                if not _among(action, run.pending):
+                if not (run.pending and run.pending[0] is action or _among(action, run.pending)):
                     continue  # closed by the caller meanwhile
+                step = plan
                 if type(plan) is tuple:
                     if not together:
-                        self.start([action])
+                        self.start([action.call_id])
                         outcome = _execute(plan)
                     step = AgentStep(action, *outcome)
                     if plan[0].return_direct and step.status == "ok" and len(plans) == 1:
                         if not (run.steps and _reply_of(run.steps[-1].action) == _reply_of(action)):
                             finish = step.observation, action.log, action.message
                             run.finish = AgentFinish(*finish, "return_direct")
-                else:
-                    step = plan
                 self.add(step)
                 yield from self.news()
         except BaseException:  # of parallel calls, those that ended are recorded first
@@ -1550,7 +1546,7 @@ class _Book:
 
 
 def _among(action: AgentAction, actions: List[AgentAction]) -> bool:
-    return bool(actions) and (actions[0] is action or any(a is action for a in actions))
+    return any(a is action for a in actions)
 
 
 def _carrying(error: BaseException, run: AgentRun) -> BaseException:
@@ -1561,7 +1557,7 @@ def _carrying(error: BaseException, run: AgentRun) -> BaseException:
 
 
 def _drive(
-    model: Model, run: AgentRun, tools: Registry, max_requests: int, accept: Any, journal: Any
+    model: Any, run: AgentRun, tools: Registry, max_requests: int, accept: Any, journal: Any
 ) -> Generator[Any, None, AgentRun]:  # fmt: skip
     """The loop. One call, one step, always; what goes wrong on the way is an observation."""
     if run.__dict__.setdefault("_held", token := object()) is not token:
@@ -1640,7 +1636,8 @@ def _drive(
 
 
 def stream(
-    model: Model, task: Any, tools: Any = (), *, max_requests: int = 10,
+    model: Callable[[AgentRun, Registry], Any], task: Any, tools: Any = (), *,
+    max_requests: int = 10,
     accept: Optional[Callable[[AgentRun], Any]] = None,
     journal: Union[None, str, "os.PathLike[str]"] = None,
 ) -> Generator[Any, None, AgentRun]:  # fmt: skip
@@ -1672,7 +1669,8 @@ def stream(
 
 
 def run(
-    model: Model, task: Any, tools: Any = (), *, max_requests: int = 10,
+    model: Callable[[AgentRun, Registry], Any], task: Any, tools: Any = (), *,
+    max_requests: int = 10,
     accept: Optional[Callable[[AgentRun], Any]] = None,
     journal: Union[None, str, "os.PathLike[str]"] = None,
 ) -> AgentRun:  # fmt: skip
@@ -1767,9 +1765,7 @@ def _apply(event: _Object, turn: AgentRun, number: int) -> None:
         turn.started += [str(i) for i in event["call_ids"]]
     elif kind == "done" and event["status"]:  # no step is without a status
         if event["call_id"]:
-            action = next((a for a in turn.pending if a.call_id == event["call_id"]), None)
-            if action is None:
-                raise ValueError("a call that was not proposed")
+            action = {a.call_id: a for a in turn.pending[::-1]}[event["call_id"]]
         else:
             notice = event["log"], _unpack(event, "message"), event["request"]
             action = AgentAction("", {}, "", *notice)
@@ -1809,11 +1805,8 @@ class _Journal:
     and line where it is damaged or another run's, OSError.
     """
 
-    told: _Object  # requests, usage and state as last written
-    finish: Optional[AgentFinish]  # likewise
-
     def __init__(self, path: Any, run: AgentRun) -> None:
-        self.path, self.run = os.fspath(path), run
+        self.path, self.run, self.told = os.fspath(path), run, _told(run)
         flags = os.O_RDWR | getattr(os, "O_BINARY", 0)
         try:
             self.file = os.open(self.path, flags)
@@ -1830,8 +1823,7 @@ class _Journal:
                 data = file.read()
             self.end = data.rfind(b"\n") + 1
             turns = _replay(self.path, data[: self.end])
-            if self.end < len(data):  # a torn last line, or NUL bytes that a power cut left
-                os.ftruncate(self.file, self.end)
+            os.ftruncate(self.file, self.end)  # a torn line, or NUL bytes that a power cut left
             os.lseek(self.file, self.end, os.SEEK_SET)
             self._join(turns)
         except BaseException:
@@ -1902,24 +1894,22 @@ class _Journal:
         self.told = told
 
     def _lock(self) -> None:
-        held = BlockingIOError(11, "another process or stream holds the journal", self.path)
         try:
-            import fcntl
+            try:
+                import fcntl
 
-            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise held from None
-        except ImportError:
-            try:
-                import msvcrt
+                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except ImportError:
-                return  # a system without locks
-            try:
+                import msvcrt
+
                 os.lseek(self.file, 1 << 40, os.SEEK_SET)  # far behind the end: it can be read
                 msvcrt.locking(self.file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
                 os.lseek(self.file, 0, os.SEEK_SET)
-            except OSError:
-                raise held from None
+        except ImportError:
+            pass  # a system without locks
+        except (BlockingIOError, PermissionError):  # the second is how Windows says it
+            what = "another process or stream holds the journal"
+            raise BlockingIOError(11, what, self.path) from None
 
     # run and file brought together
 
@@ -1961,7 +1951,7 @@ class _Journal:
         need(ids.issuperset(a.call_id for a in behind.pending), n, "with other pending calls")
         if behind.finish and len(ahead.steps) == n:
             need(ahead.finish and same(ahead.finish, behind.finish), n, "with another finish")
-        self.told, self.finish = _told(disk), disk.finish
+        self.told, self.finish = _told(disk), disk.finish  # as last written
         if ahead is run:
             need(last, n, "which goes on with another turn")
             self._catch_up(disk, _groups(later), n)
@@ -1994,8 +1984,7 @@ class _Journal:
         if begun:
             self.started(begun)
         run.finish = finish
-        if finish is not None:
-            self.finished()
+        self.finished()
         self.update()
 
 
@@ -3475,7 +3464,7 @@ def _tools_in(path: str) -> Registry:
     return tools
 
 
-def _model_from(options: Any) -> Tuple[Model, str]:
+def _model_from(options: Any) -> Tuple[Any, str]:
     """The model that the options name, and a line that says which."""
     body: _Object = {}
     for pair in options.set:
@@ -3558,7 +3547,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return 2
 
 
-def _converse(model: Model, tools: Registry, options: Any) -> int:
+def _converse(model: Any, tools: Registry, options: Any) -> int:
     """Ask the question; or each line of standard input, as the next turn of one conversation."""
     run: Optional[AgentRun] = None
     if options.journal and os.path.exists(options.journal):
@@ -3582,7 +3571,7 @@ def _converse(model: Model, tools: Registry, options: Any) -> int:
     return status
 
 
-def _ask(model: Model, run: AgentRun, tools: Registry, options: Any) -> int:
+def _ask(model: Any, run: AgentRun, tools: Registry, options: Any) -> int:
     """One turn: events to standard error, the answer to standard output."""
 
     def tell(event: Any) -> None:

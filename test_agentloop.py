@@ -168,6 +168,10 @@ class _Corner(enum.Enum):
     FAR = (9, 9)
 
 
+class _Empty(enum.Enum):
+    pass
+
+
 class _Swapped(enum.Enum):
     A = "B"
     B = "A"
@@ -979,6 +983,9 @@ class RefusalTests(unittest.TestCase):
             ("x: Iterator[int]", "x"),
             ("x: type", "x", "type"),
             ("x: range", "x", "range"),
+            ("x: Empty", "x", "Empty"),
+            ("x: Literal[b'raw']", "x", "raw"),  # its schema was no JSON
+            ("x: Literal['a', b'raw']", "x", "raw"),
             ("x: Free", "x", "Free"),
             ("x: 'Nowhere'", "tool", "Nowhere"),
             ("x: List['Nowhere']", "tool", "Nowhere"),
@@ -1985,6 +1992,7 @@ class RareTypeTests(unittest.TestCase):
             ("3.8", "", "Bound", {"type": "integer"}, [("5", 5), ("q", _bad("integer"))]),
             ("3.8", "", "Corner", corners, [("NEAR", _Corner.NEAR), ("far", _Corner.FAR)]),
             ("3.8", "", "Corner", corners, [([0, 0], _bad("NEAR"))]),
+            ("3.8", "", "Literal[Corner.NEAR, Corner.FAR]", corners, [("far", _Corner.FAR)]),
             ("3.8", "", "Dict[Literal['lo', 'hi'], int]", lo_hi, [({"lo": "1"}, {"lo": 1})]),
             (
                 "3.8",
