@@ -630,6 +630,9 @@ class JsonTests(unittest.TestCase):
             {"type": "Image", "media_type": "a/b", "data": 5}, {"type": "Image", "data": ""},
             {k: v for k, v in good.items() if k != "observation"}, dict(good, action=7),
             dict(agentloop.to_json(agentloop.AgentRun("go")), steps=[5]),
+            dict(agentloop.to_json(agentloop.AgentRun("go")), steps=None),
+            dict(agentloop.to_json(agentloop.AgentRun("go")), steps=good),  # no list of them
+            dict(agentloop.to_json(agentloop.AgentRun("go")), finish=[]),
         ]  # fmt: skip
         for value in rows:
             with self.subTest(repr(value)), self.assertRaises(ValueError):
@@ -4816,6 +4819,16 @@ class JournalTest(_FolderCase):
         self.assertEqual([play.count("pay %d" % n) for n in (1, 2, 3)], [1, 1, 1])
         self.assertEqual(run.requests, 3)
 
+    def test_what_the_run_has_spent_more_is_kept(self):
+        """Requests that were made without the journal count, and so do their tokens."""
+        play = self.play([["pay 1"], "ok"])
+        play.stopped("yielded pay 1: ok")
+        run = play.load()
+        run.requests, run.usage = 5, {"input_tokens": 70}
+        run = play.go(run)
+        self.assertEqual((run.requests, run.usage), (6, {"input_tokens": 80}))
+        self.assertEqual(play.load(), run)
+
     # -- another run's journal --------------------------------------------------------------------
 
     def test_another_run_is_refused(self):
@@ -5611,7 +5624,7 @@ def _crashes(folder):
         while killed:
             pid = start(name, 0)
             if report["random"] < 40:
-                time.sleep(random_moments.random() * seconds[0])
+                time.sleep(random_moments.random() * min(seconds[0], 0.5))
                 os.kill(pid, signal.SIGKILL)
             killed = end(name, pid)
             report["random"] += killed

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # agentloop.py 
 import agentloop  # noqa: E402
 
 CITIES = ["Cairo", "Lima", "Oslo", "Paris", "Rome", "Tokyo"]
-WAIT = 0.07  # seconds: what a distant server takes
+WAIT = 0.1  # seconds: what a distant server takes
 
 
 class Meter:
@@ -50,7 +50,7 @@ METER = Meter()
 @agentloop.tool(read_only=True)
 def get_temperature(city: str) -> str:
     """Return the temperature in a city now."""
-    METER.work(city, 2 * WAIT if city == CITIES[0] else WAIT)  # the first one answers last
+    METER.work(city, 4 * WAIT if city == CITIES[0] else WAIT)  # the first one answers last
     return f"{city}: {len(city) * 4} degrees"
 
 
