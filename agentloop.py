@@ -218,11 +218,12 @@ class _Data:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        names = self.__dataclass_fields__  # type: ignore[attr-defined]
+        names = [f.name for f in dataclasses.fields(self) if f.compare]  # type: ignore
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __repr__(self) -> str:
-        pairs = [(f.name, getattr(self, f.name)) for f in dataclasses.fields(self)]  # type: ignore
+        names = [f.name for f in dataclasses.fields(self) if f.repr]  # type: ignore
+        pairs = [(name, getattr(self, name)) for name in names]
         return "%s(%s)" % (type(self).__name__, ", ".join("%s=%r" % pair for pair in pairs))
 
 
@@ -606,8 +607,7 @@ def _decoded(value: Any, kind: type, strict: bool) -> Any:
     """A list or dict that came as JSON text; anything else as it is."""
     if type(value) is str and not strict and value.lstrip()[:1] == ("[" if kind is list else "{"):
         with contextlib.suppress(ValueError, RecursionError):
-            found = _loads(value)
-            return found if type(found) is kind else value
+            return _loads(value)
     return value
 
 
