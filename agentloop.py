@@ -2015,13 +2015,11 @@ task cannot be done with these tools, say so in the Final Answer, with the reaso
 Question: {task}
 {steps}"""
 
-_MARKER = (
-    r"(?im)^[ \t>#*_]*(Thought|Action Input|Action|Observation|Final Answer)[ \t]*\d*[*_ \t]*"
-    "[:\uff1a][*_]*[ \t]*"
+_MARKER = (  # or, without a group, a code block: what stands in one is no marker
+    r"(?ims)^```.*?(?:^```|\Z)|^[ \t>#*_]*(Thought|Action Input|Action|Observation|Final Answer)"
+    r"[ \t]*\d*[*_ \t]*[:\uff1a][*_]*[ \t]*"
 )
-_NO_FORM = (
-    "Neither an Action nor a Final Answer was found. Write 'Action: ...' or 'Final Answer: ...'"
-)
+_NO_FORM = "No Action and no Final Answer was found. Write 'Action: ...' or 'Final Answer: ...'"
 
 
 class ReActText:
@@ -2046,10 +2044,8 @@ class ReActText:
                 told.append("%s\nObservation: %s\n" % (self._said(step.action), seen))
             if turn.finish is not None and turn.finish.reason != "return_direct":
                 told.append("Final Answer: %s\n" % _text(turn.finish.output))
-        shown = []
-        for t in tools.values():
-            arguments = json.dumps(t.parameters, ensure_ascii=False)
-            shown.append("%s: %s Arguments: %s" % (t.name, t.description, arguments))
+        about = "%s: %s Arguments: %s"
+        shown = [about % (t.name, t.description, _text(t.parameters)) for t in tools.values()]
         parts = {"tools": "\n".join(shown) or "(none)", "names": ", ".join(tools)}
         parts.update(task=_text(turns[0].task), steps="".join(told))
         return re.sub(r"\{(tools|names|task|steps)\}", lambda m: parts[m.group(1)], self.template)
@@ -2069,12 +2065,10 @@ class ReActText:
         if not isinstance(reply, str):
             raise TypeError("complete(prompt) returns a str; got %s" % _quoted(reply))
         # A draft in think tags is no part of it (R1 templates omit the opening tag; an open one
-        # never ended). Nor are markers in code blocks.
-        text = re.sub(r"(?s)\A(?:(?!<think>).)*?</think>", "", reply)
-        text = re.sub(r"(?s)<think>.*?(</think>|\Z)", "", text).strip()
-        code = [m.span() for m in re.finditer(r"(?ms)^```.*?(?:^```|\Z)", text)]
-        marks = list(re.finditer(_MARKER, text))
-        marks = [m for m in marks if not any(a < m.start() < b for a, b in code)]
+        # never ended).
+        draft = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(</think>|\Z)"
+        text = re.sub(draft, "", reply).strip()
+        marks = [m for m in re.finditer(_MARKER, text) if m.group(1)]
         first = {m.group(1).lower(): m for m in reversed(marks)}
         action, final = first.get("action"), first.get("final answer")
         line = text[action.end() :].split("\n")[0] if action else ""
@@ -2088,48 +2082,45 @@ class ReActText:
         after = [m for m in marks if m.start() > action.start()]
         given, end = "", action.end() + len(line)
         if after and after[0].group(1).lower() == "action input":
-            start = after[0].end()
-            given, length = _input(text[start : after[1].start() if after[1:] else len(text)])
-            end = start + length
+            stop = after[1].start() if after[1:] else len(text)
+            given, end = _input(text[:stop], after[0].end())
         given = self._object(given, tools.get(name))
         return AgentAction(name, given, "", text[:end].rstrip(), reply)
 
     def _object(self, given: str, tool: Optional[Tool]) -> Any:
         """The arguments in an Action Input; a text where it cannot be told what they are."""
-        value = _literal(given)
+        value, schema = _literal(given), tool.parameters if tool else {}
         if type(value) is dict or given.strip().lower() in ("", "none", "null", "n/a"):
-            return value if type(value) is dict else {}
-        names = list(tool.parameters.get("properties") or ()) if tool else []
-        names = (tool and tool.parameters.get("required")) or names
+            return _dict(value)
+        names = list(schema.get("required") or schema.get("properties") or ())
         broken = type(value) is str and value.lstrip()[:1] == "{"
         return given if len(names) != 1 or broken else {names[0]: value}
 
     def _wrapped(self, text: str, reply: str, tools: Registry) -> Any:
         """{"action": ..., "action_input": ...}, bare, fenced, or under one key more."""
-        found = _literal(_input(text)[0])
-        if type(found) is dict and len(found) == 1 and type(next(iter(found.values()))) is dict:
-            found = next(iter(found.values()))
-        found = found if type(found) is dict else {}
-        name, given = found.get("action"), found.get("action_input")
-        if isinstance(name, str) and name.lower() == "final answer":
+        found = _dict(_literal(_input(text, 0)[0]))
+        if len(found) == 1:
+            found = _dict(*found.values()) or found
+        name, given = _text(found.get("action") or ""), found.get("action_input")
+        if name.lower() == "final answer":
             return AgentFinish(given, text, reply)
-        if not isinstance(name, str) or name not in tools:
+        if name not in tools:
             raise InvalidResponse(_NO_FORM, reply, text)
-        given = given if type(given) is dict else self._object(_text(given), tools[name])
-        return AgentAction(name, given, "", text, reply)
+        return AgentAction(name, self._object(_text(given), tools[name]), "", text, reply)
 
 
-def _input(text: str) -> Tuple[str, int]:
-    """An Action Input, and how far it reaches: a fenced block, one JSON value, or all of it."""
-    fence = re.match(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```", text)
+def _input(text: str, start: int) -> Tuple[str, int]:
+    """An Action Input, and where it ends: a fenced block, one JSON value, or all of the text."""
+    fence = re.compile(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```").match(text, start)
     if fence:
         return fence.group(1), fence.end()
-    lead = len(text) - len(text.lstrip())
-    if text[lead : lead + 1] in ("{", "["):
+    given = text[start:].strip()
+    if given[:1] in ("{", "["):
         with contextlib.suppress(ValueError, RecursionError):
-            end = json.JSONDecoder().raw_decode(text, lead)[1]
-            return text[lead:end], end  # what follows the object is ignored
-    return text.strip(), len(text)
+            start = text.index(given[0], start)
+            end = json.JSONDecoder().raw_decode(text, start)[1]
+            return text[start:end], end  # what follows the object is ignored
+    return given, len(text)
 
 
 # -- what was said ---------------------------------------------------------------------------------
@@ -2138,7 +2129,7 @@ def _input(text: str) -> Tuple[str, int]:
 class _Conversation:
     """A conversation as one adapter sends it. It only grows: nothing is encoded a second time."""
 
-    def __init__(self, left_out: Set[str]) -> None:
+    def __init__(self, left_out: Set[str], input_tokens: int) -> None:
         self.sent = bytearray()  # the messages up to the assistant's last, encoded
         self.open: List[Any] = []  # what the user says since: parts of one message to be
         self.tail = b""  # that message encoded, while nothing is added to it
@@ -2146,22 +2137,16 @@ class _Conversation:
         self.turns: List[List[Any]] = []  # [task, steps, how many, the last, finish] in here
         self.keys: Set[str] = set()  # properties of the assistant's messages, beside the protocol's
         self.left_out = set(left_out)
-        self.input_tokens = 0
+        self.input_tokens = input_tokens  # of the last request
 
-    def __copy__(self) -> "_Conversation":
-        twin = _Conversation(self.left_out)
-        twin.__dict__.update({k: v.copy() for k, v in self.__dict__.items() if hasattr(v, "copy")})
-        twin.turns, twin.tail = [t.copy() for t in self.turns], self.tail
-        return twin
-
-    def is_of(self, turns: List[AgentRun]) -> bool:
+    def is_of(self, turns: List[AgentRun], left_out: Set[str]) -> bool:
         """Whether these turns begin with what is in here: the caller may have changed them."""
         for at, (turn, (task, steps, n, last, finish)) in enumerate(zip(turns, self.turns), 1):
             same = turn.task is task and turn.steps is steps and finish in (None, turn.finish)
             grown = len(steps) > n and at < len(self.turns)
             if not same or grown or len(steps) < n or n and steps[n - 1] is not last:
                 return False
-        return len(self.turns) <= len(turns)
+        return len(self.turns) <= len(turns) and self.left_out == left_out
 
     def put(self, message: bytes) -> None:
         self.sent += b", " + message if self.sent else message
@@ -2194,13 +2179,10 @@ def _encoded(value: Any) -> bytes:
 
 def _strict_arguments(given: Any) -> str:
     """Arguments as a strict parser takes them: as they came, else what was understood, else {}."""
-    found: Any = None
     with contextlib.suppress(ValueError, RecursionError):  # a lone surrogate is a ValueError
-        found = _loads(given) if type(given) is str else None
+        found = _loads(given) if isinstance(given, str) else None
         if type(found) is dict and _is_plain(found):
-            given.encode("utf-8")
-            if "\\u" in given:
-                json.dumps(found, ensure_ascii=False).encode("utf-8")
+            json.dumps(found, ensure_ascii=False).encode("utf-8")
             return str(given)
     found = _arguments(given)
     return _encoded(found).decode() if type(found) is dict and _is_plain(found) else "{}"
@@ -2238,13 +2220,12 @@ def _name_of(value: Any) -> str:
 class _Fault(Exception):
     """An exchange that came to nothing. `again`: waiting may mend it; `after`: how long it asks."""
 
-    def __init__(
-        self, words: str, kind: str, status: Optional[int] = None, again: bool = False,
-        after: str = "", error: Optional[_Object] = None,
-    ) -> None:  # fmt: skip
+    status: Optional[int] = None
+    after = ""
+
+    def __init__(self, words: str, kind: str, again: bool = True, error: Any = None) -> None:
         super().__init__(words)
-        self.words, self.kind, self.status, self.again = words, kind, status, again
-        self.after, self.error = after, error or {}
+        self.words, self.kind, self.again, self.error = words, kind, again, error or {}
 
 
 class _Passing(BaseException):
@@ -2272,30 +2253,29 @@ class _Connections:
         from urllib.parse import urlsplit
 
         parts = urlsplit(url)
-        proxy = self._proxy(parts)
+        proxy, login = self._proxy(parts)
         target = (parts.path or "/") + ("?" + parts.query if parts.query else "")
         if proxy and parts.scheme == "http":
-            target, headers = url, {**headers, **_proxy_login(proxy)}
+            target, headers = url, {**headers, **login}
         own = self.__dict__.setdefault("_own", threading.local()).__dict__
-        key = parts.scheme, parts.netloc, proxy
-        held = own.get(key)
-        reused = held is not None and held.connection.sock is not None
+        kept, key = own.setdefault("kept", _Kept()), (parts.scheme, parts.netloc, proxy)
         while True:
+            connection = kept.get(key)
+            reused = connection is not None and connection.sock is not None
             if not reused:
-                held = own[key] = _Held(self._connect(parts, proxy, timeout))
+                connection = kept[key] = self._connect(parts, proxy, login, timeout)
             try:
                 if reused:
-                    held.connection.sock.settimeout(timeout)
-                held.connection.request(method, target, body, headers)
-                response = held.connection.getresponse()
+                    connection.sock.settimeout(timeout)
+                connection.request(method, target, body, headers)
+                response = connection.getresponse()
                 break
             except BaseException as e:
-                held.connection.close()
+                connection.close()
                 if not (reused and isinstance(e, ConnectionError)):
-                    raise
-                reused = False  # a kept connection that died meanwhile is no failure
+                    raise  # but a kept connection that died meanwhile is no failure
         found = {name.lower(): value for name, value in response.getheaders()}
-        chunks = self._chunks(held.connection, response)
+        chunks = self._chunks(connection, response)
         next(chunks)
         return response.status, found, chunks
 
@@ -2303,11 +2283,9 @@ class _Connections:
     def _chunks(connection: Any, response: Any) -> Iterator[bytes]:
         try:
             yield b""  # subtle: only a generator that was begun runs its `finally`
-            chunk = response.read1(65536)
-            while chunk:
+            for chunk in iter(functools.partial(response.read1, 65536), b""):
                 if (yield chunk):  # the reply is complete: only the end of the body may be due
                     connection.sock.settimeout(0.2)
-                chunk = response.read1(65536)
             if response.length:  # read1 does not tell
                 raise ConnectionError("the reply ended %d bytes early" % response.length)
             response.close()  # read to its end: the connection is free again
@@ -2316,55 +2294,44 @@ class _Connections:
                 connection.close()
 
     @staticmethod
-    def _proxy(parts: Any) -> str:
+    def _proxy(parts: Any) -> Tuple[Any, Dict[str, str]]:
+        """The proxy on the way to a server, or None; and the header that logs in there."""
         host = parts.hostname or ""
         if host in ("localhost", "::1") or re.match(r"127(\.\d+){3}\Z", host):
-            return ""
+            return None, {}
+        from urllib.parse import unquote, urlsplit
         from urllib.request import getproxies, proxy_bypass
 
-        found = getproxies()
-        direct = proxy_bypass(parts.netloc.rpartition("@")[2])
-        proxy = "" if direct else str(found.get(parts.scheme) or found.get("all") or "")
-        return proxy if "//" in proxy or not proxy else "http://" + proxy
+        known = getproxies()
+        url = known.get(parts.scheme) or known.get("all") or ""
+        if not url or proxy_bypass(parts.netloc.rpartition("@")[2]):
+            return None, {}
+        proxy = urlsplit(url if "//" in url else "http://" + url)
+        pair = unquote("%s:%s" % (proxy.username or "", proxy.password or "")).encode()
+        return proxy, {"Proxy-Authorization": "Basic " + _base64(pair)} if proxy.username else {}
 
-    def _connect(self, parts: Any, proxy: str, timeout: float) -> Any:
-        import http.client
-        from urllib.parse import urlsplit
+    def _connect(self, parts: Any, proxy: Any, login: Dict[str, str], timeout: float) -> Any:
+        from http.client import HTTPConnection, HTTPSConnection
 
-        place: Any = urlsplit(proxy) if proxy else parts
-        if proxy and place.scheme != "http":
-            raise ConnectionError("a proxy of the kind %s:// is not supported" % place.scheme)
+        place = proxy or parts
+        if proxy and proxy.scheme != "http":
+            raise ConnectionError("a proxy of the kind %s:// is not supported" % proxy.scheme)
         if parts.scheme == "http":
-            return http.client.HTTPConnection(place.hostname, place.port, timeout=timeout)
-        context = self.ssl_context
-        if context is None:
-            import ssl
-
-            context = ssl.create_default_context()  # SSL_CERT_FILE and SSL_CERT_DIR count
+            return HTTPConnection(place.hostname, place.port, timeout=timeout)
         port = place.port or (80 if proxy else 443)
-        limits: Any = {"timeout": timeout, "context": context}
-        made = http.client.HTTPSConnection(place.hostname, port, **limits)
+        # Without a context the default one is made: SSL_CERT_FILE and SSL_CERT_DIR count.
+        made = HTTPSConnection(place.hostname, port, timeout=timeout, context=self.ssl_context)
         if proxy:
-            made.set_tunnel(parts.hostname, parts.port or 443, _proxy_login(proxy))
+            made.set_tunnel(parts.hostname, parts.port or 443, login)
         return made
 
 
-class _Held:
-    """A connection that is closed when its thread ends."""
-
-    def __init__(self, connection: Any) -> None:
-        self.connection = connection
+class _Kept(dict):  # type: ignore[type-arg]
+    """The connections of a thread, by server and proxy. They are closed when it ends."""
 
     def __del__(self) -> None:
-        self.connection.close()
-
-
-def _proxy_login(proxy: str) -> Dict[str, str]:
-    from urllib.parse import unquote, urlsplit
-
-    login = urlsplit(proxy)
-    pair = unquote("%s:%s" % (login.username or "", login.password or "")).encode()
-    return {"Proxy-Authorization": "Basic " + _base64(pair)} if login.username else {}
+        for connection in self.values():
+            connection.close()
 
 
 http_transport = _Connections()
@@ -2427,17 +2394,14 @@ _LOOK_AT = {
 
 def _pause(after: str, asked: int) -> float:
     """Seconds to wait: Retry-After in seconds or as a date, at most a minute; else a backoff."""
-    import email.utils
     import random
+    from email.utils import parsedate_to_datetime as date
 
-    wait = -1.0
     with contextlib.suppress(ValueError, TypeError, OverflowError, IndexError):
-        if re.match(r"[\d.]+\Z", after.strip()):
-            wait = float(after)
-        elif after:
-            wait = email.utils.parsedate_to_datetime(after).timestamp() - time.time()
-    if wait >= 0:
-        return min(wait, 60.0)
+        number = re.match(r"[\d.]+\Z", after.strip())
+        wait = float(after) if number else date(after).timestamp() - time.time()
+        if wait >= 0:
+            return min(wait, 60.0)
     return float(min(8.0, 0.5 * 2 ** (asked - 1)) * random.uniform(0.75, 1.25))
 
 
@@ -2454,44 +2418,39 @@ def _sound(document: Any) -> Any:
     """A document or event of a stream; an error in it fails the request, whatever follows."""
     found = _dict(document)
     if found.get("error") or "error" in (found.get("type"), found.get("object")):
-        raise _judged(200, json.dumps(document))
+        raise _judged(document)
     return document
 
 
-def _judged(status: int, text: str, headers: Optional[Dict[str, str]] = None) -> _Fault:
+def _judged(found: Any, status: int = 200, headers: Optional[Dict[str, str]] = None) -> _Fault:
     """What a refusal means: of which kind it is, and whether waiting may mend it."""
-    found: Any = text
+    body, headers = found, headers or {}
     with contextlib.suppress(ValueError, RecursionError):
-        found = _lenient_loads(text)
+        found = _lenient_loads(body) if isinstance(body, str) else body
     found = found[0] if isinstance(found, list) and found else found
     error = found.get("error") or found if isinstance(found, dict) else found
     error = error if isinstance(error, dict) else {"message": error}
-    said = next((error[k] for k in ("message", "detail", "error") if error.get(k)), "") or text
+    said = next((error[k] for k in ("message", "detail", "error") if error.get(k)), "") or body
     words, code = _bare(_text(said)) or "(no words)", _text(error.get("code") or "")
     sort = (code + " " + _text(error.get("type") or "")).lower()
-    after = (headers or {}).get("retry-after", "")
     if status == 200 and re.match(r"[45]\d\d\Z", code):
         status, sort = int(code), ""
-
-    def fault(kind: str, again: bool = False) -> _Fault:
-        return _Fault(words, kind, None if status == 200 else status, again, after, error)
-
     sure = re.search("(?i)context_length|exceed_context|maximum context length", words + " " + sort)
     if sure or status == 413 or status != 429 and re.search(_TOO_LONG, words + " " + sort):
-        return fault("context_length")
-    if 300 <= status < 400:
-        where = (headers or {}).get("location", "")
+        kind = "context_length"
+    elif 300 <= status < 400:
+        kind, where = "bad_response", headers.get("location", "")
         words = "a redirect to %s, which is not followed; set base_url to it" % where
-        return fault("bad_response")
-    if status == 200:  # by code first, then by type; what is unknown is asked again
-        for word in sort.split():
-            for kind, pattern in _SORTS:
-                if re.search(pattern, word):
-                    return fault(kind, kind in ("rate_limit", "server"))
-        return fault("server", True)
-    again = status in (408, 409, 425, 429) or status >= 500 and "--jinja" not in words
-    kinds = {401: "auth", 403: "auth", 429: "rate_limit"}
-    return fault(kinds.get(status, "server" if again else "bad_request"), again)
+    elif status == 200:  # by code first, then by type; what is unknown is asked again
+        kinds = [k for word in sort.split() for k, sign in _SORTS if re.search(sign, word)]
+        kind = [*kinds, "server"][0]
+    elif status in (408, 409, 425, 429) or status >= 500 and "--jinja" not in words:
+        kind = "rate_limit" if status == 429 else "server"
+    else:
+        kind = "auth" if status in (401, 403) else "bad_request"
+    fault = _Fault(words, kind, kind in ("rate_limit", "server"), error)
+    fault.status, fault.after = status if status != 200 else None, headers.get("retry-after", "")
+    return fault
 
 
 # -- streams ---------------------------------------------------------------------------------------
@@ -2509,30 +2468,23 @@ def _headed(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _unzipped(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
     """Unpacked where the header says so, or where the body begins as gzip does."""
+    import zlib
+
     chunks = _headed(chunks)
     first = next(chunks)
-    if "gzip" in encoding or first[:2] == b"\x1f\x8b":
-        import zlib
-
-        unzip = zlib.decompressobj(31)
-        try:
-            first = unzip.decompress(first)
-            chunks = map(unzip.decompress, chunks)
-            yield first
-            yield from chunks
-        except zlib.error as e:
-            raise _Fault("a broken gzip body: %s" % e, "bad_response", again=True) from None
-        return
-    yield first
-    yield from chunks
+    zipped = "gzip" in encoding or first[:2] == b"\x1f\x8b"
+    unpack: Any = zlib.decompressobj(31).decompress if zipped else bytes
+    try:
+        yield from _headed(map(unpack, itertools.chain([first], chunks)))
+    except zlib.error as e:
+        raise _Fault("a broken gzip body: %s" % e, "bad_response") from None
 
 
 def _json_reply(text: str) -> Any:
     try:
         return _lenient_loads(text)
     except (ValueError, RecursionError):
-        what = "what came is not JSON: %s" % _quoted(text, 200)
-        raise _Fault(what, "bad_response", again=True) from None
+        raise _Fault("what came is not JSON: %s" % _quoted(text, 200), "bad_response") from None
 
 
 def _until(broke: List[Exception], chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -2566,63 +2518,50 @@ def _events(chunks: Iterable[bytes], timeout: float, broke: List[Exception]) -> 
             elif line[:6] == b"event:":
                 name = line[6:].strip()
             elif not line:
-                text, data = b"\n".join(data).decode("utf-8", "replace").strip(), []
-                kind, name = name, b""
-                if text and kind == b"error":
-                    raise _judged(200, text)
-                if block is end and text[-1:] not in ("}", "]"):
-                    return  # cut in the middle of a line
-                event = None if text in ("", "[DONE]") else _json_reply(text)
+                text = b"\n".join(data).decode("utf-8", "replace").strip()
+                if text and name == b"error":
+                    raise _judged(text)
+                data, name = [], b""
+                try:
+                    event = None if text in ("", "[DONE]") else _json_reply(text)
+                except _Fault:
+                    if block is end:
+                        return  # cut in the middle of a line
+                    raise
                 if isinstance(event, dict) or text == "[DONE]":
                     yield event
 
 
-class _Pieces(list):  # type: ignore[type-arg]
-    """A text that arrives in pieces; joined once, at the end."""
-
-
-def _gather(into: _Object, key: str, value: Any) -> None:
-    """Add what a delta says of a key: texts are joined, lists extended, objects merged, others
-    replaced. Null and empty values say nothing new."""
-    old: Any = into.get(key)
-    if value is None or value == "" or value == []:
-        into.setdefault(key, value)
-    elif key in ("role", "type", "id", "index"):
-        into[key] = old or value
-    elif key == "name" and isinstance(value, str):  # split, or repeated in each delta
-        into[key] = value if not old or old == value else old + value
-    elif isinstance(value, str) and not isinstance(old, list):
-        into[key] = _Pieces([old, value] if old else [value])
-    elif isinstance(value, str):
-        old.append(value if type(old) is _Pieces else {"type": "text", "text": value})
-    elif isinstance(value, list):
-        if type(old) is _Pieces:
-            old = [{"type": "text", "text": "".join(old)}]
-        into[key] = (old if isinstance(old, list) else []) + value
-    elif isinstance(value, dict):
-        inner = into[key] = _dict(old)
-        for k, v in value.items():
-            _gather(inner, k, v)
-    else:
-        into[key] = value
-
-
-def _joined(value: Any) -> Any:
-    """What `_gather` gathered, as plain JSON."""
-    if isinstance(value, dict):
-        return {k: _joined(v) for k, v in value.items()}
-    return "".join(map(_text, value)) if type(value) is _Pieces else value
-
-
-def _broken_off() -> _Fault:
-    return _Fault("the stream broke off before the reply was complete", "connection", again=True)
+def _merged(values: List[Any], key: str = "") -> Any:
+    """What the deltas of a stream say of a key, all in all: texts are joined, lists extended,
+    objects merged; else the last counts. Null and empty values say nothing new."""
+    said = [v for v in values if v or v == 0] or values[:1]
+    kinds = set(map(type, said))
+    if len(said) == 1 or key in ("role", "type", "id", "index"):
+        return said[0]
+    if kinds == {dict}:
+        found: Dict[str, List[Any]] = {}
+        for k, v in itertools.chain.from_iterable(map(dict.items, said)):
+            found.setdefault(k, []).append(v)
+        return {k: _merged(v, k) for k, v in found.items()}
+    if kinds == {str} and key == "name":  # split, or repeated in each delta
+        return functools.reduce(lambda name, v: name if name == v else name + v, said)
+    if kinds == {str}:
+        return "".join(said)
+    if list in kinds:  # a text among lists is a part of its own
+        parts: List[Any] = []
+        for kind, same in itertools.groupby(said, type):
+            if kind is str:
+                parts.append({"type": "text", "text": "".join(same)})
+            elif kind is list:
+                parts += itertools.chain.from_iterable(same)
+        return parts
+    return said[-1]
 
 
 # -- asking ----------------------------------------------------------------------------------------
 
-_DROPPING = (
-    "%d input tokens, %d before: the server drops the beginning in silence (Ollama: num_ctx)"
-)
+_DROPPING = "%d input tokens after %d: the server drops the beginning in silence (Ollama: num_ctx)"
 _WRITTEN_OUT = (
     "the answer looks like a tool call written as text: the server does not read this model's "
     "calls (llama.cpp: --jinja; vLLM: --enable-auto-tool-choice and --tool-call-parser)"
@@ -2657,7 +2596,7 @@ class _Adapter:
     """
 
     _path = _host = _variable = _limit = ""
-    _list, _id = "messages", r"(?s).+\Z"
+    _list, _id, _system_said = "messages", r"(?s).+\Z", False  # said: the system text is a message
     _essential = frozenset(("role", "content"))
 
     # What a protocol says of itself.
@@ -2667,9 +2606,11 @@ class _Adapter:
     _composed: Callable[[str, List[Tuple[str, Any]]], Any]  # a reply of another model, made up
     _calls_in: Callable[[Any], Optional[List[Any]]]  # None: not a message of this protocol
     _assistant: Callable[[Any, List[str], str], List[_Object]]  # as it goes back
-    _results: Callable[..., Tuple[List[Any], List[Any]]]  # messages, and parts of the user's
+    # Of a call: its message, or None; and what the user's next message says of it.
+    _result: Callable[[str, AgentStep], Tuple[Optional[_Object], List[Any]]]
     _read: Callable[[_Object], _Reply]
-    _assembled: Callable[[Iterator[Any], Callable[[Any], None]], _Object]
+    # The document that a stream stands for; None where it was cut.
+    _assembled: Callable[[Iterator[Any], Callable[[Any], None]], Optional[_Object]]
 
     def __init__(
         self, model: str, *, base_url: Optional[str] = None,
@@ -2711,8 +2652,7 @@ class _Adapter:
     def _bytes(self, run: AgentRun, tools: Registry) -> Tuple[bytes, _Conversation]:
         for name in tools:
             if not re.match(r"[a-zA-Z0-9_-]+\Z", name):
-                what = "servers refuse the tool name %r: letters a-z, digits, '_' and '-' only"
-                raise ValueError(what % name)
+                raise ValueError("servers refuse the tool name %r: use a-z, 0-9, '_' or '-'" % name)
         frame = {k: v for k, v in self._frame().items() if k not in self._left_out}
         frame = {"model": self.model, **frame, **self.extra}
         shown = [*(self.extra.get("tools") or ()), *map(self._tool, tools.values())]
@@ -2739,14 +2679,11 @@ class _Adapter:
             run = dataclasses.replace(run, steps=run.steps + waiting, pending=[])
         turns, known = [*run.history, run], run.__dict__.setdefault("_wire", {})
         said: Optional[_Conversation] = known.get(self)
-        trimmed = self.trim is not None
-        if said is None or trimmed or said.left_out != self._left_out or not said.is_of(turns):
-            said, before = _Conversation(self._left_out), said
-            said.input_tokens = before.input_tokens if before else 0
-            known[self] = said
-            for message in self._system():
-                said.put(_encoded(message))
         keep = self._kept(turns)
+        if said is None or keep is not None or not said.is_of(turns, self._left_out):
+            said = known[self] = _Conversation(self._left_out, said.input_tokens if said else 0)
+            if self.system and self._system_said:
+                said.put(_encoded({"role": "system", "content": self.system}))
         for at, turn in enumerate(turns):
             if at == len(said.turns):
                 self._say(said, turn.task if isinstance(turn.task, list) else [turn.task])
@@ -2754,7 +2691,7 @@ class _Adapter:
             place = said.turns[at]
             for group in _groups(turn.steps[place[2] :]):
                 if keep is None or any(id(s) in keep for s in group):
-                    self._put(said, group, place[3])
+                    self._put(said, group, place[3] and place[3].action)
                 place[2], place[3] = place[2] + len(group), group[-1]
             if turn.finish is not None and place[4] is None:
                 place[4] = turn.finish
@@ -2762,9 +2699,6 @@ class _Adapter:
                     text = turn.finish.log or _text(turn.finish.output)
                     self._reply(said, turn.finish.message, text, [])
         return said
-
-    def _system(self) -> List[_Object]:
-        return []
 
     def _kept(self, turns: List[AgentRun]) -> Optional[Set[int]]:
         """The ids of the steps that `trim` leaves. A reply stays where one of its steps stays."""
@@ -2797,32 +2731,29 @@ class _Adapter:
         return ids
 
     def _put(self, said: _Conversation, group: List[AgentStep], before: Any) -> None:
-        """Put a reply and the results of its calls; or the notice about one that was unreadable."""
-        first = group[0].action
+        """Put a reply and the results of its calls; or the notice about one that was unreadable,
+        as the result of each of its calls, or as what the user says."""
+        first, ids = group[0].action, []
         found = self._calls_in(first.message) or []
         if first.call_id or first.tool:
-            steps = _in_call_order(group, [c[0] for c in found])
-            ids = self._reply(said, first.message, first.log, [s.action for s in steps])
-            shown = [(*self._observed(s.observation), s.status != "ok") for s in steps]
-        else:
-            # subtle: after a rejected return_direct the reply stands there already
-            notice, ids = self._observed(group[0].observation)[0], []
-            after_call = before and before.action.call_id
-            if not (after_call and _reply_of(before.action) == _reply_of(first)):
-                made = [AgentAction(_name_of(n), a, _text(i or "")) for i, n, a in found]
-                ids = self._reply(said, first.message, first.log, made)
-            shown = [(notice, [], True) for _ in ids]
-            if not ids and group[0].observation:
-                self._say(said, [notice])
-        items, parts = self._results([(i, *s) for i, s in zip(ids, shown)], first.message)
-        for item in items:
-            said.put(_encoded(item))
-        if parts:
+            group = _in_call_order(group, [c[0] for c in found])
+            ids = self._reply(said, first.message, first.log, [s.action for s in group])
+        # subtle: after a rejected return_direct the reply stands there already
+        elif not (before and before.call_id and _reply_of(before) == _reply_of(first)):
+            made = [AgentAction(_name_of(n), a, _text(i or "")) for i, n, a in found]
+            ids = self._reply(said, first.message, first.log, made)
+            group = group * max(1, len(ids))
+        if not ids and group[0].observation:
+            self._say(said, [self._observed(group[0])])
+        for call_id, step in zip(ids, group):
+            message, parts = self._result(call_id, step)
+            if message:
+                said.put(_encoded(message))
             self._say(said, parts)
 
-    def _observed(self, observation: Any) -> Tuple[str, List[Image]]:
-        text = _cut(_text(observation), self.max_observation)
-        return (text if text.strip() else "(no output)"), _images(observation)
+    def _observed(self, step: AgentStep) -> str:
+        text = _cut(_text(step.observation), self.max_observation)
+        return text if text.strip() else "(no output)"
 
     # asking
 
@@ -2844,15 +2775,14 @@ class _Adapter:
                     words = _cut(e.words, 700)
                     raise InvalidResponse("%s The reply was: %s" % (words, failed)) from None
                 name = self._refused(e, said)
-                if not name and (not e.again or asked > self.retries):
+                if name:
+                    _log("the server refuses %r: it is left out from now on" % name)
+                    self._left_out.add(name)
+                    (data, said), asked = self._bytes(run, tools), asked - 1
+                elif e.again and asked <= self.retries:
+                    time.sleep(_pause(e.after, asked))
+                else:
                     raise self._error(e, asked, key) from e.__cause__
-                wait = 0.0 if name else _pause(e.after, asked)
-            if name:
-                _log("the server refuses %r: it is left out from now on" % name)
-                self._left_out.add(name)
-                (data, said), asked = self._bytes(run, tools), asked - 1
-            else:
-                time.sleep(wait)
         for name, n in reply.usage.items():
             run.usage[name] = run.usage.get(name, 0) + n
         tokens, said.input_tokens = said.input_tokens, reply.usage["input_tokens"]
@@ -2912,7 +2842,7 @@ class _Adapter:
             try:
                 plain = _unzipped(chunks, got.get("content-encoding", ""))
                 if not 200 <= status < 300:
-                    raise _judged(status, b"".join(plain).decode("utf-8", "replace"), got)
+                    raise _judged(b"".join(plain).decode("utf-8", "replace"), status, got)
                 reply = self._document(plain, got.get("content-type", ""))
                 with contextlib.suppress(Exception):  # a connection read to its end can be kept
                     chunks.send(True)
@@ -2922,12 +2852,10 @@ class _Adapter:
         except (OSError, http.client.HTTPException, UnicodeError) as e:
             name, host = type(e).__name__, self.url.split("/")[2]
             if isinstance(e, TimeoutError) or name == "timeout":
-                raise _Fault("silence for %g s" % self.timeout, "timeout", again=True) from e
-            if name == "SSLCertVerificationError":
-                what = "the certificate of %s is not trusted: %s" % (host, e)
-                raise _Fault(what, "connection") from e
+                raise _Fault("silence for %g s" % self.timeout, "timeout") from e
+            lasting = name == "SSLCertVerificationError" or isinstance(e, UnicodeError)
             what = "no connection to %s, or it broke: %s: %s" % (host, name, e)
-            raise _Fault(what, "connection", again=not isinstance(e, UnicodeError)) from e
+            raise _Fault(what, "connection", again=not lasting) from e
 
     def _document(self, chunks: Iterator[bytes], kind: str) -> _Reply:
         """Read a JSON document, or a stream of events. The first bytes decide which it is."""
@@ -2942,21 +2870,16 @@ class _Adapter:
                     raise _Passing(e) from e
 
         broke: List[Exception] = []
-        chunks = _headed(chunks)
-        first = next(chunks)
-        first = first[3:] if first[:3] == b"\xef\xbb\xbf" else first
+        first = re.sub(rb"\A\xef\xbb\xbf", b"", next(chunks))
         streams = "event-stream" in kind and first.lstrip()[:1] not in (b"{", b"[")
         if not streams:
             first, chunks = first + b"".join(chunks), iter(())
             streams = bool(re.match(rb"\s*(data|event|id|retry)?:", first))
         if streams:
             events = _events(itertools.chain([first], chunks), self.timeout, broke)
-            try:
-                document = self._assembled(map(_sound, events), tell)
-            except _Fault:
-                if broke:
-                    raise broke[0] from None
-                raise
+            document: Any = self._assembled(map(_sound, events), tell)
+            if document is None:
+                raise broke[0] if broke else _Fault("the stream broke off half-way", "connection")
         else:
             text = first.decode("utf-8", "replace").strip()
             if text[:1] not in ("{", "["):
@@ -2991,8 +2914,7 @@ class _Adapter:
             look = "OpenAIResponses in place of OpenAIChat, or reasoning_effort='none'"
         status = "HTTP %d from " % fault.status if fault.status else ""
         times = "; asked %d times" % asked if asked > 1 else ""
-        words = fault.words
-        query = re.split("[&=]", self.url.partition("?")[2])
+        words, query = fault.words, re.split("[&=]", self.url.partition("?")[2])
         for secret in sorted([key, *self.headers.values(), *query], key=len, reverse=True):
             words = words.replace(secret, "[hidden]") if len(secret) > 5 else words
         told = status, _public(self.url), _cut(words, 700).rstrip("."), times, look
@@ -3015,6 +2937,13 @@ def _about(t: Tool, schema: str = "parameters") -> _Object:
     return {"name": t.name, **text, schema: t.parameters}
 
 
+def _mended(call: Any) -> _Object:
+    """A call, or the function in it, with a name, and arguments that a strict parser takes."""
+    found = _dict(call)
+    arguments = _strict_arguments(found.get("arguments"))
+    return {**found, "name": _name_of(found.get("name")), "arguments": arguments}
+
+
 def _legal(name: str) -> str:
     """A tool's name as servers take it, for a call that another model made."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unknown"
@@ -3025,14 +2954,11 @@ class OpenAIChat(_Adapter):
 
     __doc__ = (__doc__ or "") + (_Adapter.__doc__ or "")
     _path, _host, _variable = "/chat/completions", "https://api.openai.com/v1", "OPENAI"
-    _limit, _calls = "max_completion_tokens", ("tool_calls", "function_call")
+    _limit, _calls, _system_said = "max_completion_tokens", ("tool_calls", "function_call"), True
     _essential = frozenset(("role", "content", *_calls))
 
     def _frame(self) -> _Object:
         return {"stream": True, "stream_options": {"include_usage": True}} if self.on_text else {}
-
-    def _system(self) -> List[_Object]:
-        return [{"role": "system", "content": self.system}] if self.system else []
 
     def _tool(self, t: Tool) -> _Object:
         return {"type": "function", "function": _about(t)}
@@ -3043,7 +2969,7 @@ class OpenAIChat(_Adapter):
     _picture = staticmethod(lambda url: {"type": "image_url", "image_url": {"url": url}})
 
     def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
-        made = [{"function": {"name": _legal(name), "arguments": given}} for name, given in calls]
+        made = [{"function": {"name": _legal(n), "arguments": given}} for n, given in calls]
         return {"role": "assistant", "content": text or None, "tool_calls": made}
 
     def _calls_in(self, message: Any) -> Optional[List[Any]]:
@@ -3053,30 +2979,21 @@ class OpenAIChat(_Adapter):
         for part in _dicts(message.get("content")):
             if part.get("type") in foreign or isinstance(part.get("thinking"), str):
                 return None
-        calls = _dicts(message.get("tool_calls"))
-        if not calls and message.get("function_call"):
-            calls = [{"function": message["function_call"]}]
+        legacy = message.get("function_call")
+        calls = _dicts(message.get("tool_calls")) or [{"function": legacy}] * bool(legacy)
         functions = [(c.get("id"), _dict(c.get("function"))) for c in calls]
         return [(i, f.get("name"), f.get("arguments")) for i, f in functions]
 
     def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[_Object]:
-        found = {"role": "assistant", **message}
-        found.update(role="assistant")
+        found = {**message, "role": "assistant"}
         calls = _dicts(found.pop("tool_calls", None))
-
-        def mended(function: Any) -> _Object:
-            f = _dict(function)
-            arguments = _strict_arguments(f.get("arguments"))
-            return {**f, "name": _name_of(f.get("name")), "arguments": arguments}
-
         if calls:
             found["tool_calls"] = []
             for c, call_id in zip(calls, ids):
-                own = {"type": c.get("type") or "function", "function": mended(c.get("function"))}
-                found["tool_calls"].append({"id": call_id, **c, **own})
-                found["tool_calls"][-1]["id"] = call_id
+                own = {"id": call_id, "type": c.get("type") or "function"}
+                found["tool_calls"].append({**c, **own, "function": _mended(c.get("function"))})
         elif ids:
-            found["function_call"] = mended(found["function_call"])
+            found["function_call"] = _mended(found["function_call"])
         content = found.get("content")
         if isinstance(content, list):  # empty ones are refused, whole and in parts
             kept = [p for p in _dicts(content) if p.get("type") != "text" or _text_of([p]).strip()]
@@ -3087,92 +3004,78 @@ class OpenAIChat(_Adapter):
             found["content"] = None
         return [found]
 
-    def _results(self, results: List[Any], message: Any) -> Tuple[List[Any], List[Any]]:
-        items = [{"role": "tool", "tool_call_id": i, "content": text} for i, text, _, _ in results]
-        legacy = _dict(_dict(message).get("function_call"))
-        if legacy and not message.get("tool_calls"):
-            name = _name_of(legacy.get("name"))
-            items = [
-                {"role": "function", "name": name, "content": text} for _, text, _, _ in results
-            ]
-        return items, [image for _, _, images, _ in results for image in images]
+    def _result(self, call_id: str, step: AgentStep) -> Tuple[Optional[_Object], List[Any]]:
+        reply, found = _dict(step.action.message), {"role": "tool", "tool_call_id": call_id}
+        legacy = _dict(reply.get("function_call"))
+        if legacy and not reply.get("tool_calls"):
+            found = {"role": "function", "name": _name_of(legacy.get("name"))}
+        return {**found, "content": self._observed(step)}, _images(step.observation)
 
     def _read(self, document: _Object) -> _Reply:
-        choice = (_dicts(document.get("choices")) or [{}])[0]
-        message = choice.get("message")
+        choice = _sound((_dicts(document.get("choices")) or [{}])[0])
+        message, reason = choice.get("message"), str(choice.get("finish_reason")).lower()
+        if reason == "error":
+            raise _judged({"error": "no reason is given"})
         if not isinstance(message, dict):
-            what = "no choices in the reply: %s" % _quoted(document, 300)
-            raise _Fault(what, "bad_response", again=True)
+            raise _Fault("no choices in the reply: %s" % _quoted(document, 300), "bad_response")
         groq = _dict(document.get("x_groq")).get("usage")
-        usage = document.get("usage") or choice.get("usage") or groq
-        cached = _dict(_dict(usage).get("prompt_tokens_details")).get("cached_tokens")
-        tokens = _dict(usage).get("prompt_tokens"), _dict(usage).get("completion_tokens"), cached
+        usage = _dict(document.get("usage") or choice.get("usage") or groq)
+        cached = _dict(usage.get("prompt_tokens_details")).get("cached_tokens")
+        tokens = usage.get("prompt_tokens"), usage.get("completion_tokens"), cached
         reply = _Reply(message, _text_of(message.get("content")), self._calls_in(message), tokens)
-        reason = str(choice.get("finish_reason")).lower()
-        if choice.get("error") or reason == "error":
-            raise _judged(200, json.dumps({"error": choice.get("error") or "no reason is given"}))
         reply.cut = reason in ("length", "model_length", "max_tokens")
         reply.announced = reason in self._calls or reason == "tool_use"
         if message.get("refusal") or reason == "content_filter":
             reply.refusal = _text(message.get("refusal") or "")
         return reply
 
-    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> _Object:
-        message: _Object = {"role": "assistant"}
-        calls: List[_Object] = []
-        document: _Object = {}
-        reason, done, said = None, False, False
+    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> Optional[_Object]:
+        seen: List[_Object] = []
+        choices: List[_Object] = []
+        deltas: List[_Object] = [{"role": "assistant"}]
+        done = False
         for event in events:
-            if event is None:
-                done = True
+            done = event is None
+            if done:
                 break
-            event = _dict(event)
-            groq = _dict(event.get("x_groq")).get("usage")
-            document["usage"] = event.get("usage") or groq or document.get("usage")
+            seen.append(event)
             for choice in _dicts(event.get("choices")):
-                if choice.get("index"):
-                    continue
-                said = True
-                if choice.get("error"):
-                    raise _judged(200, json.dumps({"error": choice["error"]}))
-                reason = choice.get("finish_reason") or reason
-                document["usage"] = choice.get("usage") or document["usage"]
-                for key, value in _dict(choice.get("delta") or choice.get("message")).items():
-                    if key == "content":
-                        tell(_text_of(value))
-                    if key != "tool_calls":
-                        _gather(message, key, value)
-                    for part in _dicts(value) if key == "tool_calls" else ():
-                        self._merge(calls, part)
-        if reason is None and not done:
-            raise _broken_off()
-        made = _joined(message)
+                if not choice.get("index"):
+                    choices.append(_sound(choice))
+                    deltas.append(_dict(choice.get("delta") or choice.get("message")))
+                    tell(_text_of(deltas[-1].get("content")))
+        document = {k: v for event in seen for k, v in event.items() if v}
+        choice = {k: v for found in choices for k, v in found.items() if v}
+        if not done and "finish_reason" not in choice:
+            return None
+        message = _merged(deltas)
+        calls = self._called(_dicts(message.pop("tool_calls", None)))
         if calls:
-            made["tool_calls"] = [_joined({**c, "index": 0}) for c in calls]
-            for call in made["tool_calls"]:
-                del call["index"]
-        made.setdefault("content", None)  # some servers miss the key
-        choices = [{"message": made, "finish_reason": reason}] if said else []
-        return {**document, "choices": choices}
+            message["tool_calls"] = calls
+        message.setdefault("content", None)  # some servers miss the key
+        return {**document, "choices": [{**choice, "message": message}] if choices else []}
 
     @staticmethod
-    def _merge(calls: List[_Object], part: _Object) -> None:
+    def _called(deltas: List[_Object]) -> List[_Object]:
         """A delta belongs to the call that its index names; without one to the call with its id,
         else to the one opened last. It opens a call where there is none to belong to, or where it
         brings a name and an id and that call has a name and another id already."""
-        index, call_id = part.get("index"), part.get("id")
-        if index is not None:
-            own = [c for c in reversed(calls) if c.get("index") == index][:1]
-        else:
-            own = [c for c in calls if call_id and c.get("id") == call_id] or calls[-1:]
-        name = _dict(part.get("function")).get("name")
-        if own and name and call_id and own[0].get("id") not in (None, "", call_id):
-            own = own if not _dict(own[0].get("function")).get("name") else []
-        if not own:
-            own = [{}]
-            calls += own
-        for key, value in part.items():
-            _gather(own[0], key, value)
+        calls: List[_Object] = []
+        for delta in deltas:
+            index, call_id = delta.get("index"), delta.get("id")
+            name = _dict(delta.get("function")).get("name")
+            if index is not None:
+                own = [c for c in reversed(calls) if c["index"] == index][:1]
+            else:
+                own = [c for c in calls if call_id and c["id"] == call_id] or calls[-1:]
+            other = own and own[0]["id"] not in ("", call_id) and own[0]["name"]
+            if not own or name and call_id and other:
+                own = [{"index": index, "id": "", "name": "", "deltas": []}]
+                calls += own
+            call = own[0]
+            call["id"], call["name"] = call["id"] or call_id or "", call["name"] or name
+            call["deltas"].append({k: v for k, v in delta.items() if k != "index"})
+        return [_merged(c["deltas"]) for c in calls]
 
 
 class OpenAIResponses(_Adapter):
@@ -3218,9 +3121,7 @@ class OpenAIResponses(_Adapter):
             if kind in ("message", "function_call", "reasoning"):
                 item.pop("status", None)
             if kind == "function_call":
-                arguments = _strict_arguments(item.get("arguments"))
-                item.update(name=_name_of(item.get("name")), arguments=arguments)
-                item["call_id"] = left.pop(0)
+                item = {**_mended(item), "call_id": left.pop(0)}
             if kind == "reasoning":
                 if not item.get("encrypted_content") and not item.get("content"):
                     continue  # it only points into the store
@@ -3234,18 +3135,15 @@ class OpenAIResponses(_Adapter):
             items.pop()  # refused without the item that followed it
         return items or [{"type": "message", "role": "assistant", "content": stand_in}]
 
-    def _results(self, results: List[Any], message: Any) -> Tuple[List[Any], List[Any]]:
-        items: List[Any] = []
-        for call_id, text, images, _ in results:
-            output = _parts([text, *images], "input_text", self._picture)
-            items.append({"type": "function_call_output", "call_id": call_id, "output": output})
-        return items, []
+    def _result(self, call_id: str, step: AgentStep) -> Tuple[Optional[_Object], List[Any]]:
+        parts = [self._observed(step), *_images(step.observation)]
+        output = _parts(parts, "input_text", self._picture)
+        return {"type": "function_call_output", "call_id": call_id, "output": output}, []
 
     def _read(self, document: _Object) -> _Reply:
         status, output = document.get("status"), document.get("output")
         if status == "failed" or not isinstance(output, list):
-            error = document.get("error") or {"message": "no output: %s" % _quoted(document, 300)}
-            raise _judged(200, json.dumps({"error": error}))
+            raise _judged({"error": "no output: %s" % _quoted(document, 300)})
         content = [i.get("content") for i in _dicts(output) if i.get("type") == "message"]
         usage = _dict(document.get("usage"))
         cached = _dict(usage.get("input_tokens_details")).get("cached_tokens")
@@ -3259,7 +3157,7 @@ class OpenAIResponses(_Adapter):
             reply.refusal = "".join(map(_text, refusals))
         return reply
 
-    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> _Object:
+    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> Optional[_Object]:
         items: Dict[int, Any] = {}
         for event in map(_dict, events):
             kind, response = event.get("type"), _dict(event.get("response"))
@@ -3268,12 +3166,11 @@ class OpenAIResponses(_Adapter):
             elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
                 items[_count(event.get("output_index", len(items)))] = event["item"]
             elif kind == "response.failed":
-                error = response.get("error") or {"message": "it failed, and no reason is given"}
-                raise _judged(200, json.dumps({"error": error}))
+                return {**response, "status": "failed"}
             elif kind in ("response.completed", "response.incomplete"):
                 output = {"output": [items[n] for n in sorted(items)]} if items else {}
                 return {**response, **output, "status": response.get("status") or str(kind)[9:]}
-        raise _broken_off()
+        return None
 
 
 class AnthropicMessages(_Adapter):
@@ -3351,20 +3248,17 @@ class AnthropicMessages(_Adapter):
             blocks.append(block)
         return [{"role": "assistant", "content": blocks or [self._block(stand_in)]}]
 
-    def _results(self, results: List[Any], message: Any) -> Tuple[List[Any], List[Any]]:
-        blocks: List[Any] = []
-        for call_id, text, images, failed in results:
-            content = [self._block(p) for p in (text, *images)] if images else text
-            block = {"type": "tool_result", "tool_use_id": call_id, "content": content}
-            blocks.append({**block, "is_error": True} if failed else block)
-        return [], blocks
+    def _result(self, call_id: str, step: AgentStep) -> Tuple[Optional[_Object], List[Any]]:
+        text, images = self._observed(step), _images(step.observation)
+        content = [self._block(p) for p in (text, *images)] if images else text
+        block = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+        return None, [block if step.status == "ok" else {**block, "is_error": True}]
 
     def _read(self, document: _Object) -> _Reply:
         content, reason = document.get("content"), document.get("stop_reason")
         content = [self._block(content)] if isinstance(content, str) else content
         if not isinstance(content, list):
-            what = "no content in the reply: %s" % _quoted(document, 300)
-            raise _Fault(what, "bad_response", again=True)
+            raise _Fault("no content in the reply: %s" % _quoted(document, 300), "bad_response")
         usage = _dict(document.get("usage"))
         cached = _count(usage.get("cache_read_input_tokens"))
         fresh = _count(usage.get("input_tokens")) + _count(usage.get("cache_creation_input_tokens"))
@@ -3377,40 +3271,38 @@ class AnthropicMessages(_Adapter):
         reply.refusal = "" if reason == "refusal" else None
         return reply
 
-    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> _Object:
-        blocks: Dict[int, _Object] = {}
-        usage: _Object = {}
-        reason, done = None, False
+    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> Optional[_Object]:
+        blocks: Dict[int, List[_Object]] = {}
+        usages: List[_Object] = []
+        reason = None
         for event in map(_dict, events):
             kind, delta = event.get("type"), _dict(event.get("delta"))
             at = _count(event.get("index"))
-            for found in (_dict(event.get("message")).get("usage"), event.get("usage")):
-                usage.update({k: v for k, v in _dict(found).items() if v is not None})
-            if kind == "content_block_start":
-                blocks[at] = dict(_dict(event.get("content_block")))
-                tell(blocks[at].get("text"))
-            elif kind == "content_block_delta":
-                block = blocks.setdefault(at, {"type": "text"})
-                tell(delta.get("text"))
-                if "citation" in delta:
-                    _gather(block, "citations", [delta["citation"]])
-                for key in ("text", "thinking", "signature", "partial_json"):
-                    if key in delta:
-                        _gather(block, key, delta[key])
+            usages += map(_dict, (_dict(event.get("message")).get("usage"), event.get("usage")))
             reason = delta.get("stop_reason") or reason
-            if kind == "message_stop":
-                done = True
+            if kind == "content_block_start":
+                blocks[at] = [_dict(event.get("content_block"))]
+                tell(blocks[at][0].get("text"))
+            elif kind == "content_block_delta":
+                known = ("text", "thinking", "signature", "partial_json", "citation")
+                delta = {k: delta[k] for k in known if k in delta}
+                if "citation" in delta:
+                    delta["citations"] = [delta.pop("citation")]
+                blocks.setdefault(at, [{"type": "text"}]).append(delta)
+                tell(delta.get("text"))
+            elif kind == "message_stop":
+                reason = reason or ""
                 break
-        if reason is None and not done:
-            raise _broken_off()
-        content = [_joined(blocks[n]) for n in sorted(blocks)]
+        if reason is None:
+            return None
+        content = [_merged(blocks[n]) for n in sorted(blocks)]
         for block in content:
             given = block.pop("partial_json", None)
             if given:
                 block["input"] = _literal(_text(given))  # a text still, where it is no JSON
             elif "tool_use" in str(block.get("type")):
                 block["input"] = block.get("input") or {}
-        return {"content": content, "stop_reason": reason, "usage": usage}
+        return {"content": content, "stop_reason": reason, "usage": _merged(usages)}
 
 
 # == command line ==================================================================================
@@ -3437,12 +3329,12 @@ def _demo() -> int:
 
 
 def _tools_in(path: str) -> Registry:
-    """The public functions and Tools of a Python file; ValueError, on one line, where none."""
+    """The public functions and Tools of a Python file; ValueError where there are none."""
     import importlib.util
 
     name = os.path.basename(path).rpartition(".")[0] or "tools"
     spec: Any = importlib.util.spec_from_file_location(name, path)
-    if not os.path.isfile(path) or spec is None or spec.loader is None:
+    if not os.path.isfile(path) or spec is None:
         raise ValueError("--tools %s: no such Python file" % path)
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     module = importlib.util.module_from_spec(spec)
@@ -3457,8 +3349,7 @@ def _tools_in(path: str) -> Registry:
             if getattr(v, "type", "") == "Tool" or inspect.isfunction(v) and v.__module__ == name
         ])  # fmt: skip
     except (Exception, SystemExit) as e:
-        what = "--tools %s: %s: %s" % (path, type(e).__name__, _line(_shown(e), 400))
-        raise ValueError(what) from e
+        raise ValueError("--tools %s: %s: %s" % (path, type(e).__name__, _shown(e))) from e
     if not tools:
         raise ValueError("--tools %s: no public function in it" % path)
     return tools
@@ -3472,8 +3363,7 @@ def _model_from(options: Any) -> Tuple[Any, str]:
         try:
             body[key] = json.loads(value)
         except ValueError:
-            what = "--set %s: KEY=JSON is asked, such as temperature=0.2" % pair
-            raise ValueError(what) from None
+            raise ValueError("--set %s: asked is KEY=JSON, say temperature=0.2" % pair) from None
     api, why = options.api, ""
     keys = [os.environ.get(name) for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")]
     if api is None and keys[1] and not keys[0]:
@@ -3482,7 +3372,7 @@ def _model_from(options: Any) -> Tuple[Any, str]:
     kind = kinds.get(str(api), OpenAIChat)
     server = kind(options.model, base_url=options.base_url, system=options.system, **body)
     model = ReActText(server.complete) if api == "text" else server
-    return model, "api: %s%s, %s" % (api or "chat", why, server.url.partition("?")[0])
+    return model, "api: %s%s, %s" % (api or "chat", why, _public(server.url))
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
@@ -3491,10 +3381,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
     import argparse
     import logging
 
-    out: Any
-    for out in (sys.stdout, sys.stderr):
-        if hasattr(out, "reconfigure"):
-            out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
+    for out in (sys.stdout, sys.stderr):  # a console that is cp1252 or ASCII; not a StringIO
+        getattr(out, "reconfigure", dict)(errors="backslashreplace")
     about = "Ask a model that may use your Python functions. Without arguments: a demo, offline."
     status = "Exit: 0 answer, 3 budget, 4 refusal, 1 server's fault, 2 wrong use, 130 Ctrl-C."
     parser = argparse.ArgumentParser(prog="agentloop", description=about, epilog=status)
@@ -3520,8 +3408,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
             import hashlib
 
             source = globals()["__loader__"].get_data(__file__)  # in a zip too
-            digest = hashlib.sha256(source).hexdigest()
-            print("agentloop %s, sha256 %s" % (__version__, digest))
+            print("agentloop %s, sha256 %s" % (__version__, hashlib.sha256(source).hexdigest()))
             return 0
         tools = _tools_in(options.tools) if options.tools else {}
         if options.schema:
@@ -3575,8 +3462,8 @@ def _ask(model: Any, run: AgentRun, tools: Registry, options: Any) -> int:
     """One turn: events to standard error, the answer to standard output."""
 
     def tell(event: Any) -> None:
-        count = "request %d/%d" % (run.requests, options.max_requests)
-        print("%s  %s" % (count, event), file=sys.stderr)
+        count = run.requests, options.max_requests
+        print("request %d/%d " % count, event, file=sys.stderr)
 
     limits: Any = {"max_requests": options.max_requests, "journal": options.journal}
     try:

@@ -42,7 +42,7 @@ CACHE = Path(
 BRANCH_COVERAGE = 99  # per cent of agentloop.py that the test file has to reach; 100 is the goal
 LINES = (2600, 1400)  # the promise: lines of code at most, whole file and part above the models
 # Where a promise is not kept yet, it is said by name in each run, and must not get worse.
-LINES_NOW = (2682, 1399)
+LINES_NOW = (2580, 1399)
 # The import: 1.2 on 3.8 and 3.13, and with -S on 3.11; more where the site folder of a Python loads
 # half of the five modules at every start, so that they seem to cost nothing.
 MISSED_NOW = {"import, to that of dataclasses, inspect, json, re, typing": 1.7}
