@@ -1649,6 +1649,25 @@ class ArgumentTests(unittest.TestCase):
             "UserId": [("5", 5), ("x", whole)],
         })  # fmt: skip
 
+    def test_what_a_refusal_advises(self):
+        """Only what helps: a text is told to be JSON where it looks as if it should be."""
+        many = "Literal[%s]" % ", ".join("'é%02d'" % n for n in range(51))
+        rows = [
+            ("Dict[str, int]", "{'a': oops", "in braces it must be JSON", "known"),
+            ("Dict[str, int]", "oops", "expected object", "in braces"),
+            ("Dict[str, int]", 5, "expected object", "in braces"),
+            ("List[int]", "[1, oops", "in brackets it must be JSON", "a single item"),
+            ("List[int]", "oops", 'a single item is written ["oops"]', "in brackets"),
+            ("List[int]", 5, "a single item is written [5]", "in brackets"),
+            (many, "é00x", ', "é49", got "é00x", did you mean "é00"', "é50"),
+            (many, 5, ', "é49", got 5', "did you mean"),
+        ]
+        for hint, value, told, untold in rows:
+            with self.subTest(hint=hint[:20], value=value):
+                text = _step_of(_tool("x: " + hint), {"x": value}).observation
+                self.assertIn(told, text)
+                self.assertNotIn(untold, text)
+
     def test_unions(self):
         shape = {"kind": "circle", "radius": 2}
         self.play({
@@ -1681,7 +1700,10 @@ class ArgumentTests(unittest.TestCase):
             "Union[int, bool]": [(True, True), (0, 0), ("false", False)],
             "Union[bool, str]": [("true", "true"), (False, False), (1, True)],
             "Union[float, None, str]": [(None, None), ("null", "null"), ("1.5", "1.5")],
-            "Union[List[int], str]": [("[1]", "[1]"), ([1], [1])],  # exactly, a text is a text
+            # exactly, a text is a text
+            "Union[List[int], str]": [("[1]", "[1]"), ([1], [1])],
+            "Union[Decimal, str]": [("1.5", "1.5"), (1.5, decimal.Decimal("1.5"))],
+            "Union[Literal['a'], str]": [("A", "A"), ("a", "a")],
             "Union[str, List[str]]": [
                 ("a", "a"), ('["a"]', '["a"]'), ([1], ["1"]),
                 ([None], _bad("string", at="args.x[0]")),

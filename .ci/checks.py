@@ -42,7 +42,6 @@ CACHE = Path(
 BRANCH_COVERAGE = 99  # per cent of agentloop.py that the test file has to reach; 100 is the goal
 LINES = (2600, 1400)  # the promise: lines of code at most, whole file and part above the models
 # Where a promise is not kept yet, it is said by name in each run, and must not get worse.
-LINES_NOW = (2580, 1399)
 # The import: 1.2 on 3.8 and 3.13, and with -S on 3.11; more where the site folder of a Python loads
 # half of the five modules at every start, so that they seem to cost nothing.
 MISSED_NOW = {"import, to that of dataclasses, inspect, json, re, typing": 1.7}
@@ -360,10 +359,9 @@ def _():
 def _():
     text = sh(sys.executable, shared("size.py"), the_file("agentloop.py"))
     whole, core = map(int, re.findall(r"(\d+) lines of code, (\d+) of them", text)[0])
-    if whole > LINES_NOW[0] or core > LINES_NOW[1]:
-        raise Failed("%sat most %d and %d" % ((text,) + LINES_NOW))
-    over = whole - LINES[0], core - LINES[1]
-    return "%s; OVER the promised %d and %d by %d and %d" % (last_line(text), *LINES, *over)
+    if whole > LINES[0] or core > LINES[1]:
+        raise Failed("%sat most %d and %d" % (text, *LINES))
+    return last_line(text)
 
 
 for _bench in ("conformance/run.py", "conformance/journal/run.py", "real/replay.py"):
