@@ -2068,8 +2068,33 @@ class ArgumentTests(unittest.TestCase):
         self.assertIs(type(made.bind({}, action, run)), str)
 
 
+class _Alias:
+    """What a `type` statement gives, as typing_extensions makes it for an older Python."""
+
+    def __init__(self, name):
+        self.__name__ = name
+
+    def __call__(self):  # typing takes only what can be called
+        raise TypeError
+
+
 class RareTypeTests(unittest.TestCase):
     """Rare types: right as shown here, or refused at registration, by name."""
+
+    def test_an_alias_that_holds_itself(self):
+        alias = _Alias("Words")
+        alias.__value__ = typing.Union[str, List[alias]]
+
+        def tool(x) -> str:
+            return repr(x)
+
+        tool.__annotations__["x"] = alias
+        (made,) = agentloop.registry([tool]).values()
+        reference = {"$ref": "#/$defs/Words"}
+        words = {"anyOf": [{"type": "string"}, {"type": "array", "items": reference}]}
+        self.assertEqual(made.parameters["properties"], {"x": reference})
+        self.assertEqual(made.parameters["$defs"], {"Words": words})
+        self.assertEqual(_step_of(tool, {"x": ["a", ["b"]]}).observation, "['a', ['b']]")
 
     def test_right_or_refused(self):
         lo_hi = _object({"lo": {"type": "integer"}, "hi": {"type": "integer"}})
@@ -4925,6 +4950,12 @@ class JournalTest(_FolderCase):
         run = play.go(run)
         self.assertEqual((run.requests, run.usage), (6, {"input_tokens": 80}))
         self.assertEqual(play.load(), run)
+        play = self.play([["pay 1"], "ok"])
+        play.stopped("yielded pay 1: ok")
+        run = play.load()
+        run.usage = {"input_tokens": 7000}
+        self.assertEqual(play.go(run).usage, {"input_tokens": 7010})
+        self.assertEqual(play.load().usage, {"input_tokens": 7010})
 
     # -- another run's journal --------------------------------------------------------------------
 
@@ -6907,9 +6938,8 @@ class CommandLineTest(_FolderCase):
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n") for _ in "oe")
         log = logging.getLogger("agentloop")
         before = list(log.handlers)
-        with mock.patch.object(sys, "stdin", io.StringIO(stdin)), mock.patch.object(
-            sys, "stdout", out
-        ):
+        typed = io.StringIO(stdin) if isinstance(stdin, str) else stdin
+        with mock.patch.object(sys, "stdin", typed), mock.patch.object(sys, "stdout", out):
             with mock.patch.object(sys, "stderr", err):
                 try:
                     status = agentloop.main(list(args))
@@ -6949,6 +6979,22 @@ class CommandLineTest(_FolderCase):
         self.assertIn("model_ended", lines[-1])
         self.assertIn("python3 agentloop.py", lines[-1])
         self.assertIn("--model", lines[-1])
+
+    def test_ctrl_c_and_a_reader_that_left(self):
+        """Ctrl-C at the prompt, and in a turn, which ends the conversation; `| head`."""
+        typed = mock.Mock(isatty=lambda: True, readline=mock.Mock(side_effect=KeyboardInterrupt))
+        status, out, err = self.ask(stdin=typed)
+        self.assertEqual((status, out, err.endswith("> ")), (130, "", True))
+        with mock.patch.object(agentloop.OpenAIChat, "__call__", side_effect=KeyboardInterrupt):
+            status, out, err = self.ask(stdin="one\ntwo\n")
+        self.assertEqual((status, out, err.count("interrupted")), (130, "", 1))
+        with mock.patch("builtins.print", side_effect=BrokenPipeError), mock.patch(
+            "os.dup2"
+        ) as moved:
+            self.assertEqual(self.call(), (0, "", ""))
+        (opened, target) = moved.call_args[0]
+        os.close(opened)
+        self.assertEqual(target, 1)
 
     def test_version_and_help(self):
         status, out, err = self.call("--version")
@@ -9455,6 +9501,23 @@ class StreamTests(_ModelCase):
         answers = [answer, _text(protocol, "ok")]
         run, server = self.play(protocol, answers, tools=[f, get], **settings)
         return ran, server.said()[1] if server.said()[1:] else None, run
+
+    def test_content_of_several_kinds(self):
+        """Texts beside lists of parts become parts; what is neither is left out."""
+        part = {"type": "text", "text": "a"}
+        rows = [
+            (["a", "b"], "ab", "ab"),
+            ([[part], "b", "c"], [part, {"type": "text", "text": "bc"}], "abc"),
+            (["a", [part], {"odd": 1}, "b"], [part, part, {"type": "text", "text": "b"}], "aab"),
+            ([None, "", "a", []], "a", "a"),
+        ]
+        for contents, content, output in rows:
+            with self.subTest(contents=contents):
+                deltas = [{"choices": [{"index": 0, "delta": {"content": c}}]} for c in contents]
+                end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+                run, _ = self.play("chat", [_sse(*deltas, end)], on_text=len)
+                self.assertEqual(run.output, output)
+                self.assertEqual(run.finish.message["content"], content)
 
     def test_tool_call_deltas(self):
         p = _part

@@ -39,7 +39,7 @@ CACHE = Path(
     or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "agentloop-ci")
 )
 
-BRANCH_COVERAGE = 99  # per cent of agentloop.py that the test file has to reach; 100 is the goal
+BRANCH_COVERAGE = 100  # per cent of agentloop.py that the test file has to reach
 LINES = (2600, 1400)  # the promise: lines of code at most, whole file and part above the models
 # Where a promise is not kept yet, it is said by name in each run, and must not get worse.
 # The import: 1.2 on 3.8 and 3.13, and with -S on 3.11; more where the site folder of a Python loads
