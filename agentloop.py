@@ -783,7 +783,7 @@ def _listing(make: Any, item: _Type, fixed: Optional[List[_Type]] = None) -> _Ty
     one, exact = item.convert, {item.exact}
 
     def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-        v = v if type(v) is list else _decoded(v, list, strict)
+        v = _decoded(v, list, strict)
         if type(v) is not list:
             text = type(v) is str and v.strip()[:1] == "["
             one_item = "; a single item is written %s" % _quoted([v])
@@ -891,20 +891,20 @@ def _record(
 def _union(alternatives: List[_Type], built: Dict[str, _Type]) -> _Type:
     """Every alternative is tried exactly before any is tried leniently."""
     kinds: Dict[Any, Any] = {t.schema["type"]: t.exact for t in _SIMPLE.values()}
-    kinds.update({"null": type(None), "array": list, "object": dict})
+    kinds.update({"null": type(None), "array": list})
 
     def misfit(t: _Type, v: Any) -> int:
         """How far off a value is, seen at its first level only: 0 fits, 99 is of another kind."""
         schema: Any = built.get(t.schema.get("$ref", "")[len("#/$defs/") :], t).schema
         if "enum" in schema:
             text = isinstance(v, str) and schema.get("type", "string") == "string"
-            return 0 if v in schema["enum"] else 1 if text else 99
+            return 1 if text else 99
         kind = kinds.get(schema.get("type"), dict)
         given = type(v)
         if given is not kind and (given, kind) != (int, float):
             return 99
         names = schema.get("properties")
-        if names is None or schema["additionalProperties"] is not False:
+        if names is None:
             return 0
         wrong = [n for n in v if n not in names] + [n for n in schema["required"] if n not in v]
         other = [n for n in v if n in names and v[n] not in names[n].get("enum", [v[n]])]

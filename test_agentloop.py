@@ -1661,6 +1661,14 @@ class ArgumentTests(unittest.TestCase):
             ("List[int]", 5, "a single item is written [5]", "in brackets"),
             (many, "é00x", ', "é49", got "é00x", did you mean "é00"', "é50"),
             (many, 5, ', "é49", got 5', "did you mean"),
+            # of a union, the alternative that was meant, where that can be told
+            ("Optional[int]", {"a": 1}, "expected integer or null, got", "args.x."),
+            ("Union[float, List[int]]", 10**400, "expected number, got", " or "),
+            ("Union[Literal[1, 2], List[int]]", "x", "expected integer or array, got", "one of"),
+            ("Union[Literal['a', 1], List[int]]", "b", 'expected one of "a", 1, got', " or "),
+            ("Union[Literal['a'], int]", ["a"], "expected string or integer, got", "one of"),
+            ("Union[Dict[str, int], Point]", {"x": 1, "z": "q"}, "args.x.z: expected int", " or "),
+            ("Union[List[int], Point]", {"x": 1, "z": 2}, "args.x.z: unknown name", " or "),
         ]
         for hint, value, told, untold in rows:
             with self.subTest(hint=hint[:20], value=value):
@@ -1809,6 +1817,10 @@ class ArgumentTests(unittest.TestCase):
             "List[List[int]]": [([["1"], "[2]"], [[1], [2]]),
              ([[1], ["q"]], _bad("integer", at="args.x[1][0]"))],
             "List[Optional[int]]": [([1, None, "null"], [1, None, None])],
+            "List[float]": [
+                ([0.5, 2.5], [0.5, 2.5]), ([1, 0.5], [1.0, 0.5]),
+                ([0.5, float("inf")], _bad("number", at="args.x[1]")),
+            ],
             "List[bool]": [([True, "false", 1], [True, False, True]),
              (["yes"], _bad("boolean", at="args.x[0]"))],
             "Tuple[int, str]": [
@@ -1846,6 +1858,7 @@ class ArgumentTests(unittest.TestCase):
             "Dict[int, str]": [
                 ({"1": "a", " -2 ": 3}, {1: "a", -2: "3"}),
                 ({"q": "a"}, _bad("integer", at="args.x.q")),
+                ({"q": "a", "r": "b"}, _bad("integer", at=["args.x.q", "args.x.r"])),
                 ({"1": "a", " 1": "b"}, _bad("distinct")),
                 ({"1": 1.5}, _bad("string", at='args.x["1"]')),
             ],
