@@ -210,6 +210,11 @@ class _Node:
 
 
 @dataclasses.dataclass
+class _Stock:
+    qty: int
+
+
+@dataclasses.dataclass
 class _Special:
     x: int
     kind: typing.ClassVar[str] = "p"
@@ -1293,6 +1298,8 @@ class SchemaTests(unittest.TestCase):
             ("Set[int]", "{3, 1}", _array("integer", default=[1, 3])),
             ("FrozenSet[str]", "frozenset('a')", _array("string", default=["a"])),
             ("dict", "{'a': [1]}", {"type": "object", "default": {"a": [1]}}),
+            ("dict", "{'a': {1}}", {"type": "object", "default": {"a": [1]}}),
+            ("Any", "Point", _any()),
             ("Colour", "Colour.GREEN", {"type": "string", "enum": ["r", "g"], "default": "g"}),
             ("Level", "Level.LOW", {"type": "integer", "enum": [1, 2], "default": 1}),
             ("List[Colour]", "[Colour.RED]",
@@ -1503,6 +1510,7 @@ class DocstringTests(unittest.TestCase):
             ("Read :param: in prose, and :x: too.", None),
             ("Read.\n\nArgs: none of these, it is prose.", None),
             ("Read.\n\nNote: relative paths only.", None),
+            ("Read.\n\nSuch as\n    Args:\n        path: prose, since it is indented", None),
             ("Read.\n\n---\n\nRead on.", None),
             ("Read.\n\nso far so good\n--\n", "Read.\n\nso far so good\n--"),
         ]
@@ -1669,6 +1677,9 @@ class ArgumentTests(unittest.TestCase):
             ("Union[Literal['a'], int]", ["a"], "expected string or integer, got", "one of"),
             ("Union[Dict[str, int], Point]", {"x": 1, "z": "q"}, "args.x.z: expected int", " or "),
             ("Union[List[int], Point]", {"x": 1, "z": 2}, "args.x.z: unknown name", " or "),
+            ("Union[Point, Item]", {"x": 1, "y": "q"}, "args.x.y: expected integer", "sku"),
+            ("Union[Item, Stock]", {"qty": "q"}, "args.x.qty: expected integer", "sku"),
+            ("Union[Node, int]", 1.5, "expected object or integer, got", "value"),
         ]
         for hint, value, told, untold in rows:
             with self.subTest(hint=hint[:20], value=value):

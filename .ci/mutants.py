@@ -3,6 +3,7 @@
     python3 .ci/mutants.py                          every mutant of data, tools, loop and journal
     python3 .ci/mutants.py --sample 200 --seed 1    some of them
     python3 .ci/mutants.py --sections loop --tests LoopStartTests JournalTest
+    python3 .ci/mutants.py --output F; python3 .ci/mutants.py --again F      the survivors once more
 
 A mutant is a comparison turned round, an `and` for an `or`, a condition negated, a number off by
 one, a word or a constant changed, a statement left out. It is killed when a test fails or takes
@@ -467,6 +468,7 @@ def main():
     parser.add_argument("--tests", nargs="*", default=[], help="classes or tests; the whole file")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", help="a file for the survivors, as JSON lines")
+    parser.add_argument("--again", help="such a file: only the mutants in it")
     parser.add_argument("--skip", default=str(known) if known.exists() else "",
                         help="a file of survivors that are explained; .ci/survivors.txt")  # fmt: skip
     options = parser.parse_args()
@@ -476,6 +478,10 @@ def main():
     if set(options.sections) >= set(SECTIONS):
         for key in sorted(skip - {mutant.key for mutant in mutants}):
             print("explained, but there is no such mutant: " + key)
+    if options.again:
+        lines = Path(options.again).read_text(encoding="utf-8").splitlines()
+        keys = {json.loads(line)["key"] for line in lines}
+        mutants = [mutant for mutant in mutants if mutant.key in keys]
     if options.sample and options.sample < len(mutants):
         mutants = sorted(random.Random(options.seed).sample(mutants, options.sample))
     times, unsure = collections.defaultdict(list), collections.Counter()
