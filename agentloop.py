@@ -2853,9 +2853,10 @@ class _Adapter:
             name, host = type(e).__name__, self.url.split("/")[2]
             if isinstance(e, TimeoutError) or name == "timeout":
                 raise _Fault("silence for %g s" % self.timeout, "timeout") from e
-            lasting = name == "SSLCertVerificationError" or isinstance(e, UnicodeError)
-            what = "no connection to %s, or it broke: %s: %s" % (host, name, e)
-            raise _Fault(what, "connection", again=not lasting) from e
+            what, again = "no connection to %s, or it broke", not isinstance(e, UnicodeError)
+            if name == "SSLCertVerificationError":
+                what, again = "the certificate of %s is not trusted", False
+            raise _Fault("%s: %s: %s" % (what % host, name, e), "connection", again) from e
 
     def _document(self, chunks: Iterator[bytes], kind: str) -> _Reply:
         """Read a JSON document, or a stream of events. The first bytes decide which it is."""

@@ -11838,7 +11838,7 @@ class HttpTests(_ModelCase):
                 with self.assertRaises(agentloop.ModelError) as caught:
                     self.ask(server.url)
                 self.assertEqual((caught.exception.kind, self.waits), ("connection", []))
-                for word in ("SSL_CERT_FILE", "127.0.0.1:%d" % server.port, "certificate"):
+                for word in ("SSL_CERT_FILE", "the certificate of 127.0.0.1:%d is not" % server.port):
                     self.assertIn(word, str(caught.exception))
                 with mock.patch.dict(os.environ, {"SSL_CERT_FILE": cert}):
                     self.assertEqual(self.ask(server.url).output, "ok")
