@@ -1054,7 +1054,7 @@ class _Walk:
                 return _choice([*zip(values, members)], names)
             if members and len(names) == len(members):
                 return _choice(names)
-        if getattr(kind, "__module__", "") in ("typing", "collections.abc"):
+        if getattr(kind, "__module__", "") == "collections.abc":
             kind = _ABSTRACT.get(getattr(kind, "__name__", ""), kind)
         if isinstance(kind, type) and kind in _LISTS:
             return self.container(kind, args, place)

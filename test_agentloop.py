@@ -1076,6 +1076,12 @@ class RefusalTests(unittest.TestCase):
             for word in words:
                 self.assertIn(word, str(caught.exception))
 
+    def test_a_type_without_a_json_form_is_named_as_it_is_written(self):
+        for hint, name in (("complex", "complex"), ("Type[int]", "typing.Type[int]")):
+            with self.assertRaises(TypeError) as caught:
+                agentloop.registry([_tool("x: " + hint)])
+            self.assertIn("'x': %s has no JSON form" % name, str(caught.exception))
+
     def test_a_field_without_a_json_form_is_named(self):
         head = "class Conn: pass\n"
         rows = [
@@ -1155,6 +1161,7 @@ class SchemaTests(unittest.TestCase):
             ("Literal['all', 5, True]", {"enum": ["all", 5, True]}),
             ("Literal[Colour.RED]", {"type": "string", "enum": ["r"]}),
             ("Optional[Literal['a']]", _either({"type": "string", "enum": ["a"]}, "null")),
+            ("Optional[Literal['a', None]]", {"enum": ["a", None]}),
             ("Colour", colours),
             ("Level", {"type": "integer", "enum": [1, 2]}),
             ("Mode", {"type": "string", "enum": ["read", "write"]}),
@@ -1247,6 +1254,24 @@ class SchemaTests(unittest.TestCase):
             if _new_enough(least):
                 with self.subTest(annotation):
                     self.same(_tool("x: " + annotation), {"x": wanted}, ["x"])
+
+    @unittest.skipUnless(_new_enough("3.9"), "a TypedDict forgets what its base requires")
+    def test_a_typed_dict_of_two(self):
+        class One(TypedDict):
+            a: int
+
+        class Both(One, total=False):
+            b: int
+
+        def tool(x):
+            return x
+
+        tool.__annotations__["x"] = Both
+        (made,) = agentloop.registry([tool]).values()
+        whole = {"type": "integer"}
+        self.assertEqual(
+            made.parameters["properties"]["x"], _object({"a": whole, "b": whole}, ["a"])
+        )
 
     def test_signatures(self):
         whole, text = {"type": "integer"}, {"type": "string"}
@@ -1534,6 +1559,8 @@ class DocstringTests(unittest.TestCase):
             ),
             ("Args:\n    path: one of:\n        a: alpha\n        limit: beta", joined),
             ("Args:\n    path: file to read\n\n    limit: most lines\n", both),
+            ("Args:\n path: file to read\n limit: most lines", both),
+            ("Args:\n    path: file to read\n    nothing more", path),
             ("Args:\n    limit: most lines\n    nosuch: x\n    path: file to read", both),
             ("Args:\n    path: a: b", {"path": "a: b"}),
             ("Args:\n    path:\n        file to read", path),
@@ -1562,6 +1589,8 @@ class DocstringTests(unittest.TestCase):
             ),
             (":param path: file to read\nnot indented\n:param limit: most lines\n", both),
             (":param: nothing\n:param path: file to read", path),
+            (":arg path: file to read\n:keyword limit: most lines", both),
+            (":type path: str\n:param path: file to read", path),
             (":raises OSError: limit\n    path: no\n:param path: file to read\n:rtype: str", path),
         ]
         for section, notes in rows:
@@ -1585,6 +1614,11 @@ class DocstringTests(unittest.TestCase):
             ("3.8", "p: Optional[int] = None", "from the docstring"),
             ("3.9", "p: Annotated[int, 'from the annotation']", "from the annotation"),
             ("3.9", "p: Annotated[Item, 'from the annotation'] = Item('a')", "from the annotation"),
+            (
+                "3.9",
+                "p: Annotated[NewType('N', Annotated[int, 'from the annotation']), 5]",
+                "from the annotation",
+            ),
         ]
         for least, signature, text in rows:
             if _new_enough(least):
@@ -2119,6 +2153,9 @@ class RareTypeTests(unittest.TestCase):
         self.assertEqual(made.parameters["properties"], {"x": reference})
         self.assertEqual(made.parameters["$defs"], {"Words": words})
         self.assertEqual(_step_of(tool, {"x": ["a", ["b"]]}).observation, "['a', ['b']]")
+        alias.__value__ = None
+        (made,) = agentloop.registry([tool]).values()
+        self.assertEqual(made.parameters["properties"], {"x": {"type": "null"}})
 
     def test_right_or_refused(self):
         lo_hi = _object({"lo": {"type": "integer"}, "hi": {"type": "integer"}})
@@ -11838,7 +11875,10 @@ class HttpTests(_ModelCase):
                 with self.assertRaises(agentloop.ModelError) as caught:
                     self.ask(server.url)
                 self.assertEqual((caught.exception.kind, self.waits), ("connection", []))
-                for word in ("SSL_CERT_FILE", "the certificate of 127.0.0.1:%d is not" % server.port):
+                for word in (
+                    "SSL_CERT_FILE",
+                    "the certificate of 127.0.0.1:%d is not" % server.port,
+                ):
                     self.assertIn(word, str(caught.exception))
                 with mock.patch.dict(os.environ, {"SSL_CERT_FILE": cert}):
                     self.assertEqual(self.ask(server.url).output, "ok")
