@@ -1161,7 +1161,7 @@ def _injected(hint: Any) -> str:
 
 def _closure(function: Any) -> _Object:
     """The variables that a function closes over: its annotations may name them."""
-    function = inspect.unwrap(getattr(function, "__func__", function))
+    function = inspect.unwrap(function)
     names = getattr(getattr(function, "__code__", None), "co_freevars", ())
     found = {}
     for name, cell in zip(names, getattr(function, "__closure__", None) or ()):

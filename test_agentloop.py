@@ -1312,6 +1312,7 @@ class SchemaTests(unittest.TestCase):
         rows = [
             ("int", "5", {"type": "integer", "default": 5}),
             ("float", "0.5", {"type": "number", "default": 0.5}),
+            ("float", "1", {"type": "number", "default": 1}),
             ("bool", "True", {"type": "boolean", "default": True}),
             ("str", "''", {"type": "string", "default": ""}),
             ("Optional[str]", "None", dict(_either("string", "null"), default=None)),
