@@ -1177,7 +1177,7 @@ def _from_function(function: Any, **flags: bool) -> Tool:
     while isinstance(inner, functools.partial):  # what it has bound is often a secret: not shown
         bound, hidden, inner = bound + len(inner.args), {*hidden, *inner.keywords}, inner.func
     name = getattr(inner, "__name__", "")
-    if not inspect.isroutine(inner) or not name:
+    if not inspect.isroutine(inner):
         raise TypeError("%s is no tool: pass a function, or a Tool made by hand" % _quoted(inner))
     if name == "<lambda>":
         raise ValueError("a lambda has no name and no types: write it as a def to make it a tool")
@@ -1522,7 +1522,7 @@ class _Book:
                 if together and type(plan) is tuple:
                     outcome = together.wait(at)
                     at += 1
-                if not (run.pending and run.pending[0] is action or _among(action, run.pending)):
+                if not run.pending or run.pending[0] is not action:
                     continue  # closed by the caller meanwhile
                 step = plan
                 if type(plan) is tuple:

@@ -1099,6 +1099,13 @@ class RefusalTests(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, r"\bf\b.*parameters.*function"):
                 agentloop.Tool(*arguments)
 
+    def test_a_function_may_call_a_parameter_self(self):
+        def tool(self, n: int) -> int:
+            return n
+
+        step = _step_of(tool, {"self": 1, "n": 2})
+        self.assertEqual(step.observation, 2)
+
     def test_methods_of_an_object_a_class_and_none(self):
         for method, name in (
             (self.Shop().sell, "sell"),
@@ -2273,6 +2280,20 @@ class ArgumentTextTests(unittest.TestCase):
                 _check(self, _step_of(made, given), want)
 
     def test_it_says_what_was_expected(self):
+        ask = "args: expected one JSON object, got "
+        whole, cut = "q" * 198, "q" * 199
+        for given, text in (
+            ("{", ask + '"{" (Expecting property name enclosed in double quotes: '),
+            ({"x": threading.Lock()}, "(TypeError)"),
+            (whole, ask + '"%s" (' % whole), (cut, ask + '"%s ... (' % cut),
+        ):  # fmt: skip
+            self.assertIn(text, _step_of(_tool(""), given).observation)
+        with warnings.catch_warnings():  # a stray backslash is no affair of the caller's
+            warnings.simplefilter("error")
+            step = _step_of(_tool("x: str"), "{'x': 'a\\d'}")
+        self.assertEqual(step.observation, {"x": "a\\d"})
+        told = _step_of(_tool("x: List[int]"), {"x": ["q"] * 60}).observation
+        self.assertEqual(told.count("expected integer"), 50)
         step = _step_of(_tool("path: str, limit: int"), '{"path": "a"')
         for word in ('"path"', '"limit"', "JSON object"):
             self.assertIn(word, step.observation)
@@ -2494,7 +2515,7 @@ class AsyncToolTests(unittest.TestCase):
                     yield n
                     n += 1
             finally:
-                closed.append("sync")
+                closed.append(n)
 
         async def endless_too():
             n = 0
@@ -2519,7 +2540,7 @@ class AsyncToolTests(unittest.TestCase):
             self.assertEqual(whole, list(range(bound)))
             self.assertEqual(_step_of(some_of, {"n": bound + 1}).observation, found)
             self.assertEqual(_step_of(some_of, {"n": 0}).observation, [])
-        self.assertEqual(closed, ["sync"])
+        self.assertEqual(closed, [10_000], "no more was taken than to see that there is more")
 
 
 class LoopStartTests(unittest.TestCase):
@@ -2748,6 +2769,8 @@ class ReplyTests(unittest.TestCase):
                     run, error = _drive([reply, _end()], tools=[f])
                     self.assertIsNone(error)
                     self.assertEqual(run.steps[0].status, status)
+                    named = bad.tool if isinstance(bad.tool, str) else ""
+                    self.assertEqual(run.steps[0].action.tool, named)
                     self.assertEqual(_statuses(run)[1:], ["ok"][: len(run.steps) - 1])
                     for step in run.steps:
                         fields = step.action.tool, step.action.call_id, step.action.log
@@ -2829,7 +2852,10 @@ class ReplyTests(unittest.TestCase):
             return "small"
 
         shout = agentloop.Tool("STOCK", "", {}, lambda: "great")
-        for name, status in (("stock", "ok"), ("STOCK", "ok"), ("Stock", "unknown_tool")):
+        for name, status in (
+            ("stock", "ok"), ("STOCK", "ok"), ("Stock", "unknown_tool"),
+            ("somewhere.stock", "unknown_tool"),  # only "functions." is left out
+        ):  # fmt: skip
             run, _ = _drive([_act(name), _end()], tools=[stock, shout])
             self.assertEqual(_statuses(run), [status], name)
 
@@ -2856,6 +2882,8 @@ class ReplyTests(unittest.TestCase):
             self.assertIsNone(error)
             self.assertEqual(_statuses(run), ["tool_error"])
             self.assertTrue(run.steps[0].observation.startswith(text), run.steps[0].observation)
+        run, _ = _drive([_act("f", n=2), _end()], tools=[f])
+        self.assertEqual(run.steps[0].observation, "RuntimeError", "nothing more is known")
 
 
 class BudgetTests(unittest.TestCase):
@@ -3134,6 +3162,15 @@ class ParallelTests(unittest.TestCase):
 
     def play(self, tools, *calls, **options):
         return _drive([list(calls), _end()], tools=tools, **options)
+
+    def test_one_call_that_can_run_stays_in_the_callers_thread(self):
+        @agentloop.tool(read_only=True)
+        def look():
+            return threading.get_ident()
+
+        for reply in ([_act("look")], [_act("nosuch"), _act("look")]):
+            run, _ = self.play([look], *reply)
+            self.assertEqual(run.steps[-1].observation, threading.get_ident())
 
     @_real_threads
     def test_they_meet(self):
@@ -4973,6 +5010,12 @@ class JournalTest(_FolderCase):
             self.assertEqual(play.load(), run)
         run = play.go()
         self.assertEqual([s.status for s in run.steps], ["ok", "ok", "ok"])
+
+    def test_a_finish_and_its_state_are_one_event(self):
+        play = self.play([["pay 1"], "ok"])
+        play.go()
+        last = json.loads(play.data().splitlines()[-1])
+        self.assertEqual((last["event"], last["state"]), ("finished", "model_ended"))
 
     def test_a_finished_run_gets_a_journal(self):
         play = self.play([["pay 1"], "ok"])
