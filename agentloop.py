@@ -1502,9 +1502,9 @@ class _Book:
         """The new steps, written: the loop's own, and those that the caller closed meanwhile."""
         fresh = self.run.steps[self.seen :]
         for step in fresh:
-            self.seen += 1
             self.ids.add(step.action.call_id)
             self.log.done(step)
+            self.seen += 1
         return fresh
 
     def settle(self, tools: Registry) -> Iterator[AgentStep]:
@@ -1856,7 +1856,7 @@ class _Journal:
         if not action.call_id:  # a notice about a reply that held no call
             event.update(_pack("message", action.message), log=action.log, request=action.request)
         event.update(_pack("observation", step.observation), status=step.status)
-        if self.run.finish is not None and self.run.steps[-1] is step:
+        if self.run.finish is not None:
             event["finish"] = to_json(self.run.finish)  # of a return_direct step: one event
         self._write(event)
         self.finish = self.run.finish
@@ -1920,7 +1920,6 @@ class _Journal:
             self.run = turn
             if at == len(turns):
                 turns.append(AgentRun(turn.task))
-                turns[at].__dict__["_lines"] = [0]
                 self.told = _told(turns[at])
                 self._write({"event": "turn", "version": _VERSION, **_pack("task", turn.task)})
             self._join_turn(turns[at], at + 1 == len(turns))

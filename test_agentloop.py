@@ -5090,6 +5090,13 @@ class JournalTest(_FolderCase):
         text = self.refused(play, run=others["observation"])
         told = json.loads(lines[int(re.search(r"line (\d+)", text).group(1)) - 1])
         self.assertEqual((told["event"], told["observation"]), ("done", {"did": "pay 1"}))
+        self.assertIn("line 1:", self.refused(play, run=others["task"]))
+        whole = self.play([["pay 1"], ["pay 2"], "ok"])
+        whole.go()
+        run = whole.load()
+        run.steps[0].observation = "else"
+        events = [json.loads(line)["event"] for line in whole.data().splitlines()]
+        self.assertIn("line %d:" % (events.index("done") + 1), self.refused(whole, run=run))
         for name, run in others.items():
             with self.subTest(name):
                 self.refused(
@@ -5434,6 +5441,73 @@ class JournalTest(_FolderCase):
                     self.assertEqual(begun, [])
                 self.agree(play, play.go(run if limit % 2 else None), want)
                 self.assertEqual(play.load().state, "model_ended")
+
+    def test_a_write_that_fails_once(self):
+        """Half a line is taken back, and what ended beside it is recorded after it, in order."""
+        play = self.play([["look 1", "look 2"], "ok"])
+        write, failed = os.write, []
+
+        def half(fd, data):
+            if b'"done"' in data and not failed:
+                failed.append(write(fd, data[:10]))
+                raise OSError(28, "No space left on device")
+            return write(fd, data)
+
+        with mock.patch.object(os, "write", half), self.assertRaises(OSError) as caught:
+            play.go()
+        run = caught.exception.agent_run
+        self.assertEqual([s.status for s in run.steps], ["ok", "ok"])
+        self.assertEqual(play.load().steps, run.steps)
+        self.assertEqual(play.go(run).state, "model_ended")
+        self.assertEqual((play.load(), play.count("look 1")), (run, 1))
+
+    def test_what_changed_stands_in_an_event_and_a_finish_once(self):
+        lowest = os.open(os.devnull, os.O_RDONLY)
+        os.close(lowest)
+        for plan, finishes in (([["pay 1"], ["pay 2"], "ok"], 1), ([["answer 1"]], 1)):
+            play = self.play(plan)
+            play.go()
+            events = [json.loads(line) for line in play.data().splitlines()]
+            told = [e["event"] for e in events if "requests" in e]
+            self.assertEqual(told, ["requested"] * len(plan))
+            self.assertEqual(sum("finish" in e for e in events), finishes)
+        # a finish that the run has and the file has not: recorded once
+        play = self.play([["pay 1"], "no", "ok"], check=True)
+        asked, accept = [], play.options["accept"]
+
+        def interrupted(run):
+            asked.append(run)
+            raise KeyboardInterrupt
+
+        play.options["accept"] = interrupted
+        with self.assertRaises(KeyboardInterrupt) as caught:
+            play.go(journal=None)
+        play.options["accept"] = accept
+        run = play.go(caught.exception.agent_run)
+        events = [json.loads(line) for line in play.data().splitlines()]
+        self.assertEqual([e["finish"]["output"] for e in events if "finish" in e], ["no", "ok"])
+        self.assertEqual((run.state, play.load()), ("succeeded", run))
+        left = os.open(os.devnull, os.O_RDONLY)
+        os.close(left)
+        self.assertEqual(left, lowest, "a file stays open")
+
+    def test_fields_of_another_kind_are_not_read(self):
+        """Each would be taken for something that it is not."""
+        play = self.play([["pay 1"], "?", "ok"])
+        play.go()
+        lines = play.data().splitlines(True)
+        events = [json.loads(line) for line in lines]
+        for n, event in enumerate(events):
+            wrong = {
+                "proposed": {"actions": [dict(event.get("actions", [{}])[0], tool=5)]},
+                "started": {"call_ids": "c1"},
+                "done": {"call_id": 0},
+            }.get(event["event"])
+            if wrong and not (event["event"] == "done" and event["call_id"]):
+                with self.subTest(line=n + 1):
+                    bad = json.dumps(dict(event, **wrong)).encode() + b"\n"
+                    play.put_data(b"".join(lines[:n] + [bad] + lines[n + 1 :]))
+                    self.assertIn("line %d" % (n + 1), self.refused(play, use=play.load))
 
     def test_a_sync_that_fails(self):
         plan = [["pay 1"], ["pay 2", "look 1"], "ok"]
@@ -6817,8 +6891,8 @@ class CopiesTest(_FolderCase):
         calls = []
 
         def locking(fd, how, number):
-            calls.append((how, number))
-            if len(calls) > 1:
+            calls.append((how, number, os.lseek(fd, 0, os.SEEK_CUR)))
+            if len(calls) == 2:
                 raise OSError(errno.EACCES, "locked")
 
         windows = types.SimpleNamespace(LK_NBLCK=2, LK_LOCK=1, LK_UNLCK=0, locking=locking)
@@ -6831,7 +6905,10 @@ class CopiesTest(_FolderCase):
             with self.assertRaises(BlockingIOError) as caught:
                 al.run(model, "go", journal=path)
             self.assertIn(path, str(caught.exception))
-            self.assertEqual((_bytes(path), len(calls)), (data, 2))
+            self.assertEqual(caught.exception.errno, errno.EAGAIN)
+            self.assertEqual(al.run(al.Scripted([]), "go", journal=path).output, "ok")
+            # one byte far behind the end, so that everyone can read
+            self.assertEqual((_bytes(path), calls), (data, [(2, 1, 1 << 40)] * 3))
             self.assertEqual(al.AgentRun.load(path).output, "ok", "load needs no lock")
 
     def test_users_modules(self):
