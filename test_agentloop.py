@@ -5370,8 +5370,9 @@ class JournalTest(_FolderCase):
                             play.put_data(b"")
 
                 play.at_note = take_away
-                with self.assertRaises(OSError) as caught:
+                with self.assertRaises(FileNotFoundError) as caught:
                     play.go()
+                self.assertEqual(caught.exception.errno, errno.ENOENT)
                 self.assertIn("pay 1", [_named(s.action) for s in caught.exception.agent_run.steps])
                 self.assertEqual(play.count("begin pay 2"), 0)
                 self.assertEqual(
