@@ -891,7 +891,7 @@ def _record(
 def _union(alternatives: List[_Type], built: Dict[str, _Type]) -> _Type:
     """Every alternative is tried exactly before any is tried leniently."""
     kinds: Dict[Any, Any] = {t.schema["type"]: t.exact for t in _SIMPLE.values()}
-    kinds.update({"null": type(None), "array": list})
+    kinds["array"] = list
 
     def misfit(t: _Type, v: Any) -> int:
         """How far off a value is, seen at its first level only: 0 fits, 99 is of another kind."""
@@ -1812,10 +1812,11 @@ class _Journal:
             self.file = os.open(self.path, flags)
         except FileNotFoundError:
             self.file = os.open(self.path, flags | os.O_CREAT, 0o600)
-            with contextlib.suppress(OSError):  # a new file is safe only once its name is
+            # A new file is safe only once its name is; not every system can say so of a folder.
+            with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
                 folder = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
+                opened.callback(os.close, folder)
                 os.fsync(folder)
-                os.close(folder)
         try:
             self._lock()
             self.identity = os.fstat(self.file)

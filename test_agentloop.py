@@ -525,6 +525,12 @@ class OneLineTests(unittest.TestCase):
             self.assertIn(json.dumps(value), _step_of(_tool("x: int"), {"x": value}).observation)
             cut = json.dumps(more)[:60] + " ..."
             self.assertIn(cut, _step_of(_tool("x: int"), {"x": more}).observation)
+        for name, shown in (
+            ("x" * 100, ".%s" % ("x" * 100)),
+            ("x" * 101, '["%s ..."]' % ("x" * 100)),
+        ):
+            step = _step_of(_tool(""), {name: 1})
+            self.assertIn("args%s: unknown name" % shown, step.observation)
 
     def test_a_step_is_named_by_what_it_has(self):
         for action, name in (
@@ -1711,6 +1717,7 @@ class ArgumentTests(unittest.TestCase):
             ("List[int]", 5, "a single item is written [5]", "in brackets"),
             (many, "é00x", ', "é49", got "é00x", did you mean "é00"', "é50"),
             (many, 5, ', "é49", got 5', "did you mean"),
+            ("Literal['512']", 51, 'expected one of "512", got 51', "did you mean"),
             # of a union, the alternative that was meant, where that can be told
             ("Optional[int]", {"a": 1}, "expected integer or null, got", "args.x."),
             ("Union[float, List[int]]", 10**400, "expected number, got", " or "),
@@ -2015,7 +2022,7 @@ class ArgumentTests(unittest.TestCase):
             "PurePath": [("a/b", pathlib.PurePath("a/b"))],
             "Decimal": [
                 ("19.90", decimal.Decimal("19.90")), (19.9, decimal.Decimal("19.9")),
-                (0.1, decimal.Decimal("0.1")),
+                (0.1, decimal.Decimal("0.1")), ("one", _bad("number")),
                 (5, decimal.Decimal(5)), (" 1 ", decimal.Decimal(1)), ("Infinity", bad),
                 ("1e99999999999999999999", bad),  # decimal raises no ValueError for it
                 ("1,5", bad), (True, bad), (None, bad),
@@ -2146,6 +2153,21 @@ class _Alias:
 
 class RareTypeTests(unittest.TestCase):
     """Rare types: right as shown here, or refused at registration, by name."""
+
+    def test_a_decorated_function_closes_over_a_type(self):
+        @dataclasses.dataclass
+        class Local:
+            n: int
+
+        def tool(x: "Local") -> int:
+            assert type(x) is Local
+            return x.n
+
+        @functools.wraps(tool)
+        def outer(*args, **kwargs):
+            return tool(*args, **kwargs)
+
+        self.assertEqual(_step_of(outer, {"x": {"n": "3"}}).observation, 3)
 
     def test_an_alias_that_holds_itself(self):
         alias = _Alias("Words")
@@ -4337,6 +4359,14 @@ def _told(run):
     ]  # fmt: skip
 
 
+def _free_numbers():
+    """The numbers that the next files would get."""
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(9)]
+    for fd in opened:
+        os.close(fd)
+    return opened
+
+
 class _Play:
     """One conversation by plan, its tools and journal, and notes that outlive a kill.
 
@@ -5463,8 +5493,7 @@ class JournalTest(_FolderCase):
         self.assertEqual((play.load(), play.count("look 1")), (run, 1))
 
     def test_what_changed_stands_in_an_event_and_a_finish_once(self):
-        lowest = os.open(os.devnull, os.O_RDONLY)
-        os.close(lowest)
+        before = _free_numbers()
         for plan, finishes in (([["pay 1"], ["pay 2"], "ok"], 1), ([["answer 1"]], 1)):
             play = self.play(plan)
             play.go()
@@ -5488,9 +5517,9 @@ class JournalTest(_FolderCase):
         events = [json.loads(line) for line in play.data().splitlines()]
         self.assertEqual([e["finish"]["output"] for e in events if "finish" in e], ["no", "ok"])
         self.assertEqual((run.state, play.load()), ("succeeded", run))
-        left = os.open(os.devnull, os.O_RDONLY)
-        os.close(left)
-        self.assertEqual(left, lowest, "a file stays open")
+        with mock.patch.object(os, "fsync", side_effect=OSError), self.assertRaises(OSError):
+            self.play(["ok"]).go()
+        self.assertEqual(_free_numbers(), before, "a file stays open")
 
     def test_fields_of_another_kind_are_not_read(self):
         """Each would be taken for something that it is not."""
