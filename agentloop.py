@@ -59,6 +59,7 @@ import contextlib
 import copy
 import dataclasses
 import enum
+import errno
 import functools
 import inspect
 import itertools
@@ -1046,8 +1047,8 @@ class _Walk:
             return self.of(hint.__supertype__, place)
         if origin is Union or type(hint).__name__ == "UnionType":
             return self.union([self.of(a, place) for a in args])
-        if origin is Literal or isinstance(hint, enum.EnumMeta):
-            members: List[Any] = [*(args or hint)]
+        if origin is Literal or isinstance(kind, enum.EnumMeta):
+            members: List[Any] = [*(args or typing.cast(Any, hint))]
             names = [(m.name, m) for m in members if isinstance(m, enum.Enum)]
             values = [getattr(m, "value", m) for m in members]
             if members and all(type(v) in _SCALARS for v in values):
@@ -1524,7 +1525,7 @@ class _Book:
                     at += 1
                 if not run.pending or run.pending[0] is not action:
                     continue  # closed by the caller meanwhile
-                step = plan
+                step: Any = plan
                 if type(plan) is tuple:
                     if not together:
                         self.start([action.call_id])
@@ -1880,7 +1881,7 @@ class _Journal:
         line = json.dumps(event).encode("ascii") + b"\n"
         # What cannot be found again is not recorded: FileNotFoundError where the file vanished.
         if not os.path.samestat(os.stat(self.path), self.identity):
-            raise FileNotFoundError(2, "another file took the journal's place", self.path)
+            raise FileNotFoundError(errno.ENOENT, "another file is in its place", self.path)
         try:
             rest = line
             while rest:
@@ -1910,7 +1911,7 @@ class _Journal:
             pass  # a system without locks
         except (BlockingIOError, PermissionError):  # the second is how Windows says it
             what = "another process or stream holds the journal"
-            raise BlockingIOError(11, what, self.path) from None
+            raise BlockingIOError(errno.EAGAIN, what, self.path) from None
 
     # run and file brought together
 
@@ -2535,7 +2536,7 @@ def _events(chunks: Iterable[bytes], timeout: float, broke: List[Exception]) -> 
 def _merged(values: List[Any], key: str = "") -> Any:
     """What the deltas of a stream say of a key, all in all: texts are joined, lists extended,
     objects merged; else the last counts. Null and empty values say nothing new."""
-    said = [v for v in values if v or v == 0] or values[:1]
+    said: Any = [v for v in values if v or v == 0] or values[:1]
     kinds = set(map(type, said))
     if len(said) == 1 or key in ("role", "type", "id", "index"):
         return said[0]
