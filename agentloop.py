@@ -712,8 +712,8 @@ def _datetime(t: Any, text: str) -> Any:
     return t.fromisoformat(day + "T" + (minute or "00:00") + (second or ":00") + part + zone)
 
 
-# Types that JSON has no form of its own for, by name, since their modules are not imported here: what
-# is expected, the schema, and how to read it.
+# Types that JSON has no form of its own for, by name, since their modules are not imported here:
+# what is expected, the schema, and how to read it.
 _WRITTEN: Dict[str, Tuple[str, _Object, Callable[[Any, Any], Any]]] = {
     "datetime.date": ("date like 2024-01-31", {"type": "string", "format": "date"}, _date),
     "datetime.datetime": (
@@ -1096,7 +1096,7 @@ class _Walk:
             name = hint.__name__
             while name in built:
                 name += "_"
-            built[name] = _SIMPLE[int]  # until it is
+            built[name] = _SIMPLE[int]  # a stand-in, until it is built
 
             def late(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
                 return built[name].convert(v, strict, where)
@@ -1204,7 +1204,7 @@ def _from_function(function: Any, **flags: bool) -> Tool:
             injected[p.name] = _injected(hint)
         else:
             shown.append(p)
-        if p.kind is p.VAR_POSITIONAL:
+        if p.kind is p.VAR_POSITIONAL:  # then all that stands before it goes by place too
             more, by_place = p.name, parameters[: parameters.index(p)]
         elif p.kind is p.POSITIONAL_ONLY:
             by_place.append(p)
@@ -1277,8 +1277,6 @@ def registry(tools: Any) -> Registry:
 
 _FAILED = ("unknown_tool", "invalid_arguments", "tool_error")
 _DONE = frozenset((list, dict, tuple) + _SCALARS)  # what a tool returns that needs no settling
-
-
 _UNREADABLE = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 
 
@@ -1412,7 +1410,7 @@ def _execute(call: Tuple[Tool, Sequence[Any], _Object]) -> Tuple[Any, str]:
 
 
 class _Unrecorded:
-    """What stands for a journal where none is kept: `bool` takes what it is told, and does nothing."""
+    """What stands for a journal where none is kept. `bool` takes what it is told and does nothing."""
 
     continued = False
     requested = proposed = started = done = finished = update = close = bool
@@ -1449,8 +1447,8 @@ class _Book:
         self.log.proposed(run.pending)
 
     def prepare(self, action: AgentAction, tools: Registry) -> Any:
-        """Found and checked: a call that can run, (tool, args, kwargs). Or what prevents it, a value
-        too: its step."""
+        """Found and checked: a call that can run, (tool, args, kwargs). Or what prevents it, which is
+        a value too: its step."""
         if action.call_id in self.ids:
             what = "This call id was used before: it is not executed a second time."
             return AgentStep(action, what, "duplicate_call")
@@ -2597,7 +2595,7 @@ class _Adapter:
     """
 
     _path = _host = _variable = _limit = ""
-    _list, _id, _system_said = "messages", r"(?s).+\Z", False  # said: the system text is a message
+    _list, _id, _system_in_messages = "messages", r"(?s).+\Z", False
     _essential = frozenset(("role", "content"))
 
     # What a protocol says of itself.
@@ -2683,7 +2681,7 @@ class _Adapter:
         keep = self._kept(turns)
         if said is None or keep is not None or not said.is_of(turns, self._left_out):
             said = known[self] = _Conversation(self._left_out, said.input_tokens if said else 0)
-            if self.system and self._system_said:
+            if self.system and self._system_in_messages:
                 said.put(_encoded({"role": "system", "content": self.system}))
         for at, turn in enumerate(turns):
             if at == len(said.turns):
@@ -2956,7 +2954,8 @@ class OpenAIChat(_Adapter):
 
     __doc__ = (__doc__ or "") + (_Adapter.__doc__ or "")
     _path, _host, _variable = "/chat/completions", "https://api.openai.com/v1", "OPENAI"
-    _limit, _calls, _system_said = "max_completion_tokens", ("tool_calls", "function_call"), True
+    _limit, _calls = "max_completion_tokens", ("tool_calls", "function_call")
+    _system_in_messages = True
     _essential = frozenset(("role", "content", *_calls))
 
     def _frame(self) -> _Object:
@@ -3383,8 +3382,10 @@ def main(arguments: Optional[List[str]] = None) -> int:
     import argparse
     import logging
 
-    for out in (sys.stdout, sys.stderr):  # a console that is cp1252 or ASCII; not a StringIO
-        getattr(out, "reconfigure", dict)(errors="backslashreplace")
+    out: Any
+    for out in (sys.stdout, sys.stderr):
+        if hasattr(out, "reconfigure"):
+            out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
     about = "Ask a model that may use your Python functions. Without arguments: a demo, offline."
     status = "Exit: 0 answer, 3 budget, 4 refusal, 1 server's fault, 2 wrong use, 130 Ctrl-C."
     parser = argparse.ArgumentParser(prog="agentloop", description=about, epilog=status)

@@ -5272,6 +5272,14 @@ class JournalTest(_FolderCase):
                     self.assertIn("line %d" % n, self.refused(play))
                     self.assertIn("line %d" % n, self.refused(play, use=play.load))
 
+    def damaged(self, play, lines, n, **changes):
+        """With these fields changed, line n + 1 is damaged: told by whoever reads it."""
+        with self.subTest(line=n + 1, **changes):
+            bad = json.dumps(dict(json.loads(lines[n]), **changes)).encode() + b"\n"
+            play.put_data(b"".join(lines[:n] + [bad] + lines[n + 1 :]))
+            for use in (play.go, play.load):
+                self.assertIn("line %d" % (n + 1), self.refused(play, use=use))
+
     def test_a_step_without_a_status_is_not_read(self):
         """Found by the fuzzer: an empty status is a damaged line too, of a call and of a notice."""
         play = self.play([["pay 1"], "?", "ok"])
@@ -5280,11 +5288,7 @@ class JournalTest(_FolderCase):
         done = [n for n, line in enumerate(lines) if json.loads(line)["event"] == "done"]
         self.assertEqual(len(done), 2)
         for n in done:
-            with self.subTest(line=n + 1):
-                bad = json.dumps(dict(json.loads(lines[n]), status="")).encode() + b"\n"
-                play.put_data(b"".join(lines[:n] + [bad] + lines[n + 1 :]))
-                for use in (play.go, play.load):
-                    self.assertIn("line %d" % (n + 1), self.refused(play, use=use))
+            self.damaged(play, lines, n, status="")
 
     def test_a_word_that_is_no_state_is_not_read(self):
         """It would be taken for a run that is not ended, and asked again."""
@@ -5295,11 +5299,7 @@ class JournalTest(_FolderCase):
         self.assertTrue(states)
         for n in states:
             for word in ("", "model_endd", "ok"):
-                with self.subTest(line=n + 1, state=word):
-                    bad = json.dumps(dict(json.loads(lines[n]), state=word)).encode() + b"\n"
-                    play.put_data(b"".join(lines[:n] + [bad] + lines[n + 1 :]))
-                    for use in (play.go, play.load):
-                        self.assertIn("line %d" % (n + 1), self.refused(play, use=use))
+                self.damaged(play, lines, n, state=word)
 
     def test_a_missing_line_is_not_passed_over(self):
         """Without the line that proposed it, what is done is another's."""
@@ -5531,18 +5531,18 @@ class JournalTest(_FolderCase):
         play = self.play([["pay 1"], "?", "ok"])
         play.go()
         lines = play.data().splitlines(True)
-        events = [json.loads(line) for line in lines]
-        for n, event in enumerate(events):
-            wrong = {
-                "proposed": {"actions": [dict(event.get("actions", [{}])[0], tool=5)]},
-                "started": {"call_ids": "c1"},
-                "done": {"call_id": 0},
-            }.get(event["event"])
-            if wrong and not (event["event"] == "done" and event["call_id"]):
-                with self.subTest(line=n + 1):
-                    bad = json.dumps(dict(event, **wrong)).encode() + b"\n"
-                    play.put_data(b"".join(lines[:n] + [bad] + lines[n + 1 :]))
-                    self.assertIn("line %d" % (n + 1), self.refused(play, use=play.load))
+        tried = []
+        for n, event in enumerate(map(json.loads, lines)):
+            if event["event"] == "proposed":
+                self.damaged(play, lines, n, actions=[dict(event["actions"][0], tool=5)])
+            elif event["event"] == "started":
+                self.damaged(play, lines, n, call_ids="c1")
+            elif event.get("call_id") == "":
+                self.damaged(play, lines, n, call_id=0)
+            else:
+                continue
+            tried.append(event["event"])
+        self.assertEqual(tried, ["proposed", "started", "done"])
 
     def test_a_sync_that_fails(self):
         plan = [["pay 1"], ["pay 2", "look 1"], "ok"]
