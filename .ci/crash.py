@@ -114,7 +114,7 @@ class Scene:
             # Not begun yet; a damaged file would be told as a loss by the next process.
             return (
                 []
-                if isinstance(e, FileNotFoundError) or "begun" in str(e)
+                if isinstance(e, FileNotFoundError) or "no turns" in str(e)
                 else [["damaged: %s" % e]]
             )
         return [[agentloop.to_json(step) for step in turn.steps] for turn in (*run.history, run)]
