@@ -2576,12 +2576,12 @@ class _JournalFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._process = os.getpid()
         try:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR)
         except FileNotFoundError:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR | os.O_CREAT)
             _sync_folder(path)
-        self._process = os.getpid()
         try:
             self._lock()
             self._identity = self._identify()
