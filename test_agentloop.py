@@ -2483,6 +2483,17 @@ class AsyncToolTests(unittest.TestCase):
         def later(n: int):
             return fetch(n)
 
+        class Promise:
+            def __init__(self, n):
+                self.n = n
+
+            def __await__(self):
+                yield from asyncio.sleep(0).__await__()
+                return self.n
+
+        def promise(n: int):
+            return Promise(n)
+
         def steps(n: int):
             yield from range(n)
 
@@ -2490,7 +2501,8 @@ class AsyncToolTests(unittest.TestCase):
             yield n
             raise LookupError("row %d" % n)
 
-        return variable, [fetch, fail, context, apart, leave, count, later, steps, broken]
+        tools = [fetch, fail, context, apart, leave, count, later, promise, steps, broken]
+        return variable, tools
 
     def play(self, inside):
         variable, tools = self.tools()
@@ -2498,6 +2510,7 @@ class AsyncToolTests(unittest.TestCase):
         rows = [
             ("fetch", "ok", 4),
             ("later", "ok", 4),
+            ("promise", "ok", 3),
             ("fail", "tool_error", "LookupError: row 3"),
             ("context", "ok", "set"),
             ("apart", "ok", inside),  # in a thread of its own only where it must be
@@ -2524,6 +2537,25 @@ class AsyncToolTests(unittest.TestCase):
             self.play(True)
 
         asyncio.run(main())
+
+    def test_inside_an_event_loop_without_threads(self):
+        """A tool_error, and nothing is left behind that was never awaited."""
+        _, tools = self.tools()
+
+        async def main():
+            with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("no more")):
+                return [
+                    _drive([_act(name, n=1), _end()], tools=tools)[0]
+                    for name in ("fetch", "later", "promise", "count")
+                ]
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            runs = asyncio.run(main())
+            gc.collect()
+        for run in runs:
+            self.assertEqual((_statuses(run), run.output), (["tool_error"], "done"))
+        self.assertEqual([str(w.message) for w in caught], [])
 
     def test_at_the_same_time(self):
         _, tools = self.tools()
@@ -5837,6 +5869,21 @@ class JournalTest(_FolderCase):
             os.waitpid(pid, 0)
             os.close(said)
             os.close(say)
+
+    @_locks
+    def test_only_the_process_that_took_the_lock_ends_it(self):
+        import fcntl
+
+        asked, flock = [], fcntl.flock
+        for pid in (os.getpid(), 0):
+            play = self.play([["pay 1"], "ok"])
+            events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
+            next(events)
+            with mock.patch.object(os, "getpid", lambda pid=pid: pid):
+                with mock.patch.object(fcntl, "flock", lambda fd, how: asked.append(how)):
+                    events.close()
+            self.assertEqual(play.go().state, "model_ended")
+        self.assertEqual((asked, fcntl.flock), ([fcntl.LOCK_UN], flock))
 
     @_locks
     def test_a_file_system_without_locks(self):
