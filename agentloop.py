@@ -2389,136 +2389,6 @@ class _Journal:
 # A model is any callable that looks at a run and says what to do next. First text, then what the
 # three protocols share (what was said, HTTP, streams, asking), then each protocol.
 
-REACT_TEMPLATE = """Answer the question. You can use these tools:
-
-{tools}
-
-Write in this form, one action at a time, and stop after the Action Input:
-
-Thought: what to do next
-Action: one of {names}
-Action Input: the arguments, as a JSON object
-Observation: what came of it (this is given to you; never write it yourself)
-
-These four may repeat. When you know the answer, or know that there is none:
-
-Thought: why this is the answer
-Final Answer: the answer
-
-Trust the observations more than what you remember. Do not repeat a call that failed twice. When the
-task cannot be done with these tools, say so in the Final Answer, with the reason.
-
-Question: {task}
-{steps}"""
-
-_MARKER = (  # or, without a group, a code block: what stands in one is no marker
-    r"(?ims)^```.*?(?:^```|\Z)|^[ \t>#*_]*(Thought|Action Input|Action|Observation|Final Answer)"
-    r"[ \t]*\d*[*_ \t]*[:\uff1a][*_]*[ \t]*"
-)
-_NO_FORM = "No Action and no Final Answer was found. Write 'Action: ...' or 'Final Answer: ...'"
-
-
-class ReActText:
-    """Any text completion as a model: Thought / Action / Action Input / Observation / Final Answer.
-
-    `complete(prompt) -> str` is any function. `template`: see REACT_TEMPLATE; {tools}, {names},
-    {task} and {steps} are filled in. An input that is no object is the value of the tool's one
-    required parameter. Raises TypeError where `complete` returns no str.
-    """
-
-    def __init__(self, complete: Callable[[str], str], template: str = REACT_TEMPLATE) -> None:
-        self.complete, self.template = complete, template
-
-    def prompt(self, run: AgentRun, tools: Registry) -> str:
-        """The prompt as it would go out now. Only grows from request to request."""
-        turns, told = [*run.history, run], []
-        for turn in turns:
-            if turn is not turns[0]:
-                told.append("\nQuestion: %s\n" % _to_text(turn.task))
-            for step in turn.steps:
-                seen = _cut_middle(_to_text(step.observation), 20_000)
-                told.append("%s\nObservation: %s\n" % (self._said(step.action), seen))
-            if turn.finish is not None and turn.finish.reason != "return_direct":
-                told.append("Final Answer: %s\n" % _to_text(turn.finish.output))
-        about = "%s: %s Arguments: %s"
-        shown = [about % (t.name, t.description, _to_text(t.parameters)) for t in tools.values()]
-        parts = {"tools": "\n".join(shown) or "(none)", "names": ", ".join(tools)}
-        parts.update(task=_to_text(turns[0].task), steps="".join(told))
-        return re.sub(r"\{(tools|names|task|steps)\}", lambda m: parts[m.group(1)], self.template)
-
-    def _said(self, action: AgentAction) -> str:
-        """What the model wrote, up to its Action Input; made up for an action of another model."""
-        if isinstance(action.message, str) and action.log:
-            return action.log
-        thought = "Thought: %s" % (action.log or "(nothing to read)")
-        if not action.tool:
-            return thought
-        given = action.tool, _to_text(action.tool_input)
-        return (thought + "\n" if action.log else "") + "Action: %s\nAction Input: %s" % given
-
-    def __call__(self, run: AgentRun, tools: Registry) -> Any:
-        reply = self.complete(self.prompt(run, tools))
-        if not isinstance(reply, str):
-            raise TypeError("complete(prompt) returns a str; got %s" % _preview(reply))
-        # A draft in think tags is no part of it (R1 templates omit the opening tag; an open one
-        # never ended).
-        draft = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(</think>|\Z)"
-        text = re.sub(draft, "", reply).strip()
-        marks = [m for m in re.finditer(_MARKER, text) if m.group(1)]
-        first = {m.group(1).lower(): m for m in reversed(marks)}
-        action, final = first.get("action"), first.get("final answer")
-        line = text[action.end() :].split("\n")[0] if action else ""
-        name = line.strip(" \t\r*_`'\"[]()")
-        if not name or name.lower() in ("none", "n/a", "null") and name not in tools:
-            action = None
-        if final and (action is None or final.start() < action.start()):
-            return AgentFinish(text[final.end() :].strip().strip("*").strip(), text, reply)
-        if action is None:
-            return self._wrapped(text, reply, tools)
-        after = [m for m in marks if m.start() > action.start()]
-        given, end = "", action.end() + len(line)
-        if after and after[0].group(1).lower() == "action input":
-            stop = after[1].start() if after[1:] else len(text)
-            given, end = _input(text[:stop], after[0].end())
-        given = self._object(given, tools.get(name))
-        return AgentAction(name, given, "", text[:end].rstrip(), reply)
-
-    def _object(self, given: str, tool: Optional[Tool]) -> Any:
-        """The arguments in an Action Input; a text where it cannot be told what they are."""
-        value, schema = _literal(given), tool.parameters if tool else {}
-        if type(value) is dict or given.strip().lower() in ("", "none", "null", "n/a"):
-            return _dict(value)
-        names = list(schema.get("required") or schema.get("properties") or ())
-        broken = type(value) is str and value.lstrip()[:1] == "{"
-        return given if len(names) != 1 or broken else {names[0]: value}
-
-    def _wrapped(self, text: str, reply: str, tools: Registry) -> Any:
-        """{"action": ..., "action_input": ...}, bare, fenced, or under one key more."""
-        found = _dict(_literal(_input(text, 0)[0]))
-        if len(found) == 1:
-            found = _dict(*found.values()) or found
-        name, given = _to_text(found.get("action") or ""), found.get("action_input")
-        if name.lower() == "final answer":
-            return AgentFinish(given, text, reply)
-        if name not in tools:
-            raise InvalidResponse(_NO_FORM, reply, text)
-        return AgentAction(name, self._object(_to_text(given), tools[name]), "", text, reply)
-
-
-def _input(text: str, start: int) -> Tuple[str, int]:
-    """An Action Input, and where it ends: a fenced block, one JSON value, or all of the text."""
-    fence = re.compile(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```").match(text, start)
-    if fence:
-        return fence.group(1), fence.end()
-    given = text[start:].strip()
-    if given[:1] in ("{", "["):
-        with contextlib.suppress(ValueError, RecursionError):
-            start = text.index(given[0], start)
-            end = json.JSONDecoder().raw_decode(text, start)[1]
-            return text[start:end], end  # what follows the object is ignored
-    return given, len(text)
-
-
 # -- what was said ---------------------------------------------------------------------------------
 
 
@@ -3040,7 +2910,12 @@ class _Adapter:
 
     def complete(self, prompt: str) -> str:
         """A text completion, for ReActText: one user message, no tools."""
-        found = self(AgentRun(prompt), {})
+        return self._complete(prompt, {})
+
+    def _complete(self, prompt: str, usage: Dict[str, int]) -> str:
+        """The same; the tokens are added to `usage`, also where it raises."""
+        run = AgentRun(prompt, usage=usage)
+        found = self(run, {})
         if isinstance(found, list):
             raise InvalidResponse("A tool was called, and only text was asked for.", None)
         return _to_text(found.output)
@@ -3716,6 +3591,322 @@ class AnthropicMessages(_Adapter):
             elif "tool_use" in str(block.get("type")):
                 block["input"] = block.get("input") or {}
         return {"content": content, "stop_reason": reason, "usage": _merged(usages)}
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+REACT_TEMPLATE = """Answer the question. You can use these tools:
+
+{tools}
+
+Write in this form, one action at a time, and stop after the Action Input:
+
+Thought: what to do next
+Action: one of {names}
+Action Input: the arguments, as a JSON object
+Observation: the result (this is given to you; never write it yourself)
+
+These four may repeat. When you know the answer, or know that there is none:
+
+Thought: why this is the answer
+Final Answer: the answer
+
+Trust the observations more than what you remember. Do not repeat a call that failed twice. When the
+task cannot be done with these tools, say so in the Final Answer, with the reason.
+
+Question: {task}
+{steps}"""
+
+_FORM_REMINDER = (
+    "No Action and no Final Answer was found. Write 'Action: ...' or 'Final Answer: ...' "
+    "at the start of a line."
+)
+
+# A draft in think tags is no part of the reply. R1's chat template writes the opening tag into the
+# prompt, so that a reply may begin inside; a tag that is not closed hides the rest.
+_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(?:</think>|\Z)"
+
+_REACT_LABEL = r"""(?imsx)
+    ^```.*?(?:^```|\Z)                # a code block: what stands in one is no label
+    | ^[ \t>]* (?P<opening>[#*_]*) [ \t]*
+      (?P<label>Thought|Action\ Input|Action|Observation|Final\ Answer|Question)
+      [ \t*_]* (?:\d+[ \t*_]*)?       # "Action 2"
+      [:\uff1a]
+      (?P<closing>[*_]*) [ \t]*
+"""
+
+
+_ALL_LABELS = ("thought", "action input", "action", "observation", "final answer", "question")
+
+
+class _ReActReply:
+    """A completion, its labels found: "Thought: t\nAction: look" -> labels thought, action.
+
+    Attributes:
+        text: the completion without its draft in think tags.
+        labels: the matches of _REACT_LABEL outside code blocks, in order.
+    """
+
+    def __init__(self, completion: str) -> None:
+        self.text = re.sub(_THINKING, "", completion).strip()
+        matches = re.finditer(_REACT_LABEL, self.text)
+        self.labels = [match for match in matches if match.group("label")]
+
+    def find(self, *names: str, after: int = -1) -> Optional["re.Match[str]"]:
+        """The first label of one of these names, in lower case, behind a position."""
+        for match in self.labels:
+            if match.start() > after and match.group("label").lower() in names:
+                return match
+        return None
+
+    def has_label_anywhere(self) -> bool:
+        """True also for labels in code blocks, where a model may have put its whole reply."""
+        pattern = r"(?im)^[ \t>#*_]*(?:Thought|Action|Action Input|Final Answer)[ \t*_]*[:\uff1a]"
+        return re.search(pattern, self.text) is not None
+
+    def answer_at(self, label: "re.Match[str]") -> str:
+        """The answer behind a Final Answer label, without the markup that belongs to the label.
+
+        "**Final Answer:** **42** items" -> "**42** items". A completion model goes on with the next
+        question, which it invents: the answer ends there.
+        """
+        invented = self.find("observation", "question", after=label.start())
+        answer = self.text[label.end() : invented.start() if invented else None].strip()
+        if label.group("opening") and not label.group("closing"):
+            answer = answer.rstrip("*_ ")
+        bold = re.fullmatch(r"\*\*((?:(?!\*\*).)+)\*\*", answer)
+        return bold.group(1).strip() if bold else answer
+
+
+class _ReActCall:
+    """A call as text.
+
+    Attributes:
+        name: the tool's name, "search".
+        given: the text of its input, '{"query": "x"}'.
+        start: where its label begins in the reply's text.
+        end: where its input ends; what follows was invented.
+    """
+
+    def __init__(self, name: str, given: str, start: int, end: int) -> None:
+        self.name = name
+        self.given = given
+        self.start = start
+        self.end = end
+
+
+def _read_call(reply: _ReActReply) -> Optional[_ReActCall]:
+    """The first Action with its input; None where there is none.
+
+    Beside "Action: search" and an Action Input, models write 'Action: search ({"query": "x"})'.
+    """
+    label = reply.find("action")
+    if label is None:
+        return None
+    text = reply.text
+    line = text[label.end() :].partition("\n")[0]
+    line_end = label.end() + len(line)
+    inline = re.match(r"[^({]*\w[^\w({]*(?=[({])", line)
+    if inline:
+        given, end = _read_inline_input(text, label.end() + inline.end(), line_end)
+        return _ReActCall(_clean_name(inline.group()), given, label.start(), end)
+    following = reply.find(*_ALL_LABELS, after=label.start())
+    if following is None or following.group("label").lower() != "action input":
+        return _ReActCall(_clean_name(line), "", label.start(), line_end)
+    value = _read_json_input(text, following.end())
+    if value is None:
+        invented = reply.find(*_ALL_LABELS, after=following.start())
+        end = invented.start() if invented else len(text)
+        value = text[following.end() : end].strip(), end
+    return _ReActCall(_clean_name(line), value[0], label.start(), value[1])
+
+
+def _clean_name(text: str) -> str:
+    """'**`search`** ' -> 'search'"""
+    return text.strip(" \t\r*_`'\"[]()")
+
+
+def _read_inline_input(text: str, start: int, line_end: int) -> Tuple[str, int]:
+    """The input in brackets behind a name, and its end: '({"a": 1})' -> '{"a": 1}'; "()" -> ""."""
+    if text[start] == "(":
+        start += 1
+    value = _read_json_input(text, start)
+    return value or (text[start:line_end].strip().rstrip(")"), line_end)
+
+
+def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
+    """A fenced block or one JSON value at a position, and its end; what follows is ignored."""
+    fence = re.compile(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```").match(text, start)
+    if fence:
+        return fence.group(1), fence.end()
+    opening = re.compile(r"\s*(?=[{\[])").match(text, start)
+    if opening is None or _is_deeper(text[start:], _MAX_DEPTH):
+        return None
+    try:
+        end = _loose_decoder.raw_decode(text, opening.end())[1]
+    except ValueError:
+        return None
+    return text[opening.end() : end], end
+
+
+def _select_steps(turns: List[AgentRun], trim: Any) -> List[List[AgentStep]]:
+    """The steps of each turn that `trim` leaves, changed copies in the place of what they copy."""
+    if trim is None:
+        return [turn.steps for turn in turns]
+    every = [step for turn in turns for step in turn.steps]
+    if callable(trim):
+        kept = list(trim(every))
+    else:
+        replies = _group_by_reply(every)
+        kept = [step for reply in replies[max(0, len(replies) - trim) :] for step in reply]
+    by_action = {id(step.action): step for step in kept}
+    own = {id(step.action) for step in every}
+    # A deep copy has an action of its own, and is found by the call's id.
+    by_call_id = {s.action.call_id: s for s in kept if id(s.action) not in own}
+    selected = []
+    for turn in turns:
+        found = [
+            by_action.get(id(s.action)) or by_call_id.get(s.action.call_id) for s in turn.steps
+        ]
+        selected.append([step for step in found if step is not None])
+    return selected
+
+
+class ReActText:
+    """Any text completion as a model: Thought / Action / Action Input / Observation / Final Answer.
+
+    An input that is no object is the value of the tool's one required parameter. A reply without
+    any label is the answer. Raises TypeError where `complete` returns no str, InvalidResponse where
+    a reply has neither an action nor an answer.
+
+    Args:
+        complete: any function complete(prompt: str) -> str. With the `complete` of an adapter the
+            tokens count in `run.usage`: OpenAIChat("NAME", stop=["\\nObservation:"]).complete. Let
+            it stop there: models go on, and invent the observation.
+        template: see REACT_TEMPLATE; {tools}, {names}, {task} and {steps} are filled in.
+        trim: how many replies are sent, the last ones; or a callable from the steps to those to
+            send, which may return changed copies. Default: all.
+        max_observation: characters of an observation that are sent; the middle is cut.
+    """
+
+    def __init__(
+        self,
+        complete: Callable[[str], str],
+        template: str = REACT_TEMPLATE,
+        *,
+        trim: Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]] = None,
+        max_observation: int = 20_000,
+    ) -> None:
+        self.complete = complete
+        self.template = template
+        self.trim = trim
+        self.max_observation = max_observation
+
+    def __call__(self, run: AgentRun, tools: Registry) -> Decision:
+        completion = self._ask(self.prompt(run, tools), run)
+        reply = _ReActReply(completion)
+        call = _read_call(reply)
+        if call is not None and self._means_no_tool(call.name, tools):
+            call = None
+        final = reply.find("final answer")
+        if final and (call is None or final.start() < call.start):
+            return AgentFinish(reply.answer_at(final), reply.text, completion)
+        if call is None:
+            return self._decide_unlabelled(reply, completion, tools)
+        tool_input = self._as_arguments(call.given, tools.get(call.name))
+        return AgentAction(call.name, tool_input, "", reply.text[: call.end].rstrip(), completion)
+
+    def prompt(self, run: AgentRun, tools: Registry) -> str:
+        """The prompt as it would go out now. Without `trim` it only grows."""
+        turns = [*run.history, run]
+        written = []
+        for number, (turn, steps) in enumerate(zip(turns, _select_steps(turns, self.trim))):
+            if number > 0:
+                written.append(f"\nQuestion: {_to_text(turn.task)}\n")
+            for step in steps:
+                observation = _cut_middle(_to_text(step.observation), self.max_observation)
+                written.append(f"{self._show_action(step.action)}\nObservation: {observation}\n")
+            if turn.finish is not None and turn.finish.reason != "return_direct":
+                written.append(f"Final Answer: {_to_text(turn.finish.output)}\n")
+        described = [
+            f"{t.name}: {t.description} Arguments: {_to_text(t.parameters)}" for t in tools.values()
+        ]
+        parts = {
+            "tools": "\n".join(described) or "(none)",
+            "names": ", ".join(tools),
+            "task": _to_text(turns[0].task),
+            "steps": "".join(written),
+        }
+        # One pass, so that a task with "{steps}" in it stays as it is.
+        return re.sub(r"\{(tools|names|task|steps)\}", lambda m: parts[m.group(1)], self.template)
+
+    def _show_action(self, action: AgentAction) -> str:
+        """What the model wrote, up to its Action Input; composed for another model's action."""
+        if isinstance(action.message, str) and action.log:
+            return action.log
+        if not action.tool:
+            return f"Thought: {action.log or '(nothing to read)'}"
+        call = f"Action: {action.tool}\nAction Input: {_to_text(action.tool_input)}"
+        return f"Thought: {action.log}\n{call}" if action.log else call
+
+    def _ask(self, prompt: str, run: AgentRun) -> str:
+        adapter = getattr(self.complete, "__self__", None)
+        if isinstance(adapter, _Adapter) and self.complete == adapter.complete:
+            return adapter._complete(prompt, run.usage)
+        completion = self.complete(prompt)
+        if not isinstance(completion, str):
+            raise TypeError(f"complete(prompt) returns a str; got {_preview(completion)}")
+        return completion
+
+    def _means_no_tool(self, name: str, tools: Registry) -> bool:
+        """ "Action: None" means an answer, unless a tool has that name."""
+        return not name or (name.lower() in ("none", "n/a", "null") and name not in tools)
+
+    def _as_arguments(self, given: str, tool: Optional[Tool]) -> Any:
+        """The input as arguments: "Rome" -> {"city": "Rome"}; the text where that is unclear."""
+        try:
+            value = _parse_loosely(given)
+        except ValueError:
+            value = given
+        if type(value) is dict:
+            return value
+        if given.strip().lower() in ("", "none", "null", "n/a"):
+            return {}
+        schema = tool.parameters if tool else {}
+        names = list(schema.get("required") or schema.get("properties") or ())
+        is_broken_object = given.lstrip()[:1] == "{"
+        is_call_syntax = re.match(r"\s*\w+\s*=", given) is not None  # search(query="x")
+        if len(names) != 1 or is_broken_object or is_call_syntax:
+            return given
+        return {names[0]: value}
+
+    def _decide_unlabelled(
+        self, reply: _ReActReply, completion: str, tools: Registry
+    ) -> Union[AgentAction, AgentFinish]:
+        """A call or an answer as one JSON object; else the text is the answer."""
+        wrapped = self._read_wrapped(reply.text)
+        if wrapped is not None:
+            name = _to_text(wrapped["action"])
+            tool_input = wrapped.get("action_input")
+            if name.lower() == "final answer":
+                return AgentFinish(tool_input, reply.text, completion)
+            if name in tools:
+                arguments = self._as_arguments(_to_text(tool_input), tools[name])
+                return AgentAction(name, arguments, "", reply.text, completion)
+        if wrapped is not None or not reply.text or reply.has_label_anywhere():
+            raise InvalidResponse(_FORM_REMINDER, completion, reply.text)
+        return AgentFinish(reply.text, reply.text, completion)
+
+    def _read_wrapped(self, text: str) -> Optional[_JsonObject]:
+        """{"action": ..., "action_input": ...}, bare, fenced, or below one more key; else None."""
+        found = _read_json_input(text, 0)
+        try:
+            value = _parse_loosely(found[0] if found else text)
+        except ValueError:
+            return None
+        if isinstance(value, dict) and len(value) == 1 and "action" not in value:
+            value = next(iter(value.values()))
+        return value if isinstance(value, dict) and "action" in value else None
 
 
 # == command line ==================================================================================

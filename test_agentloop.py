@@ -12135,7 +12135,7 @@ class HttpTests(_ModelCase):
 class ReActTests(unittest.TestCase):
     """Thought, Action, Action Input, Observation, Final Answer, as models really write them."""
 
-    def drive(self, replies, tools=None, task="go", **options):
+    def drive(self, replies, tools=None, task="go", model=None, **options):
         """(run, what ran, prompts); the prompts only grow."""
         ran, prompts, left = [], [], list(replies)
 
@@ -12155,7 +12155,7 @@ class ReActTests(unittest.TestCase):
             prompts.append(prompt)
             return left.pop(0)
 
-        model = agentloop.ReActText(complete)
+        model = model or agentloop.ReActText(complete)
         run = agentloop.run(model, task, [find, add, now] if tools is None else tools, **options)
         for old, new in zip(prompts, prompts[1:]):
             self.assertTrue(new.startswith(old), (old, new))
@@ -12209,6 +12209,20 @@ class ReActTests(unittest.TestCase):
             ("Final Answer: Like:\n```\nAction: find\nAction Input: z\n```\nAll.", "Like:\n```\nAction: find\nAction Input: z\n```\nAll."),
             ("Action: None\nFinal Answer: 42", "42"),
             ('{"action": "Final Answer", "action_input": "42"}', "42"),
+            ('Action: find ({"text": "x"})', [x]),
+            ('Action: find({"text": "x"}\nAction Input: {"text": "y"}', [x]),
+            ('Action: find {\n"text": "x"\n}\nI wait.', [x]),
+            ('Action: **find** ("x")', [x]),
+            ("Action: now()", [("now",)]),
+            ('Action: find\nAction Input: {"text": "a\nObservation: b"}', [("find", "a\nObservation: b")]),
+            ("**Final Answer:** **42** items", "**42** items"),
+            ("**Final Answer: 42**", "42"),
+            ("Final Answer: a\n\n- b: c\n\nQuestion: What else?\nThought: n", "a\n\n- b: c"),
+            ("Final Answer: a\nObservation: fake", "a"),
+            ("Just chatting.", "Just chatting."),
+            ("[1, 2]", "[1, 2]"),
+            ('{"answer": 5}', '{"answer": 5}'),
+            ("<think>hm</think>Hello!", "Hello!"),
         ]  # fmt: skip
         for reply, want in rows:
             with self.subTest(reply=reply):
@@ -12225,7 +12239,6 @@ class ReActTests(unittest.TestCase):
     def test_doubtful_replies(self):
         reminder = "invalid_response"
         rows = [  # the reply; the status; words in the observation
-            ("Just chatting.", reminder, "Final Answer"),
             ("", reminder, "Final Answer"),
             ("<think>Action: now</think>", reminder, "Final Answer"),
             ("<think>never ends\nAction: now", reminder, "Final Answer"),
@@ -12236,7 +12249,7 @@ class ReActTests(unittest.TestCase):
             ("```\nAction: now\n```", reminder, "Final Answer"),
             ('{"action": "unknown", "action_input": {}}', reminder, "Final Answer"),
             ('{"action": 5}', reminder, "Final Answer"),
-            ("[1, 2]", reminder, "Final Answer"),
+            ("Thought: hm", reminder, "Final Answer"),
             ("Action: Find\nAction Input: x", "unknown_tool", "find"),
             ("Action: nope\nAction Input: {}", "unknown_tool", "find"),
             ("Action: find", "invalid_arguments", "text"),
@@ -12244,6 +12257,8 @@ class ReActTests(unittest.TestCase):
             ('Action: add\nAction Input: {"a": 2', "invalid_arguments", "object"),
             ('Action: find\nAction Input: {"text": "x', "invalid_arguments", "object"),
             ("Action: find\nAction Input: [1]", "invalid_arguments", "text"),
+            ('Action: find(text="x")', "invalid_arguments", "object"),
+            ("Action: nope({})", "unknown_tool", "find"),
         ]
         for reply, status, words in rows:
             with self.subTest(reply=reply):
@@ -12383,6 +12398,61 @@ class ReActTests(unittest.TestCase):
         self.assertRegex(prompts[1], "see\n.*image/jpeg.*5 bytes")
         self.assertNotIn(base64.b64encode(b"12345").decode(), prompts[1])
         self.assertLess(len(prompts[2]), 25_000)
+
+    def test_trim_and_max_observation(self):
+        """What is sent is chosen; the run stays whole."""
+
+        def much(n: int) -> str:
+            """Return much."""
+            return "%d" % n * 50
+
+        steps = [
+            agentloop.AgentStep(agentloop.AgentAction("much", {"n": n}, "c%d" % n, request=n), "%d" % n * 50)
+            for n in range(1, 5)
+        ]  # fmt: skip
+        run = agentloop.AgentRun("go", steps=steps[2:], requests=4, history=[
+            agentloop.AgentRun("before", steps=steps[:2], finish=agentloop.AgentFinish("so")),
+        ])  # fmt: skip
+
+        def shorten(steps):
+            return [dataclasses.replace(s, observation="short") for s in steps[1:]]
+
+        def deep(steps):
+            copies = copy.deepcopy(steps[2:])
+            copies[0].observation = "deep"
+            return copies
+
+        rows = [  # trim; what is in the prompt; what is not
+            (None, ["11111", "44444"], ["missing"]),
+            (1, ["44444"], ["33333", "22222"]),
+            (0, ["before", "so", "go"], ["11111", "44444"]),
+            (9, ["11111", "44444"], []),
+            (shorten, ["Observation: short", '{"n": 2}'], ["22222", '{"n": 1}']),
+            (deep, ["Observation: deep", "44444"], ["33333", "22222"]),
+            (lambda steps: steps[3:], ["44444"], ["33333"]),
+        ]
+        for trim, there, absent in rows:
+            with self.subTest(trim=trim):
+                model = agentloop.ReActText(str, trim=trim)
+                prompt = model.prompt(run, agentloop.registry([much]))
+                for text in there + ["before", "Final Answer: so", "Question: go"]:
+                    self.assertIn(text, prompt)
+                for text in absent:
+                    self.assertNotIn(text, prompt)
+        self.assertEqual(steps[3].observation, "4" * 50)
+        cut = agentloop.ReActText(str, max_observation=20).prompt(run, {})
+        self.assertNotIn("4" * 20, cut)
+        self.assertIn("[... characters 15 to 44 of 50 are missing ...]", cut)
+
+    @_sockets
+    def test_tokens_of_a_server_count(self):
+        server = _LoopbackServer()
+        self.addCleanup(server.close)
+        server.answers[:] = ["Action: find\nAction Input: x", 'Final Answer: ok']
+        model = agentloop.OpenAIChat("m", base_url=server.url + "/v1", api_key="")
+        run, ran, _ = self.drive([], model=agentloop.ReActText(model.complete))
+        self.assertEqual((ran, run.output), ([("find", "x")], "ok"))
+        self.assertEqual((run.usage["input_tokens"], run.usage["output_tokens"]), (10, 4))
 
     def test_two_hundred_steps(self):
         replies = ["Action: find\nAction Input: %d" % n for n in range(200)] + ["Final Answer: ok"]
