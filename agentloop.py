@@ -3948,12 +3948,12 @@ def _is_terminal(stream: Any) -> bool:
 
 
 def _shows_colours() -> bool:
-    """On a terminal that knows them, and never with NO_COLOR (https://no-color.org)."""
+    """On a terminal that says it has them, and never with NO_COLOR (https://no-color.org)."""
     if not _is_terminal(sys.stderr) or os.environ.get("NO_COLOR"):
         return False
-    if os.name == "nt":  # an old console prints the codes
-        return "WT_SESSION" in os.environ or "TERM" in os.environ
-    return os.environ.get("TERM") != "dumb"
+    if "COLORTERM" in os.environ or "WT_SESSION" in os.environ:  # the second is Windows Terminal
+        return True
+    return "color" in os.environ.get("TERM", "")  # xterm-256color
 
 
 class _WaitSign:
