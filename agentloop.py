@@ -4033,7 +4033,7 @@ class _Screen:
         self._write_err(_escape_lines(text))
 
     def show_line(self, text: str) -> None:
-        self._write_err(self._paint(_one_line(text, 2_000), "1"))
+        self._write_err(self._paint(_escape_lines(text), "1"))
 
     def show_error(self, text: str) -> None:
         self._write_err(self._paint(_one_line(text, 1_500), "31"))
@@ -4470,7 +4470,7 @@ class _Session:
                     run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
                     status = self._ask(run)
             except KeyboardInterrupt:
-                self.screen.show_line("interrupted")
+                self.screen.show_line("\ninterrupted")
                 now = time.monotonic()
                 if not _is_terminal(sys.stdin) or now - interrupted < 1.0:
                     return 130
