@@ -2889,6 +2889,8 @@ def _run_coroutine(coroutine: Any) -> Any:
 class _PreparedCall:
     """A pending action, looked up and checked: it can run, or `refusal` is the step that says why not."""
 
+    __slots__ = ("action", "tool", "bound", "has_started", "refusal", "job")
+
     def __init__(
         self, action: AgentAction, tool: Any, bound: Any, has_started: bool = False,
         refusal: Optional[AgentStep] = None,
@@ -3019,8 +3021,8 @@ class _Driver:
                         self._ask_model()
                     else:
                         self._end("budget_exhausted")
-                    if self.flushed < len(run.steps):  # a notice: unreadable, or not accepted
-                        yield from self._flush()
+                    while self.flushed < len(run.steps):  # a notice: unreadable, or not accepted
+                        yield self._flush_step()
                 if self.has_finished:
                     yield typing.cast(AgentFinish, run.finish)
             finally:
@@ -3060,15 +3062,13 @@ class _Driver:
                 self._count_failure(step)
         self.flushed = len(run.steps)
 
-    def _flush(self) -> Iterator[AgentStep]:
-        """Write and yield the new steps: the loop's own, and those of calls that the caller closed."""
-        steps = self.run.steps
-        while self.flushed < len(steps):
-            step = steps[self.flushed]
-            self.used_ids.add(step.action.call_id)
-            self.journal.record_step(step, self.run.finish)
-            self.flushed += 1
-            yield step
+    def _flush_step(self) -> AgentStep:
+        """Write the next new step: the loop's own, or that of a call that the caller closed."""
+        step = self.run.steps[self.flushed]
+        self.used_ids.add(step.action.call_id)
+        self.journal.record_step(step, self.run.finish)
+        self.flushed += 1
+        return step
 
     def _show_pending(self) -> Iterator[Event]:
         """Every call is shown before any of them runs; the caller may close it."""
@@ -3078,10 +3078,10 @@ class _Driver:
             if id(action) in closed:
                 continue
             yield action
-            if self.flushed < len(run.steps):
-                for step in self._flush():
-                    closed.add(id(step.action))
-                    yield step
+            while self.flushed < len(run.steps):
+                step = self._flush_step()
+                closed.add(id(step.action))
+                yield step
 
     def _execute_pending(self) -> Iterator[AgentStep]:
         """Each call is prepared, executed and recorded, in order."""
@@ -3094,13 +3094,20 @@ class _Driver:
             for call in calls:
                 if not run.pending or run.pending[0] is not call.action:
                     continue  # the caller closed it meanwhile
-                step = self._execute(call)
+                if call.refusal is not None:
+                    step = call.refusal
+                elif call.job is not None:
+                    step = call.job.wait()
+                else:
+                    self._start([call])
+                    step = call.execute()
                 if run._record(step):  # not where the caller closed it while it ran
                     if step.status in _FAILURES:
                         step.observation = self._count_failure(step)
                     elif step.status == "ok" and call.tool.return_direct and len(calls) == 1:
                         self._finish_directly(step)
-                yield from self._flush()
+                while self.flushed < len(run.steps):
+                    yield self._flush_step()
         except BaseException:
             self._record_ended(calls)
             raise
@@ -3132,27 +3139,22 @@ class _Driver:
         runnable = [call for call in calls if call.refusal is None]
         if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
             return
-        self._start([call.action.call_id for call in runnable if not call.has_started])
+        self._start(runnable)
         jobs = []
         for call in runnable:
             call.job = _Job(call.execute)
             jobs.append(call.job)
         _WorkerPool(jobs).start()
 
-    def _start(self, call_ids: List[str]) -> None:
+    def _start(self, calls: List[_PreparedCall]) -> None:
         """Their execution begins. Written first: what cannot be recorded must not run."""
+        call_ids = []
+        for call in calls:
+            if not call.has_started:
+                call_ids.append(call.action.call_id)
         if call_ids:
             self.journal.record_start(call_ids)
             self.run.started.extend(call_ids)
-
-    def _execute(self, call: _PreparedCall) -> AgentStep:
-        if call.refusal is not None:
-            return call.refusal
-        if call.job is not None:
-            return typing.cast(AgentStep, call.job.wait())
-        if not call.has_started:
-            self._start([call.action.call_id])
-        return call.execute()
 
     def _finish_directly(self, step: AgentStep) -> None:
         """The observation is the answer, where the call was the only one of its reply."""
@@ -3183,8 +3185,8 @@ class _Driver:
         for call in calls:
             if call.job is not None and call.job.has_value():
                 self.run._record(call.job.value)
-        for _ in self._flush():
-            pass
+        while self.flushed < len(self.run.steps):
+            self._flush_step()
 
     def _judge_finish(self) -> None:
         """A finish is a claim. It is recorded before `accept` is asked, so that it can be asked again."""
@@ -3233,17 +3235,19 @@ class _Driver:
                 raise
             self._add_notice(getattr(error, "observation", ""), "invalid_response", error)
             return
-        if _kind_of(reply) == "AgentFinish":
+        if isinstance(reply, AgentAction):
+            self._propose([reply])
+        elif isinstance(reply, list):
+            self._propose(reply, "a list with ")
+        elif _kind_of(reply) == "AgentFinish":
             run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
         else:
-            self._propose(reply)
+            self._propose([reply])
 
-    def _propose(self, reply: Any) -> None:
+    def _propose(self, actions: List[AgentAction], container: str = "") -> None:
         """Copies of the reply's actions become pending, all at once."""
-        actions = reply if isinstance(reply, list) else [reply]
         for action in actions:
-            if type(action) is not AgentAction and _kind_of(action) != "AgentAction":
-                container = "a list with " if actions is reply else ""
+            if not isinstance(action, AgentAction) and _kind_of(action) != "AgentAction":
                 raise TypeError(
                     "a model returns an AgentFinish, an AgentAction or a list of them; "
                     f"got {container}{_preview(action)}"
