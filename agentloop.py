@@ -2889,8 +2889,6 @@ def _run_coroutine(coroutine: Any) -> Any:
 class _PreparedCall:
     """A pending action, looked up and checked: it can run, or `refusal` is the step that says why not."""
 
-    __slots__ = ("action", "tool", "bound", "has_started", "refusal", "job")
-
     def __init__(
         self, action: AgentAction, tool: Any, bound: Any, has_started: bool = False,
         refusal: Optional[AgentStep] = None,
@@ -3087,7 +3085,9 @@ class _Driver:
         """Each call is prepared, executed and recorded, in order."""
         run = self.run
         interrupted = set(run.started)
-        calls = [self._prepare(action, interrupted) for action in run.pending]
+        calls = []
+        for action in run.pending:
+            calls.append(self._prepare(action, interrupted))
         if len(calls) > 1:
             self._start_read_only(calls)
         try:
@@ -3255,7 +3255,9 @@ class _Driver:
         taken: Set[str] = set()  # by this reply
         if len(actions) > 1:
             taken.update(_to_text(action.call_id) for action in actions)
-        proposed = [self._copy_action(action, taken) for action in actions]
+        proposed = []
+        for action in actions:
+            proposed.append(self._copy_action(action, taken))
         self.journal.record_actions(proposed)
         self.run.pending.extend(proposed)
 

@@ -3260,7 +3260,8 @@ class PendingTests(unittest.TestCase):
     def test_done_and_still_pending(self):
         """Ctrl-C came while a call got its step: it is known by it, and does not run again."""
         decisions = [[_act("pay", "c1", n=1), _act("pay", "c2", n=2)], _end()]
-        for resumed in (lambda run: run, copy.deepcopy, lambda run: pickle.loads(pickle.dumps(run))):
+        pickled = lambda run: pickle.loads(pickle.dumps(run))  # noqa: E731
+        for resumed in (lambda run: run, copy.deepcopy, pickled):
             del self.ran[:]
             action, other = _act("pay", "c1", n=1), _act("pay", "c2", n=2)
             action.request = other.request = 1
@@ -3292,7 +3293,8 @@ class PendingTests(unittest.TestCase):
                     seen = list(agentloop.stream(model, run, [slow]))
                     statuses = ["cancelled", "ok", "ok"][: len(calls)]
                     self.assertEqual(_statuses(run), statuses)
-                    self.assertEqual([e for e in seen if isinstance(e, agentloop.AgentStep)], run.steps)
+                    steps = [e for e in seen if isinstance(e, agentloop.AgentStep)]
+                    self.assertEqual(steps, run.steps)
                     self.assertEqual((run.output, run.pending, run.started), ("done", [], []))
 
     def test_closing_many_calls_costs_little(self):
@@ -6433,8 +6435,9 @@ class _Errand:
         run = agentloop.AgentRun(task) if isinstance(task, str) else task
         with contextlib.closing(agentloop.stream(self.model, run, self.tools, **options)) as events:
             for event in events:
-                if isinstance(event, agentloop.AgentAction) and event.tool_input["n"] in self.denied:
-                    run.close(event, "no", "denied")
+                if isinstance(event, agentloop.AgentAction):
+                    if event.tool_input["n"] in self.denied:
+                        run.close(event, "no", "denied")
         return run
 
     def faults(self, run):

@@ -235,32 +235,29 @@ def main():
         TYPICAL[0] = time.monotonic() - start
         for number, steps in enumerate(scene.steps()):
             assert told(steps) == [(c, "ok") for calls in TURNS[number] for c in calls], steps
-    bad = 0
-    for what, number, disturb in (
-        ("kills", wanted, disturbed),
-        ("interrupts", int(sys.argv[3]) if len(sys.argv) > 3 else wanted, None),
-    ):
-        if disturb is None:
-            os.fsync = lambda fd: None  # of the order, not of the disk
-            with tempfile.TemporaryDirectory() as folder:
-                scene, start = Scene(folder), time.monotonic()
-                scene.pause = 0
-                scene.play()
-                TYPICAL[1] = time.monotonic() - start
-            timer = Interrupts()
-
-            def disturb(rng, limit):
-                return interrupted(rng, timer, limit)
-
-        done = duplicates = losses = 0
-        while done < number:
-            came, doubled, lost = disturb(rng, number - done)
-            done, duplicates, losses = done + came, duplicates + len(doubled), losses + len(lost)
-            for text in doubled + lost:
-                print("seed %d, %s %d: %s" % (seed, what, done, text))
-        print("%d %s, %d duplicates, %d losses (seed %d)" % (done, what, duplicates, losses, seed))
-        bad += duplicates + losses
+    bad = count("kills", wanted, seed, lambda limit: disturbed(rng, limit))
+    os.fsync = lambda fd: None  # what follows is about the order, not the disk
+    with tempfile.TemporaryDirectory() as folder:
+        scene, start = Scene(folder), time.monotonic()
+        scene.pause = 0
+        scene.play()
+        TYPICAL[1] = time.monotonic() - start
+    timer = Interrupts()
+    wanted = int(sys.argv[3]) if len(sys.argv) > 3 else wanted
+    bad += count("interrupts", wanted, seed, lambda limit: interrupted(rng, timer, limit))
     return 1 if bad else 0
+
+
+def count(what, wanted, seed, disturb):
+    """Disturb conversations until there were so many kills or interrupts; how much went wrong."""
+    done = duplicates = losses = 0
+    while done < wanted:
+        came, doubled, lost = disturb(wanted - done)
+        done, duplicates, losses = done + came, duplicates + len(doubled), losses + len(lost)
+        for text in doubled + lost:
+            print("seed %d, %s %d: %s" % (seed, what, done, text))
+    print("%d %s, %d duplicates, %d losses (seed %d)" % (done, what, duplicates, losses, seed))
+    return duplicates + losses
 
 
 if __name__ == "__main__":
