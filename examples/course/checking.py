@@ -44,6 +44,20 @@ def need(condition, hint):
         raise NotYet(hint)
 
 
+def climb(steps, exercise):
+    """Try the steps in turn. The first that fails: its hint, which step it is, and what is done."""
+    done = "nothing is done yet"
+    for number, step in enumerate(steps, 1):
+        try:
+            step(exercise)
+        except (NotYet, Exception) as error:
+            hint = error
+            if not isinstance(error, NotYet):
+                hint = describe(error, Path(exercise.__file__))
+            raise NotYet(f"({done}) step {number}, {step.__doc__}: {hint}")
+        done = f"step {number} is done"
+
+
 # -- one check -------------------------------------------------------------------------------------
 
 
@@ -98,7 +112,7 @@ def judge(path, check):
         text = describe(error, path)
     missing = re.search(r"name '(\w+)' is not defined", text)
     if missing:  # also where a `try` of the exercise made an observation of it
-        text += ". " + find_name(missing.group(1), sys.modules.get(path.stem))
+        text += ". " + find_name(missing.group(1), path.read_text(encoding="utf-8"))
     return False, text
 
 
@@ -180,7 +194,9 @@ def explain(error, module):
         return "Is that input()? Nobody types while a check runs: leave it out."
     if isinstance(error, TypeError) and "'NoneType'" in text:
         return "Something is None there. Does a function before it lack its `return`?"
-    if isinstance(error, TypeError) and re.search(r"\) takes|\) missing|unexpected keyword", text):
+    if isinstance(error, TypeError) and ") missing" in text:
+        return "Keep the parameters as handed out; a function to be returned has no () behind it."
+    if isinstance(error, TypeError) and re.search(r"\) takes|unexpected keyword", text):
         return "Keep the parameters of the functions as they were handed out."
     found = re.search(r"'(\w+)' object has no attribute '(\w+)'", text)
     if isinstance(error, AttributeError) and found:
@@ -205,27 +221,29 @@ def explain_attribute(kind, name):
         return f'A dict is asked with brackets: ["{name}"].'
     if kind == "tuple":
         return "It is a pair or more: take it apart first, `first, second = ...`."
-    fields = list(getattr(getattr(sys.modules.get("agentloop"), kind, None), "__dataclass_fields__", ()))
+    class_ = getattr(sys.modules.get("agentloop"), kind, None)
+    fields = [n for n in getattr(class_, "__dataclass_fields__", ()) if n[0] != "_"]
     if not fields:
         return ""
-    hint = f"An {kind} has {', '.join(f for f in fields if f[0] != '_')}."
+    fields += [n for n, value in vars(class_).items() if isinstance(value, property)]
+    hint = f"An {kind} has {', '.join(fields)}."
     if kind in ("AgentStep", "AgentFinish", "AgentAction"):
         hint += " stream() gives actions, steps and a finish: ask isinstance() first which it is."
     return hint
 
 
-def find_name(name, module):
-    """What is missing where a name is not defined: an import, mostly."""
+def find_name(name, source):
+    """What is missing where a name is not defined: an import, mostly; else a name like it."""
     if hasattr(typing, name):
         return f"Is `from typing import {name}` missing at the top?"
     if name in ("dataclass", "field"):
         return f"Is `from dataclasses import {name}` missing at the top?"
-    if hasattr(sys.modules.get("agentloop"), name):
+    if name in getattr(sys.modules.get("agentloop"), "__all__", ()):
         return f"Is `import agentloop` there, and is it agentloop.{name}?"
     with contextlib.suppress(ImportError, ValueError):
         if importlib.util.find_spec(name):
             return f"Is `import {name}` missing at the top?"
-    close = closest(name, [*dir(module), *dir(builtins)])
+    close = closest(name, {*re.findall(r"\w+", source), *dir(builtins)} - {name})
     return f"Did you mean {close}?" if close else "Is it a slip, or is an import missing?"
 
 

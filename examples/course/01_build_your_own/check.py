@@ -147,16 +147,7 @@ def step_4(loop):
 
 
 def check(loop):
-    done = "nothing is done yet"
-    for step in (step_1, step_2, step_3, step_4):
-        try:
-            step(loop)
-        except (NotYet, Exception) as error:
-            hint = error
-            if not isinstance(error, NotYet):
-                hint = checking.describe(error, Path(loop.__file__))
-            raise NotYet(f"({done}) step {step.__name__[-1]}, {step.__doc__}: {hint}")
-        done = f"step {step.__name__[-1]} is done"
+    checking.climb((step_1, step_2, step_3, step_4), loop)
     return "errors, ids and a budget. This is where agentloop.py begins."
 
 

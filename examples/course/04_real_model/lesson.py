@@ -60,6 +60,7 @@ def main():
         options.model or "recorded",
         base_url=options.base_url,
         system="Answer in one short sentence.",
+        max_tokens=300,
         transport=wire,
     )
 
