@@ -28,6 +28,7 @@ from pathlib import Path
 COURSE = Path(__file__).resolve().parent
 SECONDS = 20  # a check that takes longer is in a loop that never ends
 RIGHT = 71  # the exit status of a check that passed: none that an exercise gives by chance
+NONE = "Something is None there: given as None, or from a function that lacks its `return`."
 THIS_MACHINE = ("127.0.0.1", "::1", "localhost", "", None)
 
 
@@ -193,7 +194,7 @@ def explain(error, module):
     if isinstance(error, EOFError):
         return "Is that input()? Nobody types while a check runs: leave it out."
     if isinstance(error, TypeError) and "'NoneType'" in text:
-        return "Something is None there. Does a function before it lack its `return`?"
+        return NONE
     if isinstance(error, TypeError) and ") missing" in text:
         return "Keep the parameters as handed out; a function to be returned has no () behind it."
     if isinstance(error, TypeError) and re.search(r"\) takes|unexpected keyword", text):
@@ -216,7 +217,7 @@ def explain_attribute(kind, name):
     ("AgentStep", "tool") -> "An AgentStep has action, observation, status. ..."
     """
     if kind == "NoneType":
-        return "Something is None there. Does a function before it lack its `return`?"
+        return NONE
     if kind == "dict":
         return f'A dict is asked with brackets: ["{name}"].'
     if kind == "tuple":

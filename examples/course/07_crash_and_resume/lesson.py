@@ -70,6 +70,7 @@ def work(folder, what):
     for event in agentloop.stream(model, run, tools, journal=journal):
         print(event, flush=True)
         if "propose" in what and isinstance(event, agentloop.AgentAction):
+            print(f"(Ann is asked: {event.tool}, with {event.arguments}?)")
             break  # proposed, and in the journal; nothing has run
     print(f"({run.state}, steps: {len(run.steps)}, waiting: {len(run.pending)})")
 

@@ -82,7 +82,7 @@ def callbacks(model):
     counts = {}
 
     def on_action(action):
-        print(f"   on_action: {action.tool}, {action.tool_input}")
+        print(f"   on_action: {action.tool}, {action.arguments}")
 
     def on_step(step):
         counts[step.status] = counts.get(step.status, 0) + 1
