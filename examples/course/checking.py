@@ -131,7 +131,11 @@ def load(path):
 def offline():
     """No check leaves this machine, whatever an exercise or the environment says."""
     kept = dict(os.environ)
-    connect, connect_ex, look_up = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+    connect, connect_ex, look_up = (
+        socket.socket.connect,
+        socket.socket.connect_ex,
+        socket.getaddrinfo,
+    )
 
     def guard(function, host_of):
         def guarded(*args, **options):

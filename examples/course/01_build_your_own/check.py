@@ -93,16 +93,18 @@ def step_2(loop):
             kind = type(error).__name__
             raise NotYet(f"the model {what}, and your loop ended with {kind}. Catch it there.")
         need(len(steps) == 2, f"the model {what}: that should be a step, and the next call too.")
-        seen[word] = told = steps[0][1]
-        need(isinstance(told, str), f"the model {what}; the observation should be a text: {told!r}")
-        need(word in told, f"the model {what}; the observation should say so, not {told!r}.")
+        seen[word] = text = steps[0][1]
+        need(isinstance(text, str), f"the model {what}; the observation should be a text: {text!r}")
+        need(word in text, f"the model {what}; the observation should say so, not {text!r}.")
         need(steps[1][1] == 3, f"the model {what}; the call after it should still be executed.")
-    told = seen["delete_stock"]
-    both = "lookup_stock" in told and "reserve" in told
-    need(both, f"there is no delete_stock; the observation should name the tools there are: {told!r}")
-    told = seen["B7"]
-    kind = "KeyError" in told
-    need(kind, f"{told!r} does not say what went wrong. type(error).__name__ is the error's kind.")
+    text = seen["delete_stock"]
+    both = "lookup_stock" in text and "reserve" in text
+    need(
+        both, f"there is no delete_stock; the observation should name the tools there are: {text!r}"
+    )
+    text = seen["B7"]
+    kind = "KeyError" in text
+    need(kind, f"{text!r} does not say what went wrong. type(error).__name__ is the error's kind.")
     try:
         Shop({"actions": [call("c1", "reserve", sku="stop")]}, ANSWER).sell(loop)
     except KeyboardInterrupt:
@@ -119,17 +121,23 @@ def step_3(loop):
     times = len(shop.reserved)
     need(times != 3, "call c1 came twice, and twice it reserved. Remember the ids you have seen.")
     need(times == 2, "call c2 was a new call of the same tool: it should have been executed.")
-    told = steps[1][1]
-    need(isinstance(told, str), f"the step of the repeated call should say so in a text: {told!r}")
-    need(told != "reserved", "the step of the repeated call should say it was not executed.")
+    text = steps[1][1]
+    need(isinstance(text, str), f"the step of the repeated call should say so in a text: {text!r}")
+    need(text != "reserved", "the step of the repeated call should say it was not executed.")
     lost = {"actions": [call("c1", "reserve", sku="lost")]}
     broken = Shop(lost, lost, ANSWER)
     broken.sell(loop)
     times = len(broken.reserved)
-    need(times == 1, "a tool reserved and then raised; the same id reserved once more. Write it "
-         "down before the tool runs.")
-    need(shop.noted and broken.noted, "while the tool ran, its id stood in no set or list of "
-         "yours. Write it down before the tool runs, not after.")
+    need(
+        times == 1,
+        "a tool reserved and then raised; the same id reserved once more. Write it "
+        "down before the tool runs.",
+    )
+    need(
+        shop.noted and broken.noted,
+        "while the tool ran, its id stood in no set or list of "
+        "yours. Write it down before the tool runs, not after.",
+    )
 
 
 def step_4(loop):

@@ -10,11 +10,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # agentloop.py lies three folders up
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # checking.py lies one folder up
-import checking  # noqa: E402
-from checking import need  # noqa: E402
-
 import agentloop  # noqa: E402
 
+import checking  # noqa: E402
+from checking import need  # noqa: E402
 
 NO_WAY_BACK = re.compile(  # in whatever words: the first kind says it alone, the second with a "not"
     r"irrevers|irrevoc|irretriev|unrecover|irrecover|permanent|\bfinal|definitive|binding|for good"
@@ -33,21 +32,21 @@ def send(function, **tool_input):
 
 def check(exercise):
     function = exercise.send_parcel
-    told = agentloop.registry([function])["send_parcel"]
-    fields = told.parameters["properties"]
+    tool = agentloop.registry([function])["send_parcel"]
+    fields = tool.parameters["properties"]
     names = sorted(fields)
     need(names == ["quantity", "size", "sku"], f"keep sku, quantity and size; I see {names}.")
 
     kind = fields["quantity"].get("type")
-    need(kind == "integer", f"quantity is told as {kind!r}, not as a whole number. Use int.")
+    need(kind == "integer", f"a model reads that quantity is a {kind!r}. Use int: a whole number.")
     words = fields["size"].get("enum")
     need(words, "size may be any text: name the three words with Literal, as lesson.py does.")
     need(sorted(words) == ["large", "medium", "small"], f"the sizes are other ones: {words}.")
-    required = told.parameters.get("required", [])
+    required = tool.parameters.get("required", [])
     need("size" not in required, "size has to be given: let it have the default 'medium'.")
     need("quantity" in required, "quantity should have no default: nobody should guess it.")
 
-    said = told.description
+    said = tool.description
     need(len(said) > 20, f"the description says too little: {said!r}. What does the tool do?")
     need("send" in said.lower() or "parcel" in said.lower(), f"what does it do? I read: {said!r}.")
     undone = NO_WAY_BACK.search(said)
@@ -69,7 +68,9 @@ def check(exercise):
     for quantity in (0, 11, -1):
         step = send(function, sku="A1", quantity=quantity)
         refused = step.status in ("tool_error", "invalid_arguments")
-        need(refused, f"a parcel holds one to ten pieces: {quantity} should raise ValueError; {step}")
+        need(
+            refused, f"a parcel holds one to ten pieces: {quantity} should raise ValueError; {step}"
+        )
     schema = fields["quantity"]
     limits = f"{said} {schema['description']} {schema.get('enum', '')} {schema.get('maximum', '')}"
     need(

@@ -12,10 +12,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # agentloop.py lies three folders up
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # checking.py lies one folder up
+import agentloop  # noqa: E402
+
 import checking  # noqa: E402
 from checking import NotYet, need  # noqa: E402
-
-import agentloop  # noqa: E402
 
 RECORDED = Path(__file__).resolve().parent / "replies.json"
 
@@ -85,7 +85,10 @@ def by_hand(exercise, reply):
     method = request["method"]
     need(method == "POST", f"the server got a {method}. With bytes for the body it is a POST.")
     path = request["path"]
-    need(path == "/v1/chat/completions", f"chat() asked for {path}; it is base_url and /chat/completions.")
+    need(
+        path == "/v1/chat/completions",
+        f"chat() asked for {path}; it is base_url and /chat/completions.",
+    )
     agent = "agentloop" not in request["agent"].lower()
     need(agent, "chat() went through agentloop: write this one request by hand.")
     try:

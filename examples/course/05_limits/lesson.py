@@ -43,7 +43,7 @@ def main():
     agentloop.run(model, run, [read_page], max_requests=5)
     show("2. the same run, budget of 5", run)
 
-    # 3. Any other limit is a `for` loop around stream(). Breaking off loses nothing.
+    # 3. Any other limit is a `for` loop around stream(). Leaving it loses nothing.
     clock = agentloop.AgentRun("Find the recipe.")
     started = time.monotonic()
     for _event in agentloop.stream(model, clock, [read_page], max_requests=100):

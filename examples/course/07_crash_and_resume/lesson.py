@@ -44,7 +44,7 @@ def shop_tools(folder, dies):
 
 
 def model(run, tools):
-    """Orders. Where it is told that the outcome is unknown, it finds out first."""
+    """Orders. Where the outcome of its order is unknown, it finds out first."""
     order = agentloop.AgentAction("place_order", {"sku": "A1"})
     if not run.steps:
         return order

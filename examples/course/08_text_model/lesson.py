@@ -65,15 +65,15 @@ def ask_you(prompt):
     return "\n".join(lines)
 
 
+CALL = 'Action: lookup_stock\nAction Input: {"sku": "A1"}'
 SLOPPY = [
-    ("as asked", 'Thought: I look.\nAction: lookup_stock\nAction Input: {"sku": "A1"}'),
-    ("with decoration", '**Action:** `lookup_stock`\n**Action Input:**\n```json\n{"sku": "A1"}\n```'),
-    ("a bare value", "Action: lookup_stock\nAction Input: A1"),
+    ("as asked", "Thought: I look.\n" + CALL),
     (
-        "it goes on by itself",
-        'Action: lookup_stock\nAction Input: {"sku": "A1"}\nObservation: 500\n'
-        "Final Answer: 500 of A1 can be sold.",
+        "with decoration",
+        '**Action:** `lookup_stock`\n**Action Input:**\n```json\n{"sku": "A1"}\n```',
     ),
+    ("a bare value", "Action: lookup_stock\nAction Input: A1"),
+    ("it goes on by itself", CALL + "\nObservation: 500\nFinal Answer: 500 of A1 can be sold."),
     ("half a dict", 'Action: lookup_stock\nAction Input: {"sku": "A'),
     ("neither", "I would have to look that up in the shop."),
 ]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # agentloop.py lies three folders up
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # checking.py lies one folder up
+import agentloop  # noqa: E402
+
 import checking  # noqa: E402
 from checking import NotYet, need  # noqa: E402
-
-import agentloop  # noqa: E402
 
 
 def add(a: int, b: int) -> int:
@@ -57,8 +57,10 @@ def memory(exercise):
     """keep_last()"""
     for count, tasks in ((2, ["b", "c"]), (1, ["c"]), (3, ["a", "b", "c"]), (9, ["a", "b", "c"])):
         left = kept(exercise, count)
-        need(left == tasks, f"of the turns a, b, c, keep_last(run, {count}) should leave {tasks}, "
-             f"not {left}.")
+        need(
+            left == tasks,
+            f"of the turns a, b, c, keep_last(run, {count}) should leave {tasks}, not {left}.",
+        )
     left = kept(exercise, 0)
     hint = " (history[-0:] is history[0:], which is everything)" if left == ["a", "b", "c"] else ""
     need(left == [], f"keep_last(run, 0) should leave no turn, not {left}{hint}.")
@@ -90,7 +92,9 @@ def callbacks(exercise):
     try:
         run = watched(exercise, fails)
     except OSError:
-        raise NotYet("a handler raised OSError, and that stopped the run. Catch it around the call.")
+        raise NotYet(
+            "a handler raised OSError, and that stopped the run. Catch it around the call."
+        )
     need(run.output == "3", f"a handler failed, and the run did not end: it is {run.state}.")
     need(len(calls) == 3, f"a handler that failed once is still called: 3 times, not {len(calls)}.")
 

@@ -39,18 +39,18 @@ WHERE = {
 }
 
 HERE = {
-    "AgentExecutor(tools=[...])": ("a", "Parameters"),
-    "AgentExecutor(max_iterations=15)": ("b", "Parameters"),
-    "AgentExecutor(max_execution_time=60)": ("c", "Parameters"),
-    "AgentExecutor(handle_parsing_errors=True)": ("d", "Parameters"),
-    "AgentExecutor(return_intermediate_steps=True)": ("e", "Parameters"),
-    "AgentExecutor(verbose=True)": ("f", "Parameters"),
+    "AgentExecutor(tools=[...])": ("e", "Parameters"),
+    "AgentExecutor(max_iterations=15)": ("j", "Parameters"),
+    "AgentExecutor(max_execution_time=60)": ("b", "Parameters"),
+    "AgentExecutor(handle_parsing_errors=True)": ("i", "Parameters"),
+    "AgentExecutor(return_intermediate_steps=True)": ("d", "Parameters"),
+    "AgentExecutor(verbose=True)": ("l", "Parameters"),
     "ConversationBufferMemory()": ("g", "Memory"),
-    "ConversationBufferWindowMemory(k=2)": ("h", "Memory"),
-    "create_react_agent(...)": ("i", "Agents and prompts"),
-    "create_tool_calling_agent(...)": ("j", "Agents and prompts"),
-    "on_tool_end of a BaseCallbackHandler": ("k", "Callbacks"),
-    "HumanApprovalCallbackHandler": ("l", "Callbacks"),
+    "ConversationBufferWindowMemory(k=2)": ("a", "Memory"),
+    "create_react_agent(...)": ("k", "Agents and prompts"),
+    "create_tool_calling_agent(...)": ("f", "Agents and prompts"),
+    "on_tool_end of a BaseCallbackHandler": ("h", "Callbacks"),
+    "HumanApprovalCallbackHandler": ("c", "Callbacks"),
 }
 
 

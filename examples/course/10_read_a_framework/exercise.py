@@ -17,18 +17,18 @@ WHERE = {
 }
 
 MEANINGS = {
-    "a": "the third argument: the functions as they are",
-    "b": "max_requests=10",
-    "c": "a clock, looked at in the for loop",
-    "d": "nothing: an unreadable reply is always an observation",
-    "e": "run.steps, always, also after an exception",
-    "f": "print(event) in the for loop",
+    "a": "del run.history[:-2]",
+    "b": "a clock, looked at in the for loop",
+    "c": 'run.close(action, "not allowed", "denied")',
+    "d": "run.steps, always, also after an exception",
+    "e": "the third argument: the functions as they are",
+    "f": "OpenAIChat(...)",
     "g": "run = run.follow_up(question)",
-    "h": "del run.history[:-2]",
-    "i": "ReActText(complete)",
-    "j": "OpenAIChat(...)",
-    "k": "if isinstance(event, AgentStep): ... in the for loop",
-    "l": 'run.close(action, "not allowed", "denied")',
+    "h": "if isinstance(event, AgentStep): ... in the for loop",
+    "i": "nothing: an unreadable reply is always an observation",
+    "j": "max_requests=10",
+    "k": "ReActText(complete)",
+    "l": "print(event) in the for loop",
 }
 
 HERE = {
