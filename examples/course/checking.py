@@ -27,7 +27,7 @@ from pathlib import Path
 
 COURSE = Path(__file__).resolve().parent
 SECONDS = 20  # a check that takes longer is in a loop that never ends
-RIGHT = 71  # the exit status of a check that passed: none that an exercise gives by chance
+RIGHT, NOT_YET = 71, 72  # exit statuses of the process of its own: none that comes by chance
 NONE = "Something is None there: given as None, or from a function that lacks its `return`."
 THIS_MACHINE = ("127.0.0.1", "::1", "localhost", "", None)
 
@@ -74,7 +74,7 @@ def main(folder, check):
         sys.exit(say(f"not yet: {name} still ran after {SECONDS} seconds. Does a loop never end?"))
     except KeyboardInterrupt:
         sys.exit(say("not yet: the check was interrupted."))
-    if done.returncode not in (RIGHT, 1):
+    if done.returncode not in (RIGHT, NOT_YET):
         say(f"not yet: {name} ended the program, with status {done.returncode}. Use return.")
     sys.exit(0 if done.returncode == RIGHT else 1)
 
@@ -85,7 +85,7 @@ def inside(folder, check):
         sys.stdout.reconfigure(errors="backslashreplace")
     right, text = judge(Path(folder) / file_name(), check)
     say(("right: " if right else "not yet: ") + " ".join(text.splitlines()))
-    os._exit(RIGHT if right else 1)
+    os._exit(RIGHT if right else NOT_YET)
 
 
 def file_name():
@@ -113,7 +113,7 @@ def judge(path, check):
         text = describe(error, path)
     missing = re.search(r"name '(\w+)' is not defined", text)
     if missing:  # also where a `try` of the exercise made an observation of it
-        text += ". " + find_name(missing.group(1), path.read_text(encoding="utf-8"))
+        text = text.rstrip(".") + ". " + find_name(missing.group(1), path.read_text(encoding="utf-8"))
     return False, text
 
 
@@ -123,6 +123,7 @@ def load(path):
     spec = importlib.util.spec_from_file_location(path.stem, str(path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
+    sys.dont_write_bytecode = True  # what was edited within one second would not be noticed
     spec.loader.exec_module(module)
     return module
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # agentloop.py lies three folders up
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import agentloop  # noqa: E402
 import step_1  # noqa: E402
 import step_2  # noqa: E402
 import step_3  # noqa: E402
 import step_4  # noqa: E402
+
+import agentloop  # noqa: E402
 
 PATIENCE = 50  # so many requests of one run, and we call it endless
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # agentloop.py lies three folders up
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # checking.py lies one folder up
-import agentloop  # noqa: E402
-
 import checking  # noqa: E402
 from checking import need  # noqa: E402
+
+import agentloop  # noqa: E402
 
 NO_WAY_BACK = re.compile(  # in whatever words: the first kind says it alone, the second with a "not"
     r"irrevers|irrevoc|irretriev|unrecover|irrecover|permanent|\bfinal|definitive|binding|for good"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # agentloop.py lies three folders up
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # checking.py lies one folder up
-import agentloop  # noqa: E402
-
 import checking  # noqa: E402
 from checking import NotYet, need  # noqa: E402
+
+import agentloop  # noqa: E402
 
 RECORDED = Path(__file__).resolve().parent / "replies.json"
 
@@ -33,6 +33,10 @@ class Server(HTTPServer):
         thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02})
         thread.daemon = True
         thread.start()
+
+    def __exit__(self, *error):
+        self.shutdown()
+        self.server_close()
 
     def bodies(self):
         return [json.loads(request["body"].decode("utf-8")) for request in self.requests]
@@ -72,12 +76,12 @@ class Handler(BaseHTTPRequestHandler):
 def by_hand(exercise, reply):
     """Part 1: one request of chat(), looked at as a server does."""
     messages = [{"role": "user", "content": "Say hello, \u00e9t\u00e9."}]
-    server = Server([reply])
     error = text = None
-    try:
-        text = exercise.chat(server.url, messages)
-    except Exception as caught:
-        error = caught
+    with Server([reply]) as server:
+        try:
+            text = exercise.chat(server.url, messages)
+        except Exception as caught:
+            error = caught
     if error is not None and not server.requests:
         raise error  # it did not get as far as the server
     need(server.requests, "chat() has sent nothing to base_url yet.")
@@ -119,8 +123,12 @@ def answer_of(exercise, model, question):
 def check(exercise):
     replies = json.loads(RECORDED.read_text(encoding="utf-8"))
     by_hand(exercise, replies[-1])
+    with Server(replies) as server:
+        return by_agentloop(exercise, replies, server)
 
-    server = Server(replies)
+
+def by_agentloop(exercise, replies, server):
+    """Parts 2 and 3: the model, its bill, and a refusal."""
     model = exercise.make_model(server.url)
     need(model is not None, "make_model() returned None: does it lack its `return`?")
     kind = type(model).__name__

@@ -9,10 +9,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # agentloop.py lies three folders up
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # checking.py lies one folder up
-import agentloop  # noqa: E402
-
 import checking  # noqa: E402
 from checking import NotYet, need  # noqa: E402
+
+import agentloop  # noqa: E402
 
 LOOK = 'Thought: I look.\nAction: lookup_stock\nAction Input: {"sku": "A1"}'
 ANSWER = "Thought: I know it.\nFinal Answer: 3 can be sold"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # agentloop.py lies three folders up
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # checking.py lies one folder up
-import agentloop  # noqa: E402
-
 import checking  # noqa: E402
 from checking import NotYet, need  # noqa: E402
+
+import agentloop  # noqa: E402
 
 
 def add(a: int, b: int) -> int:

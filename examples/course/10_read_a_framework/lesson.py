@@ -13,8 +13,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # agentloop.py lies three folders up
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import agentloop  # noqa: E402
 import framework  # noqa: E402
+
+import agentloop  # noqa: E402
 
 LOOK = "Thought: I look.\nAction: lookup_stock\nAction Input: A1"
 ANSWER = "Thought: I know it.\nFinal Answer: 3 can be sold"
