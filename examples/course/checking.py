@@ -113,7 +113,9 @@ def judge(path, check):
         text = describe(error, path)
     missing = re.search(r"name '(\w+)' is not defined", text)
     if missing:  # also where a `try` of the exercise made an observation of it
-        text = text.rstrip(".") + ". " + find_name(missing.group(1), path.read_text(encoding="utf-8"))
+        text = (
+            text.rstrip(".") + ". " + find_name(missing.group(1), path.read_text(encoding="utf-8"))
+        )
     return False, text
 
 
