@@ -7867,7 +7867,7 @@ _EXAMPLES = {
     ],
     "course/05_limits/lesson.py": [
         "1. budget of 3: budget_exhausted; requests: 3, steps: 3; output: None",
-        ("2. the same run, budget of 5: budget_exhausted; requests: 5, steps: 5; output: None"),
+        ("2. the same run, once more: budget_exhausted; requests: 5, steps: 5; output: None"),
         "3. the clock: running, stopped early: yes",
         ("4. the last word: model_ended; requests: 1, steps: 0; output: found nothing on 5 pages"),
     ],
@@ -8127,7 +8127,8 @@ _SLIPS = {
         ("    return agentloop.run", "    agentloop.run", "decide() should return the run"),
         ('"denied"', '"no"', "no should end the call as 'denied'"),
         ("if not yes", "if yes", "the answer was no, and it was paid"),
-        ('if action.tool == "pay":', "if True:", "the no was for pay, and for pay alone"),
+        ('if action.tool == "pay":', "if True:", "the no was for each pay, and for pay alone"),
+        ("list(run.pending):", "run.pending:", "walk over list(run.pending)"),
         ("run, tools, journal=journal)\n", "run, tools)\n", "Does decide() use the journal?"),
         ("run.close(action", "action.close(action", "An AgentAction has tool"),
     ],

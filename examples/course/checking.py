@@ -11,6 +11,7 @@ ends the program ends that process, and not the verdict.
 """
 
 import argparse
+import ast
 import builtins
 import contextlib
 import difflib
@@ -187,12 +188,13 @@ def describe(error, path):
         hint = "Look at the line before it too."
         return f"{path.name}, line {error.lineno} cannot be read: {error.msg}. {hint}"
     said = f"{place(error, path)} raised {type(error).__name__}: {error}"
-    hint = explain(error, sys.modules.get(path.stem))
+    hint = explain(error, path)
     return f"{said}. {hint}" if hint else said
 
 
-def explain(error, module):
+def explain(error, path):
     """One sentence on the errors that beginners meet, or nothing."""
+    module = sys.modules.get(path.stem)
     text = str(error)
     if isinstance(error, ImportError):
         return "Nothing has to be installed for this course. Is it a slip?"
@@ -204,7 +206,10 @@ def explain(error, module):
         return NONE
     if isinstance(error, TypeError) and ") missing" in text:
         return "Keep the parameters as handed out; a function to be returned has no () behind it."
-    if isinstance(error, TypeError) and re.search(r"\) takes|unexpected keyword", text):
+    if isinstance(error, TypeError) and "list indices must be integers" in text:
+        return "It is a list: take one item of it first, for example with [0]."
+    called = place(error, path) == path.name  # by the check: no line of the exercise is in between
+    if called and re.search(r"\) takes|unexpected keyword", text):
         return "Keep the parameters of the functions as they were handed out."
     found = re.search(r"'(\w+)' object has no attribute '(\w+)'", text)
     if isinstance(error, AttributeError) and found:
@@ -227,6 +232,8 @@ def explain_attribute(kind, name):
         return NONE
     if kind == "dict":
         return f'A dict is asked with brackets: ["{name}"].'
+    if kind == "set":
+        return "{a, b} is a set, {a: b} is a dict: look at the quotes and colons."
     if kind == "tuple":
         return "It is a pair or more: take it apart first, `first, second = ...`."
     class_ = getattr(sys.modules.get("agentloop"), kind, None)
@@ -251,8 +258,25 @@ def find_name(name, source):
     with contextlib.suppress(ImportError, ValueError):
         if importlib.util.find_spec(name):
             return f"Is `import {name}` missing at the top?"
-    close = closest(name, {*re.findall(r"\w+", source), *dir(builtins)} - {name})
-    return f"Did you mean {close}?" if close else "Is it a slip, or is an import missing?"
+    close = closest(name, names_in(source) | set(dir(builtins)))
+    if close:
+        return f"Did you mean {close}?"
+    return "Is it a slip, is an import missing, or should it be a text, between quotes?"
+
+
+def names_in(source):
+    """The names that the source itself makes: variables, parameters, functions, imports."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).split(".")[0])
+    return found
 
 
 def closest(name, names):

@@ -20,7 +20,8 @@ LOOK = agentloop.AgentAction("look_up_bill", {})
 PAY = agentloop.AgentAction("pay", {"amount": 20})
 END = agentloop.AgentFinish("that was all")
 MODEL = agentloop.Scripted([LOOK, PAY, END])
-TWO_AT_ONCE = agentloop.Scripted([[PAY, LOOK], END])
+PAY_MORE = agentloop.AgentAction("pay", {"amount": 30})
+THREE_AT_ONCE = agentloop.Scripted([[LOOK, PAY, PAY_MORE], END])
 
 
 class Office:
@@ -98,12 +99,19 @@ def decisions(exercise, folder):
     office.decide(yes=True)
     need(office.paid == [20], "yes was said twice, and paid twice. Does decide() use the journal?")
 
-    office = Office(exercise, folder, "two.jsonl")
-    need("pay" in office.propose(TWO_AT_ONCE), "where one reply asks for two calls, pay waits too.")
-    run = office.decide(False, TWO_AT_ONCE)
-    statuses = {step.action.tool: step.status for step in run.steps}
-    fair = statuses == {"pay": "denied", "look_up_bill": "ok"}
-    need(fair, f"the no was for pay, and for pay alone; the calls ended as {statuses}.")
+    office = Office(exercise, folder, "three.jsonl")
+    names = office.propose(THREE_AT_ONCE)
+    need("pay" in names, f"one reply asks for three calls, two of them pay; what waits is {names}.")
+    need(not office.paid, "one reply asked for three calls, and propose() ran a pay.")
+    run = office.decide(False, THREE_AT_ONCE)
+    need(
+        not office.paid,
+        f"one reply asked for two payments, the answer was no, and {office.paid} was paid. (A loop "
+        "over a list that shrinks skips some: walk over list(run.pending).)",
+    )
+    statuses = [f"{step.action.tool}: {step.status}" for step in run.steps]
+    fair = sorted(statuses) == ["look_up_bill: ok", "pay: denied", "pay: denied"]
+    need(fair, f"the no was for each pay, and for pay alone; the calls ended as {statuses}.")
 
     office = Office(exercise, folder, "none.jsonl")
     names = office.propose(agentloop.Scripted([LOOK, END]))
