@@ -75,7 +75,8 @@ SLOPPY = [
     ("a bare value", "Action: lookup_stock\nAction Input: A1"),
     ("it goes on by itself", CALL + "\nObservation: 500\nFinal Answer: 500 of A1 can be sold."),
     ("half a dict", 'Action: lookup_stock\nAction Input: {"sku": "A'),
-    ("neither", "I would have to look that up in the shop."),
+    ("only a thought", "Thought: I would have to look that up in the shop."),
+    ("no label at all", "I would have to look that up in the shop."),
 ]
 
 

@@ -23,7 +23,7 @@ TROUBLES = [
     ("nothing goes wrong", [LOOK, ANSWER]),
     ("an unknown tool", [LOOK.replace("lookup", "get"), LOOK, ANSWER]),
     ("a tool that raises", [LOOK, LOOK.replace("A1", "B7"), ANSWER]),
-    ("a reply in no form", [LOOK, "It depends.", ANSWER]),
+    ("a reply in no form", [LOOK, "Thought: It depends.", ANSWER]),
     ("a model without end", [LOOK] * 9),
 ]
 
