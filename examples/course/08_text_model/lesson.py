@@ -111,9 +111,11 @@ def main():
     options = parser.parse_args()
     complete = write
     if options.model:
-        server = agentloop.OpenAIChat(
-            options.model, base_url=options.base_url, max_tokens=300, stop=["\nObservation:"]
-        )
+        settings = {"max_tokens": 300, "stop": ["\nObservation:"], "retries": 2}
+        try:
+            server = agentloop.OpenAIChat(options.model, base_url=options.base_url, **settings)
+        except ValueError as error:  # a base_url that is none
+            parser.error(str(error))
         complete = server.complete
     elif options.you:
         complete = ask_you

@@ -111,7 +111,12 @@ def main():
     options = parser.parse_args()
     model = script
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=300)
+        try:
+            model = agentloop.OpenAIChat(
+                options.model, base_url=options.base_url, max_tokens=300, retries=2
+            )
+        except ValueError as error:  # a base_url that is none
+            parser.error(str(error))
     try:
         run = turns(model)
         memory(model, run)
