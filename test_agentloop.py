@@ -3837,6 +3837,9 @@ class ReturnDirectTests(unittest.TestCase):
             pending = [action("answer", {"n": 3}, "c1", "", message)]
             run, error = _drive([], agentloop.AgentRun("go", steps, pending), self.tools)
             self.assertEqual((error, run.output, run.requests), (None, output, 0))
+        pending = [action("answer", {"n": n}, "c%d" % n) for n in (3, 4)]  # two are not one
+        run, _ = _drive([_end()], agentloop.AgentRun("go", [], pending), self.tools)
+        self.assertEqual((run.output, run.requests), ("done", 1))
         shared = {"reply": 1}  # one message, one reply
         steps = [agentloop.AgentStep(action("note", {}, "c0", "", shared), "noted")]
         pending = [action("answer", {"n": 3}, "c1", "", shared)]
