@@ -6476,6 +6476,7 @@ class _Errand:
         return found
 
 
+@unittest.skipIf(os.name == "nt", "a thousand files and their locks take minutes there")
 class InterruptTests(_FolderCase):
     """Ctrl-C at each line of the loop and of the journal: nothing is forgotten, twice, or locked."""
 
