@@ -1046,10 +1046,8 @@ def _unknown_name(name: Any, known: Iterable[str]) -> _Mismatch:
     return _Mismatch([fault])
 
 
-class _InvalidArguments(Exception):
+class _InvalidArguments(ValueError):
     """Arguments that do not fit. The text is what the model is shown; it is bounded."""
-
-    type = "InvalidArguments"
 
 
 class _BoundArguments:
@@ -1071,9 +1069,9 @@ class _Mode:
     Attributes:
         exact: take only what needs no other spelling.
         attempts: the modes in which a union tries its alternatives, one after the other.
-        outcomes: what the unions inside a union made of the parts of its value, so that each
-            part is converted once and the work grows with the value, not with the ways to
-            read it. None outside of unions.
+        outcomes: what the unions inside a union made of the parts of its value: each
+            part is converted once, so that the work grows with the value, not with the ways
+            to read it. None outside of unions.
     """
 
     def __init__(self, exact: bool, outcomes: Optional["_Outcomes"] = None) -> None:
@@ -1202,12 +1200,13 @@ class _Number(_Type):
     def convert(self, value: Any, mode: _Mode) -> float:
         """2.5, "2.5" -> 2.5; 5 -> 5.0. Not "nan", 1e999, True."""
         number = value
-        is_decimal = type(value) is str and re.match(_DECIMAL, value)
-        if (type(value) is int or is_decimal) and not mode.exact:
+        if type(value) is int and not mode.exact:
             try:
                 number = float(value)
             except OverflowError:
                 raise _expected("number", value) from None
+        elif type(value) is str and not mode.exact and re.match(_DECIMAL, value):
+            number = float(value)
         if type(number) is float and abs(number) <= _MAX_FLOAT:  # false for inf and nan
             return number
         raise _expected("number", value)
@@ -1462,7 +1461,7 @@ class _Record(_Type):
         return kind
 
     def distance(self, value: Any) -> Optional[int]:
-        """How many names are wrong; a wrong tag (a Literal) weighs much more."""
+        """How many names are wrong; a wrong tag (a Literal) weighs much more. 0 may fit."""
         if type(value) is not dict:
             return None
         distance = len(_missing(self.required, value))
@@ -1470,7 +1469,9 @@ class _Record(_Type):
             kind = self.fields.get(name)
             if kind is None:
                 distance += 1
-            elif isinstance(kind, _Choice) and not kind.has(item):
+            elif item is None and name in self.skips_null:
+                continue
+            elif isinstance(kind, _Choice) and not kind.resembles(item):
                 distance += 50
         return distance
 
@@ -1509,17 +1510,17 @@ class _Choice(_Type):
 
     def convert(self, value: Any, mode: _Mode) -> Any:
         """ "north", " NORTH" -> "north"; an enum also by name. Never a guess of two."""
-        if self.has(value):
-            return self.members[type(value), value]
-        if type(value) in _SCALAR_TYPES and not mode.exact:
+        if type(value) in _SCALAR_TYPES:
+            if (type(value), value) in self.members:
+                return self.members[type(value), value]
             same = self.spellings.get(_fold(value), [])
-            if len(same) == 1:
+            if len(same) == 1 and not mode.exact:
                 return same[0]
         listed = ", ".join(json.dumps(v, ensure_ascii=False) for v in self.values[:50])
         raise _expected(f"one of {listed}", value, self._hint)
 
-    def has(self, value: Any) -> bool:
-        return type(value) in _SCALAR_TYPES and (type(value), value) in self.members
+    def resembles(self, value: Any) -> bool:
+        return type(value) in _SCALAR_TYPES and _fold(value) in self.spellings
 
     def distance(self, value: Any) -> Optional[int]:
         if isinstance(value, str) and self.schema.get("type", "string") == "string":
@@ -1607,28 +1608,29 @@ class _Union(_Type):
         return outcome
 
     def _try_each(self, value: Any, mode: _Mode) -> Any:
+        alternatives = self._choose(value)
         faults: List[List[_ArgumentFault]] = []
         for attempt in mode.attempts:
             faults = []
-            for alternative in self.alternatives:
+            for alternative in alternatives:
                 try:
                     return alternative.convert(value, attempt)
                 except _Mismatch as mismatch:
                     faults.append(mismatch.faults)
-        closest = self._find_closest(value, mode)
-        if closest is not None:
-            raise _Mismatch(faults[closest])
+        value = _decode(_decode(value, "[", mode), "{", mode)
+        distances = [alternative.distance(value) for alternative in alternatives]
+        shortest = self.distance(value)
+        if shortest is not None and distances.count(shortest) == 1:
+            raise _Mismatch(faults[distances.index(shortest)])  # that one was meant
         words = [str(a.schema.get("type", "object")) for a in self.alternatives]
         raise _expected(" or ".join(dict.fromkeys(words)), value)
 
-    def _find_closest(self, value: Any, mode: _Mode) -> Optional[int]:
-        """The place of the alternative that was meant; None where several may be."""
-        value = _decode(_decode(value, "[", mode), "{", mode)
-        distances = [alternative.distance(value) for alternative in self.alternatives]
-        shortest = self.distance(value)
-        if shortest is None or distances.count(shortest) > 1:
-            return None
-        return distances.index(shortest)
+    def _choose(self, value: Any) -> List[_Type]:
+        """Those whose names and tags fit an object; all of them where none's do."""
+        if type(value) is not dict:
+            return self.alternatives
+        fitting = [a for a in self.alternatives if a.distance(value) == 0]
+        return fitting or self.alternatives
 
     def distance(self, value: Any) -> Optional[int]:
         distances = [alternative.distance(value) for alternative in self.alternatives]
@@ -1970,7 +1972,7 @@ def _make_constraint(kind: _Type, name: str, limit: Any) -> Optional[_Constraint
     if name in _LENGTH_BOUNDS and kind.length_keyword and type(limit) is int:
         bound = _LENGTH_BOUNDS[name]
         return bound.make(bound.keyword + kind.length_keyword, limit)
-    if name == "pattern" and isinstance(kind, _String):
+    if name == "pattern" and kind.length_keyword == "Length":
         return _make_pattern(limit)
     return None
 
@@ -2026,7 +2028,11 @@ class _Constrained(_Type):
         self.inner = inner
         self.constraints = constraints
         self.json_types = inner.json_types
+        self.length_keyword = inner.length_keyword
         self.is_noted = inner.is_noted
+
+    def compares_with(self, limit: Any) -> bool:
+        return self.inner.compares_with(limit)
 
     def convert(self, value: Any, mode: _Mode) -> Any:
         """Converted first, then checked: "10" -> 10 for an int of at most 10."""
@@ -2260,6 +2266,10 @@ def _container_of(hint: Any) -> Any:
     return None
 
 
+# Python 3.8 has no `Annotated`.
+_WITH_METADATA: _JsonObject = {"include_extras": True} if sys.version_info >= (3, 9) else {}
+
+
 class _SchemaBuilder:
     """Makes types of the annotations of one tool. No other place knows annotations.
 
@@ -2279,12 +2289,9 @@ class _SchemaBuilder:
 
     def resolve(self, owner: Any, names: _JsonObject) -> _JsonObject:
         """The annotations of a function or class, those written as text resolved."""
-        options: _JsonObject = {}
-        if sys.version_info >= (3, 9):
-            options["include_extras"] = True
+        known = {**self.closure, **names}
         try:
-            known = {**self.closure, **names}
-            return typing.get_type_hints(owner, None, known, **options)
+            return typing.get_type_hints(owner, None, known, **_WITH_METADATA)
         except Exception as error:
             raise TypeError(
                 f"cannot resolve the annotations of {owner.__name__}: "
@@ -2357,10 +2364,9 @@ class _SchemaBuilder:
             return _Array(_ANY, make)
         if make is not tuple or args[-1] is Ellipsis:
             return _Array(self.build(args[0], place), make)
-        if args == ((),):  # Tuple[()], before Python 3.11
-            return _FixedTuple([], _ANY)
-        places = [self.build(arg, place) for arg in args]
-        return _FixedTuple(places, _unite(places))
+        # Before Python 3.11 the one argument of Tuple[()] is ().
+        places = [self.build(arg, place) for arg in args if arg != ()]
+        return _FixedTuple(places, _unite(places or [_ANY]))
 
     def build_named(self, hint: Any, place: str) -> _Type:
         """A class or an alias, built once. Inside of itself it is a reference."""
@@ -2458,9 +2464,8 @@ def _is_required_key(typed_dict: Any, name: str, annotation: Any) -> bool:
     mark = getattr(typing.get_origin(annotation), "_name", "")
     if mark in ("Required", "NotRequired"):
         return mark == "Required"
-    if hasattr(typed_dict, "__required_keys__"):
-        return name in typed_dict.__required_keys__
-    return bool(typed_dict.__total__)  # Python 3.8
+    default = [name] if typed_dict.__total__ else []  # Python 3.8 has no __required_keys__
+    return name in getattr(typed_dict, "__required_keys__", default)
 
 
 def _required_names(parameters: Iterable[inspect.Parameter]) -> List[str]:
@@ -2614,9 +2619,12 @@ class _Target:
 
 def _injected_kind(hint: Any) -> str:
     """AgentRun, Optional[AgentRun] -> "AgentRun", which the loop fills in; else ""."""
-    for cls in typing.get_args(hint) or (hint,):
-        kind = getattr(cls, "type", None)
-        if kind in ("AgentAction", "AgentRun"):
+    candidates = (hint,)
+    if _is_union(hint) or _is_annotated(hint):
+        candidates = typing.get_args(hint)
+    for cls in candidates:
+        kind = _read_attribute(cls, "type")
+        if isinstance(cls, type) and kind in ("AgentAction", "AgentRun"):
             return str(kind)
     return ""
 
@@ -2888,10 +2896,8 @@ def _bind_arguments(tool: Tool, action: AgentAction, run: AgentRun) -> _BoundArg
         raise _InvalidArguments(_describe_input(tool, action.tool_input, error)) from None
     try:
         return tool._bind(arguments, action, run)
-    except Exception as error:
-        if _kind_of(error) != "InvalidArguments":
-            raise
-        raise _InvalidArguments(str(error)) from None  # also of another copy of this file
+    except ValueError as error:  # this copy's _InvalidArguments, or another's
+        raise _InvalidArguments(str(error)) from None
 
 
 def _describe_input(tool: Tool, tool_input: Any, error: ValueError) -> str:
