@@ -983,6 +983,20 @@ class RunDataTests(unittest.TestCase):
                 self.assertNotIn(call_id, [a.call_id for a in run.pending] + run.started)
                 self.assertEqual(len(run.pending), 1)
 
+    def test_close_while_the_tool_runs(self):
+        """One call, one step: what the tool returns after that is dropped."""
+
+        def slow(action: agentloop.AgentAction, run: agentloop.AgentRun) -> str:
+            run.close(action, "by the user", "cancelled")
+            return "done all the same"
+
+        run, error = _drive([_act("slow", "c1"), _end()], tools=[slow])
+        self.assertIsNone(error)
+        self.assertEqual(
+            [(s.status, s.observation) for s in run.steps], [("cancelled", "by the user")]
+        )
+        self.assertEqual((run.pending, run.started, run.state), ([], [], "model_ended"))
+
     def test_close_refuses(self):
         run = self.broken_off()
         rows = [
@@ -1610,6 +1624,14 @@ class SchemaTests(unittest.TestCase):
             ("UUID", "UUID(int=1)",
              {"type": "string", "format": "uuid",
               "default": "00000000-0000-0000-0000-000000000001"}),
+            ("datetime.time", "datetime.time(9, 30)",
+             {"type": "string", "format": "time", "default": "09:30:00"}),
+            ("datetime.timedelta", "datetime.timedelta(days=1, hours=2)",
+             {"type": "string", "format": "duration", "default": "P1DT7200S"}),
+            ("datetime.timedelta", "datetime.timedelta(seconds=-1.5)",
+             {"type": "string", "format": "duration", "default": "-P0DT1.500000S"}),
+            ("Decimal", "Decimal('0.1')", {"type": "number", "default": 0.1}),
+            ("Decimal", "Decimal('nan')", {"type": "number"}),
             # what has no JSON form is left out, and the parameter stays optional
             ("str", "object()", {"type": "string"}),
             ("float", "float('inf')", {"type": "number"}),
