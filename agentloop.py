@@ -1063,23 +1063,57 @@ class _BoundArguments:
 # -- types: a schema for the model, a conversion of what it sends ----------------------------------
 
 
+class _Outcome:
+    """What a union made of a value: what it converted to, or what is wrong with it."""
+
+    def __init__(
+        self,
+        value: Any,
+        converted: Any = None,
+        faults: Sequence[_ArgumentFault] = (),
+    ) -> None:
+        self.value = value  # subtle: kept, so that no other value gets its id meanwhile
+        self.converted = converted
+        self.faults = list(faults)
+
+    def replay(self) -> Any:
+        if self.faults:
+            raise _Mismatch(self.faults)
+        return self.converted
+
+
 class _Mode:
     """How values are converted.
 
     Attributes:
         exact: take only what needs no other spelling.
         attempts: the modes in which a union tries its alternatives, one after the other.
-        outcomes: what the unions inside a union made of the parts of its value: each
-            part is converted once, so that the work grows with the value, not with the ways
-            to read it. None outside of unions.
+        remembers: whether unions note what they made of a value. Inside of a union they do:
+            each part of its value is converted once, so that the work grows with the value,
+            not with the ways to read it.
     """
 
-    def __init__(self, exact: bool, outcomes: Optional["_Outcomes"] = None) -> None:
+    def __init__(self, exact: bool, outcomes: Optional[Dict[Any, _Outcome]] = None) -> None:
         self.exact = exact
-        self.outcomes = outcomes
+        self.remembers = outcomes is not None
+        self.outcomes: Dict[Any, _Outcome] = {}
+        if outcomes is not None:
+            self.outcomes = outcomes
         self.attempts = [self]
         if not exact:
             self.attempts.insert(0, _Mode(True, outcomes))
+
+    def remembering(self) -> "_Mode":
+        """This mode, or one like it that remembers."""
+        if self.remembers:
+            return self
+        return _Mode(self.exact, {})
+
+    def recall(self, union: "_Union", value: Any) -> Optional[_Outcome]:
+        return self.outcomes.get((id(union), id(value), self.exact))
+
+    def remember(self, union: "_Union", outcome: _Outcome) -> None:
+        self.outcomes[id(union), id(outcome.value), self.exact] = outcome
 
 
 _EXACT = _Mode(exact=True)
@@ -1245,11 +1279,14 @@ _SCALARS: Dict[Any, _Type] = {
 }
 
 
+_MAX_ENCODED_DEPTH = 30  # it comes on top of the depth of the value that it is in
+
+
 def _decode(value: Any, opening: str, mode: _Mode) -> Any:
     """A list or dict that came as JSON text: ("[1]", "[") -> [1]. Else the value."""
     if type(value) is str and not mode.exact and value.lstrip()[:1] == opening:
         try:
-            return _parse_json(value)
+            return _parse_json(value, max_depth=_MAX_ENCODED_DEPTH)
         except ValueError:
             return value
     return value
@@ -1285,7 +1322,9 @@ class _Array(_Type):
         items = _decode(value, "[", mode)
         if type(items) is not list:
             raise _expected("array", items, self._hint)
-        converted = self._convert_items(items, mode)
+        converted = items
+        if not self._is_exact(items):
+            converted = _convert_each(items, self._types_of(items), mode)
         if self.make is list:
             return converted
         try:
@@ -1293,11 +1332,12 @@ class _Array(_Type):
         except TypeError:
             raise _expected("array of items that a set can hold", items) from None
 
-    def _convert_items(self, items: List[Any], mode: _Mode) -> List[Any]:
-        # A list of exact values is as it should be: one pass in C, not a call per item.
-        if self.item.exact and self.item.exact.issuperset(map(type, items)):
-            return items
-        return _convert_each(items, itertools.repeat(self.item), mode)
+    def _is_exact(self, items: List[Any]) -> bool:
+        # Such a list is as it should be: one pass in C, not a call per item.
+        return bool(self.item.exact) and self.item.exact.issuperset(map(type, items))
+
+    def _types_of(self, items: List[Any]) -> Iterable[_Type]:
+        return itertools.repeat(self.item)
 
     def _hint(self, value: Any) -> str:
         if type(value) is str and value.lstrip()[:1] == "[":
@@ -1317,10 +1357,13 @@ class _FixedTuple(_Array):
         self.schema["minItems"] = len(places)
         self.schema["maxItems"] = len(places)
 
-    def _convert_items(self, items: List[Any], mode: _Mode) -> List[Any]:
+    def _is_exact(self, items: List[Any]) -> bool:
+        return False
+
+    def _types_of(self, items: List[Any]) -> Iterable[_Type]:
         if len(items) != len(self.places):
             raise _expected(f"array of {len(self.places)} items", items)
-        return _convert_each(items, self.places, mode)
+        return self.places
 
 
 def _object_hint(value: Any) -> str:
@@ -1556,18 +1599,6 @@ class _Reference(_Type):
         return self.definition.type.distance(value)
 
 
-class _Outcome:
-    """What a union made of a value: what it converted to, or what is wrong with it."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value  # subtle: kept, so that no other value gets its id meanwhile
-        self.converted: Any = None
-        self.faults: List[_ArgumentFault] = []
-
-
-_Outcomes = Dict[Any, _Outcome]  # by value, union and mode
-
-
 class _Union(_Type):
     """One of several types: Union[int, str], Optional[int]."""
 
@@ -1586,44 +1617,45 @@ class _Union(_Type):
 
     def convert(self, value: Any, mode: _Mode) -> Any:
         """Each is tried exactly, then each leniently: Union[int, str] keeps "5"."""
-        if type(value) is not dict and type(value) is not list:
-            return self._try_each(value, mode)
-        outcomes = mode.outcomes
-        if outcomes is None:
-            outcomes = {}
-            mode = _Mode(mode.exact, outcomes)
-        key = (id(value), id(self), mode.exact)
-        if key not in outcomes:
-            outcomes[key] = self._find_outcome(value, mode)
-        if outcomes[key].faults:
-            raise _Mismatch(outcomes[key].faults)
-        return outcomes[key].converted
-
-    def _find_outcome(self, value: Any, mode: _Mode) -> _Outcome:
-        outcome = _Outcome(value)
-        try:
-            outcome.converted = self._try_each(value, mode)
-        except _Mismatch as mismatch:
-            outcome.faults = mismatch.faults
-        return outcome
-
-    def _try_each(self, value: Any, mode: _Mode) -> Any:
+        is_nested = type(value) is dict or type(value) is list
+        if is_nested:
+            mode = mode.remembering()
+            outcome = mode.recall(self, value)
+            if outcome is not None:
+                return outcome.replay()
         alternatives = self._choose(value)
         faults: List[List[_ArgumentFault]] = []
         for attempt in mode.attempts:
             faults = []
             for alternative in alternatives:
                 try:
-                    return alternative.convert(value, attempt)
+                    converted = alternative.convert(value, attempt)
                 except _Mismatch as mismatch:
                     faults.append(mismatch.faults)
+                    continue
+                if is_nested:
+                    mode.remember(self, _Outcome(value, converted))
+                return converted
+        explained = self._explain(value, mode, alternatives, faults)
+        if is_nested:
+            mode.remember(self, _Outcome(value, faults=explained.faults))
+        raise explained
+
+    def _explain(
+        self,
+        value: Any,
+        mode: _Mode,
+        alternatives: List[_Type],
+        faults: List[List[_ArgumentFault]],
+    ) -> _Mismatch:
+        """What is wrong by the alternative that was meant; where several may be, all of them."""
         value = _decode(_decode(value, "[", mode), "{", mode)
         distances = [alternative.distance(value) for alternative in alternatives]
         shortest = self.distance(value)
         if shortest is not None and distances.count(shortest) == 1:
-            raise _Mismatch(faults[distances.index(shortest)])  # that one was meant
+            return _Mismatch(faults[distances.index(shortest)])
         words = [str(a.schema.get("type", "object")) for a in self.alternatives]
-        raise _expected(" or ".join(dict.fromkeys(words)), value)
+        return _expected(" or ".join(dict.fromkeys(words)), value)
 
     def _choose(self, value: Any) -> List[_Type]:
         """Those whose names and tags fit an object; all of them where none's do."""

@@ -2491,7 +2491,7 @@ def tool(x: Term): return x
         step = _step_of(_tool("x: Union[Node, int]"), {"x": value})
         self.assertIn("args.x" + ".children[0]" * 60 + ".value: expected integer", step.observation)
         chain: Any = 1
-        for levels, text in ((250, "args: nested too deeply"), (5000, "args: expected one JSON")):
+        for levels, text in ((400, "args: nested too deeply"), (5000, "args: expected one JSON")):
             for _ in range(levels):
                 chain = {"next": chain}
             step = _step_of(_tool("x: Chain"), {"x": chain})
