@@ -40,6 +40,7 @@ from __future__ import annotations
 # A Python that is too old stops at the next line, with a SyntaxError that shows it.
 (PYTHON := "agentloop needs Python 3.8 or newer")
 
+import collections
 import contextlib
 import copy
 import dataclasses
@@ -52,10 +53,12 @@ import json
 import operator
 import os
 import re
+import stat
 import sys
 import time
+import types
 import typing
-from _thread import allocate_lock
+from _thread import RLock
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, FrozenSet, Generator, Iterable, Iterator, List
 from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
@@ -651,14 +654,14 @@ _UNKNOWN_OUTCOME = (
 _NOT_EXECUTED = "This call was not executed."
 
 # Guards the moment in which a pending call gets its one step: `close` may come from any thread.
-_step_lock = allocate_lock()
+# subtle: reentrant, so that a thread whose Ctrl-C came inside of it is not stopped by its own lock.
+_step_lock = RLock()
 
 
 class _RunInternals(_Data):
     """What others keep on a run, by name. It is neither compared, shown, copied nor written."""
 
     _stream: Any = None  # the stream that drives this run, see loop
-    _lines: Optional[List[int]] = None  # where it stands in its file, see journal
     _encoded: Optional[Dict[Any, Any]] = None  # {adapter: the conversation as sent}, see models
 
 
@@ -714,8 +717,9 @@ class AgentRun(_RunInternals):
         if not isinstance(status, str) or not status:
             raise ValueError("status is a word that says how the call ended, such as 'denied'")
         with _step_lock:
-            step = AgentStep(self._find_pending(action), observation, status)
-            self._move_to_steps(step)
+            index = self._find_pending(action)
+            step = AgentStep(self.pending[index], observation, status)
+            self._move_to_steps(step, index)
         return step
 
     def follow_up(self, task: Any) -> "AgentRun":
@@ -727,6 +731,7 @@ class AgentRun(_RunInternals):
         if self._stream is not None:
             raise RuntimeError("a stream holds this run: exhaust or close it before the next turn")
         _check_task(task)
+        self._drop_done()
         started = set(self.started)
         for action in list(self.pending):
             if action.call_id in started:
@@ -783,34 +788,41 @@ class AgentRun(_RunInternals):
             )
         return "; ".join(parts)
 
-    def _find_pending(self, action: AgentAction) -> AgentAction:
-        """The action itself where it is pending, else the first of the same `call_id`."""
-        for pending in self.pending:
+    def _find_pending(self, action: AgentAction) -> int:
+        """The place of the action itself in `pending`, else of the first of the same `call_id`."""
+        for index, pending in enumerate(self.pending):
             if pending is action:
-                return pending
-        for pending in self.pending:
+                return index
+        for index, pending in enumerate(self.pending):
             if pending.call_id == action.call_id:
-                return pending
+                return index
         raise ValueError(f"the call {action.call_id!r} is not pending; see run.pending")
 
     def _record(self, step: AgentStep) -> bool:
         """Record the step of a pending action. False, and nothing, where the caller closed it."""
         with _step_lock:
-            if not any(pending is step.action for pending in self.pending):
-                return False
-            self._move_to_steps(step)
-            return True
+            for index, pending in enumerate(self.pending):
+                if pending is step.action:
+                    self._move_to_steps(step, index)
+                    return True
+            return False
 
-    def _move_to_steps(self, step: AgentStep) -> None:
+    def _move_to_steps(self, step: AgentStep, index: int) -> None:
         # The step first: a call that Ctrl-C leaves both done and pending is known by its step,
         # one that is in neither list would be forgotten.
         self.steps.append(step)
-        for index, pending in enumerate(self.pending):
-            if pending is step.action:
-                del self.pending[index]
-                break
+        del self.pending[index]
         if step.action.call_id in self.started:
             self.started.remove(step.action.call_id)
+
+    def _drop_done(self) -> None:
+        """Take out of `pending` and `started` what has its step: Ctrl-C came while it got it."""
+        if self.pending:
+            done = {id(step.action) for step in self.steps}
+            self.pending[:] = [action for action in self.pending if id(action) not in done]
+        if self.started:
+            call_ids = {action.call_id for action in self.pending}
+            self.started[:] = [call_id for call_id in self.started if call_id in call_ids]
 
     def __getstate__(self) -> _JsonObject:
         # A copy is not held by a stream, and is encoded anew.
@@ -2941,811 +2953,1158 @@ def _describe_input(tool: Tool, tool_input: Any, error: ValueError) -> str:
 
 # == loop ==========================================================================================
 
-_FAILED = ("unknown_tool", "invalid_arguments", "tool_error")
-_DONE = frozenset((list, dict, tuple) + _SCALAR_TYPES)  # what a tool returns that needs no settling
+# -- threads ---------------------------------------------------------------------------------------
+
+_MAX_WORKERS = 16
 
 
-class _Together:
-    """Work done at the same time, at most 16 pieces at once, each in a copy of the context."""
+class _Job:
+    """A function to be called once, in a copy of the caller's context, perhaps in another thread."""
 
-    def __init__(self, works: List[Callable[[], Any]]) -> None:
+    def __init__(self, function: Callable[[], Any]) -> None:
         import contextvars
         import threading
 
-        self.outcomes: List[Any] = [None] * len(works)  # (value, what it raised), once it ended
-        self.ended = [threading.Event() for _ in works]
-        todo = [(n, work, contextvars.copy_context()) for n, work in enumerate(works)][::-1]
+        self.value: Any = None
+        self.error: Optional[BaseException] = None
+        self._function = function
+        self._context = contextvars.copy_context()
+        self._ended = threading.Event()
 
-        def labour() -> None:
-            with contextlib.suppress(IndexError):  # nothing left to do
-                while True:
-                    n, work, context = todo.pop()
-                    try:
-                        self.outcomes[n] = context.run(work), None
-                    except BaseException as e:
-                        self.outcomes[n] = None, e
-                    self.ended[n].set()
+    def run(self) -> None:
+        try:
+            self.value = self._context.run(self._function)
+        except BaseException as error:
+            self.error = error
+        self._ended.set()
+
+    def has_value(self) -> bool:
+        return self._ended.is_set() and self.error is None
+
+    def wait(self) -> Any:
+        """What the function returned; what it raised is raised here."""
+        while not self._ended.wait(1):
+            pass  # subtle: without a bound Ctrl-C would not get through on Windows
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+class _WorkerPool:
+    """Threads that run jobs at the same time, at most 16 at once.
+
+    Nobody has to wait for them: they are daemons, so that Ctrl-C ends the process at once.
+    """
+
+    def __init__(self, jobs: Iterable[_Job]) -> None:
+        self._waiting = collections.deque(jobs)
+
+    def start(self) -> None:
+        import threading
 
         try:
-            for _ in range(min(16, len(works))):  # daemons: Ctrl-C does not wait for them
-                threading.Thread(target=labour, daemon=True).start()
+            for _ in range(min(_MAX_WORKERS, len(self._waiting))):
+                threading.Thread(target=self._work, daemon=True).start()
         except RuntimeError:
-            labour()  # no more threads, or a Python without any
+            self._work()  # no more threads, or a Python without any
 
-    def wait(self, n: int) -> Any:
-        while not self.ended[n].wait(1):
-            pass  # subtle: without a bound Ctrl-C would not get through on Windows
-        value, error = self.outcomes[n]
-        if error is not None:
-            raise error
-        return value
+    def _work(self) -> None:
+        with contextlib.suppress(IndexError):  # no job is left
+            while True:
+                self._waiting.popleft().run()
 
 
-def _bounded(items: List[Any]) -> List[Any]:
+# -- calling a tool --------------------------------------------------------------------------------
+
+# What a tool returns that is complete as it is.
+_COMPLETE_TYPES = frozenset((list, dict, tuple) + _SCALAR_TYPES)
+
+
+def _complete(value: Any) -> Any:
+    """What a tool returned, run to its end: a coroutine's result, a generator's items in a list.
+
+    The type decides: the value itself may raise when it is looked at.
+    """
+    kind = type(value)
+    if issubclass(kind, types.GeneratorType):
+        items = list(itertools.islice(value, _MOST_ITEMS + 1))
+        value.close()
+        return _limit_items(items)
+    if issubclass(kind, types.CoroutineType):
+        return _run_coroutine(value)
+    if issubclass(kind, types.AsyncGeneratorType):
+        return _run_coroutine(_collect_items(value))
+    if hasattr(kind, "__await__"):
+        return _run_coroutine(_await(value))
+    return value
+
+
+def _limit_items(items: List[Any]) -> List[Any]:
+    """Items up to the bound, the rest as a note that says so."""
     if len(items) > _MOST_ITEMS:
-        items[_MOST_ITEMS:] = ["[... only the first %d items; there are more ...]" % _MOST_ITEMS]
+        items[_MOST_ITEMS:] = [f"[... only the first {_MOST_ITEMS} items; there are more ...]"]
     return items
 
 
-def _settled(value: Any) -> Any:
-    """What a tool returned, run to its end: awaited, or its items collected up to a bound."""
-    if inspect.isgenerator(value):
-        items = _bounded(list(itertools.islice(value, _MOST_ITEMS + 1)))
-        value.close()
-        return items
-    if not inspect.isawaitable(value) and not inspect.isasyncgen(value):
-        return value
+async def _collect_items(generator: Any) -> List[Any]:
+    items: List[Any] = []
+    async for item in generator:
+        items.append(item)
+        if len(items) > _MOST_ITEMS:
+            break
+    return _limit_items(items)
+
+
+async def _await(value: Any) -> Any:
+    return await value
+
+
+def _run_coroutine(coroutine: Any) -> Any:
+    """The result of a coroutine, also where the caller is inside an event loop."""
     import asyncio
 
-    async def outcome() -> Any:
-        if inspect.isawaitable(value):
-            return await value
-        items: List[Any] = []
-        async for item in value:
-            items.append(item)
-            if len(items) > _MOST_ITEMS:
-                break
-        return _bounded(items)
+    def run() -> Any:
+        try:
+            return asyncio.run(coroutine)
+        finally:
+            coroutine.close()  # where it could not begin
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(outcome())
-    # The caller is inside an event loop, which cannot be entered twice: a thread of its own.
-    return _Together([lambda: asyncio.run(outcome())]).wait(0)
+        return run()
+    # An event loop cannot be entered twice: the coroutine gets a thread of its own.
+    job = _Job(run)
+    _WorkerPool([job]).start()
+    return job.wait()
 
 
-def _execute(call: Tuple[Tool, Sequence[Any], _JsonObject]) -> Tuple[Any, str]:
-    """Call the function: (observation, status). Only what is no Exception gets out."""
-    tool, args, kwargs = call
-    try:
-        value = tool.function(*args, **kwargs)
-        return value if type(value) in _DONE else _settled(value), "ok"
-    except Exception as e:
-        text = _safe_str(e)
-        return ("%s: %s" % (type(e).__name__, text) if text else type(e).__name__), "tool_error"
+class _PreparedCall:
+    """A pending action, looked up and checked: it can run, or `refusal` is the step that says why not."""
 
+    def __init__(
+        self, action: AgentAction, tool: Any, bound: Any, has_started: bool = False,
+        refusal: Optional[AgentStep] = None,
+    ) -> None:  # fmt: skip
+        self.action = action
+        self.tool: Tool = tool  # what runs, and with what; None where it is refused
+        self.bound: _BoundArguments = bound
+        self.has_started = has_started  # before an interruption
+        self.refusal = refusal
+        self.job: Optional[_Job] = None  # where it runs at the same time as others
 
-class _Unrecorded:
-    """What stands for a journal where none is kept. `bool` takes what it is told and does nothing."""
-
-    continued = False
-    requested = proposed = started = done = finished = update = close = bool
-
-
-class _Book:
-    """What one driver knows of its conversation, so that no list is searched per step."""
-
-    def __init__(self, run: AgentRun, log: Any) -> None:
-        self.run, self.log = run, log
-        ids = [s.action.call_id for turn in [*run.history, run] for s in turn.steps]
-        self.ids = set(ids)
-        self.calls = sum(map(bool, ids)) + len(run.pending)
-        self.seen = len(run.steps)  # so many are written and yielded
-        self.failures: Dict[Any, int] = {}
-        for step in run.steps:
-            if step.status in _FAILED:
-                self.counted(step)
-
-    def propose(self, actions: List[Any]) -> None:
-        """Make a copy of each action pending, with its id and request."""
-        run, own = self.run, {_to_text(a.call_id) for a in actions} if actions[1:] else set()
-        for a in actions:
-            self.calls = n = self.calls + 1
-            name, call_id, log = a.tool, a.call_id, a.log
-            if not type(name) is type(call_id) is type(log) is str:  # the model's mistakes
-                name = _to_text(name) if isinstance(name, str) else ""
-                call_id, log = _to_text(call_id or ""), _to_text(log)
-            while not call_id or n > self.calls and (call_id in self.ids or call_id in own):
-                call_id, n = "c%08d" % n, n + 1
-            own.add(call_id)
-            action = AgentAction(name, a.tool_input, call_id, log, a.message, run.requests)
-            run.pending.append(action)
-        self.log.proposed(run.pending)
-
-    def prepare(self, action: AgentAction, tools: Registry) -> Any:
-        """Found and checked: a call that can run, (tool, args, kwargs). Or what prevents it, which is
-        a value too: its step."""
-        if action.call_id in self.ids:
-            what = "This call id was used before: it is not executed a second time."
-            return AgentStep(action, what, "duplicate_call")
-        self.ids.add(action.call_id)
-        found = tools.get(action.tool)
-        if found is None:  # without what models add to a name; a guess between two is never made
-            name = action.tool.strip()
-            found = tools.get(name) or tools.get(name[10:] if name[:10] == "functions." else "")
-        if self.run.started and action.call_id in self.run.started:
-            if found is None or not (found.read_only or found.idempotent):
-                return AgentStep(action, _UNKNOWN_OUTCOME, "unknown_outcome")
-        if found is None:
-            known = _suggest_name(action.tool, tools) if tools else "; there are no tools"
-            what = "There is no tool %s%s" % (_preview(action.tool), known)
-            return AgentStep(action, what, "unknown_tool")
+    def execute(self) -> AgentStep:
+        """Call the function. Only what is no Exception gets out."""
         try:
-            bound = _bind_arguments(found, action, self.run)
-        except _InvalidArguments as invalid:
-            return AgentStep(action, str(invalid), "invalid_arguments")
-        return found, bound.args, bound.kwargs
+            value = self.tool.function(*self.bound.args, **self.bound.kwargs)
+            if type(value) not in _COMPLETE_TYPES:
+                value = _complete(value)
+            return AgentStep(self.action, value)
+        except Exception as error:
+            text = _safe_str(error)
+            name = type(error).__name__
+            return AgentStep(self.action, f"{name}: {text}" if text else name, "tool_error")
 
-    def start(self, ids: List[str]) -> None:
-        """Their execution begins: written before, since what cannot be recorded must not run."""
-        new = [i for i in ids if i not in self.run.started] if self.run.started else ids
-        if new:
-            self.log.started(new)
-            self.run.started += new
 
-    def add(self, step: AgentStep) -> None:
-        if step.status in _FAILED:
-            step.observation = self.counted(step)
-        self.run._record(step)
+def _refuse(action: AgentAction, observation: str, status: Status) -> _PreparedCall:
+    return _PreparedCall(action, None, None, refusal=AgentStep(action, observation, status))
 
-    def counted(self, step: AgentStep) -> str:
-        """What failed; from the second time on, that repeating it does not help (a model repeated
-        one useless call 220 times). Only the same call that fails in the same way counts."""
-        mark = "\n(The same call has now failed in the same way "
-        text = _to_text(step.observation).split(mark)[0]
-        key = step.action.tool, _to_text(step.action.tool_input), step.status, text
-        n = self.failures[key] = self.failures.get(key, 0) + 1
-        return text if n == 1 else text + mark + "%d times; repeating it will not help.)" % n
 
-    def notice(self, observation: str, status: str, source: Any) -> None:
+def _resolve_tool_name(name: str, tools: Registry) -> str:
+    """The registry's name for what a model wrote: " functions.pay<|channel|>json" -> "pay".
+
+    Exact, else without what models add to a name: white space, the prefix "functions.", and the tail
+    that a server left of the Harmony format. The name as it came where that is no tool either.
+    """
+    bare = name.partition("<|")[0].strip()
+    if bare not in tools and bare.startswith("functions."):
+        bare = bare[len("functions.") :]
+    return bare if bare in tools else name
+
+
+# -- the loop --------------------------------------------------------------------------------------
+
+
+class _NoJournal:
+    """What the loop records, in the order of a request. Here nothing is kept; see `_Journal`."""
+
+    is_continued = False  # True where the file goes on with another turn
+
+    def record_request(self, requests: int) -> None:
+        """A request is about to be made; with it there are so many."""
+
+    def record_actions(self, actions: List[AgentAction]) -> None:
+        """The calls of a reply are about to become pending, all or none of them."""
+
+    def record_start(self, call_ids: List[str]) -> None:
+        """The execution of these calls is about to begin."""
+
+    def record_step(self, step: AgentStep, finish: Optional[AgentFinish]) -> None:
+        """A step was recorded in the run; `finish` where it is the answer too."""
+
+    def record_finish(self, finish: AgentFinish, state: State) -> None:
+        """The model finished. `state`: "running" where `accept` is about to be asked."""
+
+    def record_state(self, state: State) -> None:
+        """The run is about to change to this state."""
+
+    def close(self) -> None:
+        """Nothing more is recorded. May be called twice."""
+
+
+_FAILURES = ("unknown_tool", "invalid_arguments", "tool_error")
+_REPEATED = "\n(The same call has now failed in the same way "
+
+
+class _Driver:
+    """Runs one AgentRun. Its methods stand in the order in which they act.
+
+    Ctrl-C may come between any two statements. So what is about to happen is written to the journal
+    before it changes the run, and a step enters the run before it is written: what the one has
+    more, the other takes over when the run is resumed.
+    """
+
+    def __init__(
+        self, model: Model, task: Any, tools: Any, max_requests: int,
+        accept: Optional[Callable[[AgentRun], Optional[str]]],
+        journal_path: Union[None, str, "os.PathLike[str]"],
+    ) -> None:  # fmt: skip
+        if isinstance(max_requests, bool) or not isinstance(max_requests, int):
+            raise TypeError(f"max_requests is an int from 0 up; got {max_requests!r}")
+        if max_requests < 0:
+            raise ValueError(f"max_requests is an int from 0 up; got {max_requests}")
+        if not callable(model) or (accept is not None and not callable(accept)):
+            raise TypeError("model and accept are called: model(run, tools), accept(run)")
+        if _kind_of(task) != "AgentRun":
+            _check_task(task)
+            task = AgentRun(task)
+        if journal_path is not None:  # a tool may change the folder
+            journal_path = os.path.abspath(os.fsdecode(journal_path))
+        self.model = model
+        self.run: AgentRun = task
+        self.tools = registry(tools)
+        self.max_requests = max_requests
+        self.accept = accept
+        self.journal_path = journal_path
+        self.journal = _NoJournal()
+        self.has_ended = False
+        self.has_finished = False  # with a finish that counts
+        # What is known of the conversation, so that no list is searched for each step:
+        self.used_ids: Set[str] = set()  # the call ids that have a step, or are about to get one
+        self.call_count = 0  # calls proposed so far
+        self.failures: Dict[Any, int] = {}  # how often the same call failed in the same way
+        self.flushed = 0  # so many of run.steps are written and yielded
+
+    def events(self) -> Generator[Event, None, AgentRun]:
+        """The loop. One call, one step, always; what goes wrong on the way is an observation."""
+        run = self.run
+        self._hold_run()
+        try:
+            try:
+                self._resume()
+                while not self.has_ended:
+                    if run.pending:
+                        yield from self._show_pending()
+                        yield from self._execute_pending()
+                    if run.finish is not None:
+                        self._judge_finish()
+                    elif run.requests < self.max_requests:
+                        self._ask_model()
+                    else:
+                        self._end("budget_exhausted")
+                    if self.flushed < len(run.steps):  # a notice: unreadable, or not accepted
+                        yield from self._flush()
+                if self.has_finished:
+                    yield typing.cast(AgentFinish, run.finish)
+            finally:
+                self._let_go()
+        except StopIteration as error:  # from a generator it would look like a normal end (PEP 479)
+            text = f"StopIteration from the model or from accept: {error}"
+            raise _add_run(RuntimeError(text), run) from error
+        except BaseException as error:
+            self._let_go()  # subtle: again, for Ctrl-C may have come inside of the first
+            raise _add_run(error, run)
+        return run
+
+    def _hold_run(self) -> None:
+        # subtle: one operation of the dict, so that of two threads only one gets it
+        if self.run.__dict__.setdefault("_stream", self) is not self:
+            raise RuntimeError("another stream holds this run: exhaust or close it first")
+
+    def _let_go(self) -> None:
+        self.journal.close()
+        if self.run._stream is self:
+            del self.run._stream
+
+    def _resume(self) -> None:
+        """Bring run and journal together, and learn what was done in this conversation."""
+        run = self.run
+        run._drop_done()
+        if self.journal_path is not None:
+            self.journal = _open_journal(self.journal_path, run)
+        if run.state in ("model_ended", "succeeded") or self.journal.is_continued:
+            self.has_ended = True
+            return
+        ids = [step.action.call_id for turn in [*run.history, run] for step in turn.steps]
+        self.used_ids.update(ids)
+        self.call_count = len(run.pending) + sum(1 for call_id in ids if call_id)
+        for step in run.steps:
+            if step.status in _FAILURES:
+                self._count_failure(step)
+        self.flushed = len(run.steps)
+
+    def _flush(self) -> Iterator[AgentStep]:
+        """Write and yield the new steps: the loop's own, and those of calls that the caller closed."""
+        steps = self.run.steps
+        while self.flushed < len(steps):
+            step = steps[self.flushed]
+            self.used_ids.add(step.action.call_id)
+            self.journal.record_step(step, self.run.finish)
+            self.flushed += 1
+            yield step
+
+    def _show_pending(self) -> Iterator[Event]:
+        """Every call is shown before any of them runs; the caller may close it."""
+        run = self.run
+        closed: Set[int] = set()
+        for action in list(run.pending):
+            if id(action) in closed:
+                continue
+            yield action
+            if self.flushed < len(run.steps):
+                for step in self._flush():
+                    closed.add(id(step.action))
+                    yield step
+
+    def _execute_pending(self) -> Iterator[AgentStep]:
+        """Each call is prepared, executed and recorded, in order."""
+        run = self.run
+        interrupted = set(run.started)
+        calls = [self._prepare(action, interrupted) for action in run.pending]
+        if len(calls) > 1:
+            self._start_read_only(calls)
+        try:
+            for call in calls:
+                if not run.pending or run.pending[0] is not call.action:
+                    continue  # the caller closed it meanwhile
+                step = self._execute(call)
+                if run._record(step):  # not where the caller closed it while it ran
+                    if step.status in _FAILURES:
+                        step.observation = self._count_failure(step)
+                    elif step.status == "ok" and call.tool.return_direct and len(calls) == 1:
+                        self._finish_directly(step)
+                yield from self._flush()
+        except BaseException:
+            self._record_ended(calls)
+            raise
+
+    def _prepare(self, action: AgentAction, interrupted: Set[str]) -> _PreparedCall:
+        """Look the call up and check it: what prevents it from running is its step."""
+        if action.call_id in self.used_ids:
+            text = "This call id was used before: it is not executed a second time."
+            return _refuse(action, text, "duplicate_call")
+        self.used_ids.add(action.call_id)
+        tool = self.tools.get(action.tool)
+        has_started = action.call_id in interrupted
+        if has_started and (tool is None or not (tool.read_only or tool.idempotent)):
+            return _refuse(action, _UNKNOWN_OUTCOME, "unknown_outcome")
+        if tool is None:
+            names = "; there are no tools"
+            if self.tools:
+                names = _suggest_name(action.tool, self.tools)
+            text = f"There is no tool {_preview(action.tool)}{names}"
+            return _refuse(action, text, "unknown_tool")
+        try:
+            bound = _bind_arguments(tool, action, self.run)
+        except _InvalidArguments as error:
+            return _refuse(action, str(error), "invalid_arguments")
+        return _PreparedCall(action, tool, bound, has_started)
+
+    def _start_read_only(self, calls: List[_PreparedCall]) -> None:
+        """Run the calls at the same time, where all that can run change nothing."""
+        runnable = [call for call in calls if call.refusal is None]
+        if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
+            return
+        self._start([call.action.call_id for call in runnable if not call.has_started])
+        jobs = []
+        for call in runnable:
+            call.job = _Job(call.execute)
+            jobs.append(call.job)
+        _WorkerPool(jobs).start()
+
+    def _start(self, call_ids: List[str]) -> None:
+        """Their execution begins. Written first: what cannot be recorded must not run."""
+        if call_ids:
+            self.journal.record_start(call_ids)
+            self.run.started.extend(call_ids)
+
+    def _execute(self, call: _PreparedCall) -> AgentStep:
+        if call.refusal is not None:
+            return call.refusal
+        if call.job is not None:
+            return typing.cast(AgentStep, call.job.wait())
+        if not call.has_started:
+            self._start([call.action.call_id])
+        return call.execute()
+
+    def _finish_directly(self, step: AgentStep) -> None:
+        """The observation is the answer, where the call was the only one of its reply."""
+        action = step.action
+        for other in self.run.steps[-2:-1]:  # done before the run was resumed
+            if _from_same_request(other.action, action):
+                return
+        finish = AgentFinish(step.observation, action.log, action.message, "return_direct")
+        self.run.finish = finish
+
+    def _count_failure(self, step: AgentStep) -> str:
+        """What failed; from the second time on, that repeating it will not help.
+
+        A model repeated one useless call 220 times. Only the same call that fails in the same way
+        counts.
+        """
+        text = _to_text(step.observation).split(_REPEATED)[0]
+        failure = (step.action.tool, _to_text(step.action.tool_input), step.status, text)
+        times = self.failures.get(failure, 0) + 1
+        self.failures[failure] = times
+        if times == 1:
+            return text
+        return f"{text}{_REPEATED}{times} times; repeating it will not help.)"
+
+    def _record_ended(self, calls: List[_PreparedCall]) -> None:
+        """Interrupted: of parallel calls those that ended are recorded first."""
+        self.run._drop_done()
+        for call in calls:
+            if call.job is not None and call.job.has_value():
+                self.run._record(call.job.value)
+        for _ in self._flush():
+            pass
+
+    def _judge_finish(self) -> None:
+        """A finish is a claim. It is recorded before `accept` is asked, so that it can be asked again."""
+        run = self.run
+        finish = typing.cast(AgentFinish, run.finish)
+        if self.accept is None or finish.reason == "refusal":
+            self.journal.record_finish(finish, "model_ended")
+            self._end("model_ended")
+            return
+        self.journal.record_finish(finish, "running")
+        run.state = "running"
+        reason = self.accept(run)
+        if reason is None:
+            self._end("succeeded")
+            return
+        if not isinstance(reason, str) or not reason:
+            raise TypeError(
+                f"accept returns None or the reason, a non-empty str; got {_preview(reason)}"
+            )
+        run.finish = None
+        self._add_notice(reason, "not_accepted", finish)
+
+    def _add_notice(self, observation: str, status: Status, source: Any) -> None:
         """A step about a reply without a call to answer: unreadable, or a rejected finish."""
         action = AgentAction("", {}, "", source.log, source.message, self.run.requests)
         self.run.steps.append(AgentStep(action, observation, status))
 
-    def news(self) -> List[AgentStep]:
-        """The new steps, written: the loop's own, and those that the caller closed meanwhile."""
-        fresh = self.run.steps[self.seen :]
-        for step in fresh:
-            self.ids.add(step.action.call_id)
-            self.log.done(step)
-            self.seen += 1
-        return fresh
+    def _end(self, state: State) -> None:
+        self.journal.record_state(state)
+        self.run.state = state
+        self.has_finished = state != "budget_exhausted"
+        self.has_ended = True
 
-    def settle(self, tools: Registry) -> Iterator[AgentStep]:
-        """Prepare, execute and record what is pending, in order; yield the steps."""
-        run, at = self.run, 0
-        together: Optional[_Together] = None
-        plans = [(a, self.prepare(a, tools)) for a in run.pending]
-        calls = [p for p in plans if type(p[1]) is tuple] if len(plans) > 1 else []
-        if len(calls) > 1 and all(p[0].read_only for _, p in calls):
-            self.start([a.call_id for a, _ in calls])
-            together = _Together([functools.partial(_execute, p) for _, p in calls])
+    def _ask_model(self) -> None:
+        """A request counts once it is begun; its answer is recorded before anything follows from it."""
+        run = self.run
+        self.journal.record_request(run.requests + 1)
+        run.requests += 1
+        run.state = "running"
         try:
-            for action, plan in plans:
-                outcome: Any = None
-                if together and type(plan) is tuple:
-                    outcome = together.wait(at)
-                    at += 1
-                if not run.pending or run.pending[0] is not action:
-                    continue  # closed by the caller meanwhile
-                step: Any = plan
-                if type(plan) is tuple:
-                    if not together:
-                        self.start([action.call_id])
-                        outcome = _execute(plan)
-                    step = AgentStep(action, *outcome)
-                    if plan[0].return_direct and step.status == "ok" and len(plans) == 1:
-                        if not (run.steps and _from_same_request(run.steps[-1].action, action)):
-                            finish = step.observation, action.log, action.message
-                            run.finish = AgentFinish(*finish, "return_direct")
-                self.add(step)
-                yield from self.news()
-        except BaseException:  # of parallel calls, those that ended are recorded first
-            for n, (action, _) in enumerate(calls):
-                outcome = together and together.outcomes[n]
-                if outcome and outcome[0] and _among(action, run.pending):
-                    self.add(AgentStep(action, *outcome[0]))
-            self.news()
-            raise
+            reply: Any = self.model(run, self.tools)
+            if isinstance(reply, list) and not reply:
+                raise InvalidResponse("The reply held neither a call nor an answer.")
+        except Exception as error:
+            if _kind_of(error) != "InvalidResponse":
+                raise
+            self._add_notice(getattr(error, "observation", ""), "invalid_response", error)
+            return
+        if _kind_of(reply) == "AgentFinish":
+            run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
+        else:
+            self._propose(reply)
+
+    def _propose(self, reply: Any) -> None:
+        """Copies of the reply's actions become pending, all at once."""
+        actions = reply if isinstance(reply, list) else [reply]
+        for action in actions:
+            if type(action) is not AgentAction and _kind_of(action) != "AgentAction":
+                container = "a list with " if actions is reply else ""
+                raise TypeError(
+                    "a model returns an AgentFinish, an AgentAction or a list of them; "
+                    f"got {container}{_preview(action)}"
+                )
+        taken: Set[str] = set()  # by this reply
+        if len(actions) > 1:
+            taken.update(_to_text(action.call_id) for action in actions)
+        proposed = [self._copy_action(action, taken) for action in actions]
+        self.journal.record_actions(proposed)
+        self.run.pending.extend(proposed)
+
+    def _copy_action(self, action: AgentAction, taken: Set[str]) -> AgentAction:
+        """The action with the registry's name, an id and its request; a wrong field becomes text."""
+        self.call_count += 1
+        name, call_id, log = action.tool, action.call_id, action.log
+        if not type(name) is type(call_id) is type(log) is str:
+            name = _to_text(name) if isinstance(name, str) else ""
+            call_id = _to_text(call_id or "")
+            log = _to_text(log)
+        if not call_id:
+            call_id = self._make_call_id(taken)
+        if name not in self.tools:
+            name = _resolve_tool_name(name, self.tools)
+        return AgentAction(name, action.tool_input, call_id, log, action.message, self.run.requests)
+
+    def _make_call_id(self, taken: Set[str]) -> str:
+        """Nine characters made of the call's number, "c00000007"; the next free one."""
+        number = self.call_count
+        call_id = f"c{number:08d}"
+        while call_id in self.used_ids or call_id in taken:
+            number += 1
+            call_id = f"c{number:08d}"
+        taken.add(call_id)
+        return call_id
 
 
-def _among(action: AgentAction, actions: List[AgentAction]) -> bool:
-    return any(a is action for a in actions)
-
-
-def _carrying(error: BaseException, run: AgentRun) -> BaseException:
+def _add_run(error: BaseException, run: AgentRun) -> BaseException:
     """The exception with the run so far in `agent_run`."""
     with contextlib.suppress(Exception):  # one that takes no attributes
         error.agent_run = run  # type: ignore[attr-defined]
     return error
 
 
-def _drive(
-    model: Any, run: AgentRun, tools: Registry, max_requests: int, accept: Any, journal: Any
-) -> Generator[Any, None, AgentRun]:  # fmt: skip
-    """The loop. One call, one step, always; what goes wrong on the way is an observation."""
-    if run.__dict__.setdefault("_stream", token := object()) is not token:
-        raise RuntimeError("another stream holds this run: exhaust or close it first")
-    log: Any = _Unrecorded()
-    try:
-        if journal is not None:
-            log = _Journal(journal, run)
-        if run.state in ("model_ended", "succeeded") or log.continued:
-            return run
-        book = _Book(run, log)
-        while True:
-            # 1. Every pending call is shown before any of them runs; the caller may close it.
-            before = len(run.pending)
-            for action in run.pending[:]:
-                if len(run.pending) == before or _among(action, run.pending):
-                    yield action
-                    if len(run.steps) > book.seen:
-                        yield from book.news()
-            # 2. Each is prepared, executed and recorded.
-            if run.pending:
-                yield from book.settle(tools)
-            # 3. A finish is a claim. Recorded before `accept` is asked, it can be asked again.
-            if run.finish is not None:
-                final = accept is None or run.finish.reason == "refusal"
-                run.state = "model_ended" if final else "running"
-                log.finished()
-                reason = None if final else accept(run)
-                if reason is None:
-                    run.state = "model_ended" if final else "succeeded"
-                    log.update()
-                    yield run.finish
-                    return run
-                if not isinstance(reason, str) or not reason:
-                    what = "accept returns None or the reason, a non-empty str; got %s"
-                    raise TypeError(what % _preview(reason))
-                rejected, run.finish = run.finish, None
-                book.notice(reason, "not_accepted", rejected)
-                yield from book.news()
-                continue
-            # 4. The budget is checked before it is spent; a request counts once it is begun.
-            if run.requests >= max_requests:
-                run.state = "budget_exhausted"
-                log.update()
-                return run
-            log.requested()
-            run.state, run.requests = "running", run.requests + 1
-            # 5. The model is asked; its answer is recorded before anything follows from it.
-            try:
-                reply: Any = model(run, tools)
-                if reply.__class__ is list and not reply:
-                    raise InvalidResponse("The reply held neither a call nor an answer.")
-            except Exception as e:
-                if getattr(e, "type", None) != "InvalidResponse":
-                    raise
-                book.notice(getattr(e, "observation", ""), "invalid_response", e)
-                yield from book.news()
-                continue
-            if getattr(type(reply), "type", None) == "AgentFinish":
-                run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
-                continue
-            actions = reply if isinstance(reply, list) else [reply]
-            wrong = [a for a in actions if getattr(type(a), "type", None) != "AgentAction"]
-            if wrong:
-                what = "a model returns an AgentFinish, an AgentAction or a list of them; got %s%s"
-                raise TypeError(what % ("a list with " * (actions is reply), _preview(wrong[0])))
-            book.propose(actions)
-    except StopIteration as e:  # from a generator it would look like a normal end (PEP 479)
-        what = "StopIteration from the model or from accept: %s" % e
-        raise _carrying(RuntimeError(what), run) from e
-    except BaseException as e:
-        raise _carrying(e, run)
-    finally:
-        log.close()
-        del run.__dict__["_stream"]
-
-
 def stream(
-    model: Callable[[AgentRun, Registry], Any], task: Any, tools: Any = (), *,
+    model: Model, task: Any, tools: Any = (), *,
     max_requests: int = 10,
-    accept: Optional[Callable[[AgentRun], Any]] = None,
+    accept: Optional[Callable[[AgentRun], Optional[str]]] = None,
     journal: Union[None, str, "os.PathLike[str]"] = None,
-) -> Generator[Any, None, AgentRun]:  # fmt: skip
-    """Run the loop; yield each AgentAction, AgentStep and AgentFinish as it happens. The
-    generator's return value is the run.
+) -> Generator[Event, None, AgentRun]:  # fmt: skip
+    """Run the loop; yield each AgentAction, AgentStep and AgentFinish as it happens.
 
-    `model(run, tools)` returns an AgentFinish, an AgentAction or a list of actions, or raises
-    InvalidResponse. `task`: a str, a list of str and Image, or an AgentRun to go on with. `tools`:
-    functions, Tools or a registry. `max_requests`: an int from 0 up; bounds `run.requests` over
-    every resume. `accept(run)` sees the run with its finish and returns None, or the reason why
-    not. `journal`: a path; the run survives its process: run the same line again after a crash.
+    for event in stream(model, "How many A1?", [lookup_stock]): print(event)
 
-    What is yielded is already in the run (and the journal). Breaking off leaves the run to be taken
-    up again. At the limit the stream just ends, with `run.state == "budget_exhausted"`. Raises
-    TypeError and ValueError at once for wrong use, RuntimeError where another stream holds the
-    run. What leaves a model, `accept` or the journal, and what leaves a tool and is no Exception,
+    What is yielded is already in the run (and the journal). Leaving the `for` loop leaves a run that
+    can be resumed. At the limit the stream just ends, with the state `budget_exhausted`.
+
+    Args:
+        model: called as model(run, tools); returns an AgentFinish, an AgentAction or a list of
+            actions, or raises InvalidResponse.
+        task: a str, a list of str and Image, or an AgentRun to go on with.
+        tools: functions, Tools, or a registry.
+        max_requests: an int from 0 up; bounds `run.requests`, over every resume.
+        accept: called with the run and its finish; returns None, or the reason why it does not
+            count, a non-empty str.
+        journal: the path of a file, "run.jsonl", with which the run survives its process: run the
+            same line again after a crash.
+
+    Returns:
+        A generator, whose return value is the run.
+
+    Raises:
+        TypeError, ValueError: at once, for wrong use.
+        RuntimeError: where another stream holds the run.
+        BlockingIOError: where another process or stream holds the journal; ValueError where it is
+            damaged or another run's; else the system's OSError.
+
+    What leaves a model, `accept` or the journal, and what leaves a tool and is no Exception,
     propagates with the run so far in its `agent_run`.
     """
-    if isinstance(max_requests, bool) or not isinstance(max_requests, int):
-        raise TypeError("max_requests is an int from 0 up; got %r" % (max_requests,))
-    if max_requests < 0:
-        raise ValueError("max_requests is an int from 0 up; got %d" % max_requests)
-    if not callable(model) or accept is not None and not callable(accept):
-        raise TypeError("model and accept are called: model(run, tools), accept(run)")
-    if getattr(task, "type", None) != "AgentRun":
-        _check_task(task)
-        task = AgentRun(task)
-    return _drive(model, task, registry(tools), max_requests, accept, journal)
+    return _Driver(model, task, tools, max_requests, accept, journal).events()
 
 
 def run(
-    model: Callable[[AgentRun, Registry], Any], task: Any, tools: Any = (), *,
+    model: Model, task: Any, tools: Any = (), *,
     max_requests: int = 10,
-    accept: Optional[Callable[[AgentRun], Any]] = None,
+    accept: Optional[Callable[[AgentRun], Optional[str]]] = None,
     journal: Union[None, str, "os.PathLike[str]"] = None,
 ) -> AgentRun:  # fmt: skip
-    """`stream`, drained: one result for every ending, with all steps.
+    """`stream`, drained: one result for every ending, with all steps. It takes what `stream` takes.
 
     `run.state` says which: model_ended, succeeded (its answer passed `accept`) or budget_exhausted.
     `run.output` is the answer, None at the limit.
     """
-    events = stream(model, task, tools, max_requests=max_requests, accept=accept, journal=journal)
-    while True:
-        try:
-            next(events)
-        except StopIteration as end:
-            return typing.cast(AgentRun, end.value)
+    driver = _Driver(model, task, tools, max_requests, accept, journal)
+    events = driver.events()
+    try:
+        for _ in events:
+            pass
+        return driver.run
+    except BaseException as error:
+        events.close()  # Ctrl-C may have come between two events
+        raise _add_run(error, driver.run)
 
 
 class Scripted:
     """A model that follows a script: the n-th request of a conversation gets the n-th decision.
 
-    A decision is an AgentFinish, an AgentAction, a list of actions, or an exception, which is
-    raised. Past the end: IndexError. Holds no state, so that one object serves many runs.
+    Scripted([AgentAction("lookup_stock", {"sku": "A1"}), AgentFinish("3 left")]). Holds no state, so
+    that one object serves many runs. For tests and lessons.
+
+    Args:
+        decisions: each an AgentFinish, an AgentAction, a list of actions, or an exception, which is
+            raised. Past the end an IndexError says how many there were.
     """
 
     def __init__(self, decisions: Iterable[Any]) -> None:
         self.decisions = list(decisions)
 
     def __call__(self, run: AgentRun, tools: Registry) -> Any:
-        n = sum(turn.requests for turn in [*run.history, run])
-        if n > len(self.decisions):
-            what = "request %d of the conversation, and the script has %d decisions"
-            raise IndexError(what % (n, len(self.decisions)))
-        decision = self.decisions[max(n, 1) - 1]
-        if isinstance(decision, BaseException) or BaseException in getattr(decision, "__mro__", ()):
+        number = sum(turn.requests for turn in [*run.history, run])
+        if number > len(self.decisions):
+            raise IndexError(
+                f"request {number} of the conversation, and the script has "
+                f"{len(self.decisions)} decisions"
+            )
+        decision = self.decisions[max(number, 1) - 1]
+        is_error = isinstance(decision, type) and issubclass(decision, BaseException)
+        if is_error or isinstance(decision, BaseException):
             raise decision
         return decision
 
 
 # == journal =======================================================================================
 #
-# JSON Lines, one event a line, each written and synced before what follows from it. All have a
-# `time`, for people only; `requests`, `usage` and `state` stand in an event where they changed.
+# A file of JSON Lines, one event a line, each written and synced before what follows from it.
 #
 #     {"event": "turn", "version": 1, "task"}                  a turn of the conversation begins
 #     {"event": "requested", "requests"}                       a request is about to be made
 #     {"event": "proposed", "message", "request", "actions"}   its calls, all or none of them
 #     {"event": "started", "call_ids"}                         their execution begins
-#     {"event": "done", "call_id", "observation", "status"}    a step; with "finish" where it ends
-#                                                              the run, with "message", "log" and
+#     {"event": "done", "call_id", "observation", "status"}    a step; with "finish" where it is the
+#                                                              answer too; with "message", "log" and
 #                                                              "request" where "call_id" is ""
 #     {"event": "finished", "finish"}                          a finish; `accept` may follow
-#     {"event": "updated"}                                     requests, usage or state changed
+#     {"event": "updated"}                                     a total changed, and nothing else
+#
+# In any of them stand the totals that changed with it, "requests", "usage" and "state", and "time",
+# for people only. A new kind of event has four places: a method of `_NoJournal` and of `_Journal`
+# that writes it, a function that applies it, and a row of `_APPLY`.
 
 _VERSION = 1
-_TYPES = {"version": int, "call_id": str, "call_ids": list, "actions": list, "status": str}
-_TYPES.update(request=int, requests=int, usage=dict, state=str, tool=str, log=str)
-_STATES = ("running", "model_ended", "succeeded", "budget_exhausted")
+_FIRST_BYTES = b'{"event": "turn"'  # of every journal
+
+# -- reading ---------------------------------------------------------------------------------------
 
 
-def _replay(path: str, data: bytes) -> List[AgentRun]:
-    """The turns that complete lines tell; ValueError with path and line where one is damaged. Each
-    has in `_lines` the numbers of the lines that began it and each step."""
-    turns: List[AgentRun] = []
-    for number, line in enumerate(data.split(b"\n")[:-1], 1):
+class _RecordedTurn:
+    """A turn as the events of a journal tell it.
+
+    Attributes:
+        run: the turn, without its history.
+        lines: the number of the line that began it, then those of its steps.
+    """
+
+    def __init__(self, event: _JsonObject, line: int) -> None:
+        version = _field(event, "version", int)
+        if version > _VERSION:
+            raise ValueError(
+                f"its format is newer: version {version}; use the agentloop.py that wrote it"
+            )
+        self.run = AgentRun(_unpack_value(event, "task"))
+        self.lines = [line]
+
+    def apply(self, event: _JsonObject, line: int) -> None:
+        """Let the turn follow an event. ValueError, TypeError or LookupError where it cannot."""
+        kind = event["event"]
+        if kind not in _APPLY:
+            raise ValueError(f"no event of this format: {_preview(event)}")
+        _APPLY[kind](self.run, event)
+        while len(self.lines) <= len(self.run.steps):
+            self.lines.append(line)
+        _apply_totals(self.run, event)
+
+
+def _field(entries: _JsonObject, name: str, kind: type) -> Any:
+    """entries[name], which has to be of this type: ({"log": "Hm"}, "log", str) -> "Hm"."""
+    value = entries[name]
+    if type(value) is not kind:
+        raise TypeError(f"{name} is no {kind.__name__}")
+    return value
+
+
+def _apply_proposed(run: AgentRun, event: _JsonObject) -> None:
+    message = _unpack_value(event, "message")  # one object for all actions of the reply
+    request = _field(event, "request", int)
+    for entry in _field(event, "actions", list):
+        action = AgentAction(_field(entry, "tool", str), _unpack_value(entry, "tool_input"))
+        action.call_id = _field(entry, "call_id", str)
+        action.log = _field(entry, "log", str) if "log" in entry else ""
+        action.message = message
+        action.request = request
+        run.pending.append(action)
+
+
+def _apply_started(run: AgentRun, event: _JsonObject) -> None:
+    run.started.extend(str(call_id) for call_id in _field(event, "call_ids", list))
+
+
+def _apply_done(run: AgentRun, event: _JsonObject) -> None:
+    step = AgentStep(_find_done(run, event), _unpack_value(event, "observation"))
+    step.status = _field(event, "status", str)
+    if not step.status:
+        raise ValueError("a step without a status")
+    if not run._record(step) and step not in run.steps[-1:]:
+        # Not pending: a notice. Twice the same is one: Ctrl-C came between writing it and counting
+        # it as written.
+        run.steps.append(step)
+    run.finish = None
+    if "finish" in event:
+        _apply_finished(run, event)
+
+
+def _find_done(run: AgentRun, event: _JsonObject) -> AgentAction:
+    """The action whose step a `done` event is."""
+    call_id = _field(event, "call_id", str)
+    if not call_id:
+        log = _field(event, "log", str)
+        request = _field(event, "request", int)
+        return AgentAction("", {}, "", log, _unpack_value(event, "message"), request)
+    for action in run.pending:
+        if action.call_id == call_id:
+            return action
+    for step in run.steps[-1:]:
+        if step.action.call_id == call_id:
+            return step.action
+    raise ValueError(f"the call {_preview(call_id)} is not pending")
+
+
+def _apply_finished(run: AgentRun, event: _JsonObject) -> None:
+    run.finish = _object_from_json(event["finish"], "AgentFinish")
+
+
+def _apply_totals(run: AgentRun, event: _JsonObject) -> None:
+    if "requests" in event:
+        run.requests = _field(event, "requests", int)
+    if "usage" in event:
+        run.usage = _field(event, "usage", dict)
+        sum(run.usage.values())  # a TypeError where one is no number
+    if "state" in event:
+        if event["state"] not in typing.get_args(State):
+            raise ValueError(f"no state of a run: {_preview(event['state'])}")
+        run.state = event["state"]
+
+
+_APPLY: Dict[str, Callable[[AgentRun, _JsonObject], None]] = {
+    "turn": _apply_totals,
+    "requested": _apply_totals,
+    "proposed": _apply_proposed,
+    "started": _apply_started,
+    "done": _apply_done,
+    "finished": _apply_finished,
+    "updated": _apply_totals,
+}
+
+
+def _read_turns(path: str, data: bytes) -> List[_RecordedTurn]:
+    """The turns that the complete lines of a journal tell; ValueError with path and line for others.
+
+    What is behind the last newline is torn, and does not count; it may be all there is, if it could
+    become the first line of a journal.
+    """
+    turns: List[_RecordedTurn] = []
+    lines = data.split(b"\n")
+    torn = lines.pop().rstrip(b"\0")  # a power cut may leave NUL bytes
+    for number, line in enumerate(lines, 1):
         try:
-            event = _parse_json(line.decode("ascii"))
-            for part in (event, *event.get("actions", ())):
-                for name, kind in _TYPES.items():
-                    if type(part.get(name, kind())) is not kind:
-                        raise TypeError("%s is no %s" % (name, kind.__name__))
-            sum(event.get("usage", {}).values())  # numbers
+            event = _parse_json(line.decode("ascii"), max_depth=2 * _MAX_DEPTH)
             if event["event"] == "turn":
-                if event["version"] > _VERSION:
-                    what = "its format is newer: version %d; use the agentloop.py that wrote it"
-                    raise ValueError(what % event["version"])
-                turns.append(AgentRun(_unpack_value(event, "task")))
-                turns[-1]._lines = [number]
-            _apply(event, turns[-1], number)
-        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as e:
-            told = path, number, type(e).__name__, _one_line(_safe_str(e))
-            raise ValueError("%s, line %d: cannot be read (%s: %s)" % told) from None
+                turns.append(_RecordedTurn(event, number))
+            turns[-1].apply(event, number)
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            reason = f"{type(error).__name__}: {_one_line(_safe_str(error))}"
+            raise ValueError(f"{path}, line {number}: cannot be read ({reason})") from None
+    if not turns and not torn.startswith(_FIRST_BYTES) and not _FIRST_BYTES.startswith(torn):
+        raise ValueError(f"{path}, line 1: this is no journal")
     return turns
 
 
-def _apply(event: _JsonObject, turn: AgentRun, number: int) -> None:
-    kind = event["event"]
-    if kind == "proposed":
-        message = _unpack_value(event, "message")  # one object for all actions of the reply
-        for a in event["actions"]:
-            given = _unpack_value(a, "tool_input"), a["call_id"], a.get("log", "")
-            turn.pending.append(AgentAction(a["tool"], *given, message, event["request"]))
-    elif kind == "started":
-        turn.started += [str(i) for i in event["call_ids"]]
-    elif kind == "done" and event["status"]:  # no step is without a status
-        if event["call_id"]:
-            action = {a.call_id: a for a in turn.pending[::-1]}[event["call_id"]]
-        else:
-            notice = event["log"], _unpack_value(event, "message"), event["request"]
-            action = AgentAction("", {}, "", *notice)
-        turn._move_to_steps(AgentStep(action, _unpack_value(event, "observation"), event["status"]))
-        turn.finish = None
-        (turn._lines or []).append(number)
-    elif kind not in ("turn", "requested", "finished", "updated"):
-        raise ValueError("no event of this format: %s" % _preview(event))
-    if "finish" in event:
-        turn.finish = AgentFinish(**vars(from_json(event["finish"])))
-    turn.requests = event.get("requests", turn.requests)
-    turn.usage = event.get("usage", turn.usage)
-    turn.state = event.get("state", turn.state)
-    if turn.state not in _STATES:
-        raise ValueError("no state of a run: %s" % _preview(turn.state))
-
-
-def _load_journal(path: Any) -> AgentRun:
-    with open(path, "rb") as file:
-        turns = _replay(os.fspath(path), file.read())
+def _load_journal(path: Union[str, "os.PathLike[str]"]) -> AgentRun:
+    """The last turn in a journal, its earlier turns as history."""
+    path = os.fsdecode(path)
+    with _open_regular_file(path, "rb", os.O_RDONLY) as file:
+        turns = [recorded.run for recorded in _read_turns(path, file.read())]
     if not turns:
-        raise ValueError("%s, line 1: a run not begun" % os.fspath(path))
+        raise ValueError(f"{path}, line 1: has no turns yet")
     turns[-1].history = turns[:-1]
     return turns[-1]
 
 
-def _told(run: AgentRun) -> _JsonObject:
-    """What stands in an event where it changed."""
-    return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
+# -- the file --------------------------------------------------------------------------------------
+
+# What a lock that is held by another is reported as: Windows says EACCES, Wine 0.
+_LOCK_IS_HELD = (0, errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+_NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
-class _Journal:
-    """A journal open for writing, brought together with a run: what either has more, the other
-    takes over.
+def _open_regular_file(path: str, mode: str, flags: int) -> Any:
+    """Open a file, unbuffered. What is no regular file (a FIFO, a device) is an OSError, at once."""
 
-    Raises BlockingIOError where another process (or stream) holds the file, ValueError with path
-    and line where it is damaged or another run's, OSError.
+    def open_at_once(path: str, _: int) -> int:
+        binary = getattr(os, "O_BINARY", 0)
+        at_once = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+        return os.open(path, flags | binary | at_once, 0o600)
+
+    file = open(path, mode, buffering=0, opener=open_at_once)  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "a journal is a regular file", path)
+    return file
+
+
+def _sync_folder(path: str) -> None:
+    """A new file is safe only once its name is. Not every system can say so of a folder."""
+    with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+        stack.callback(os.close, folder)
+        os.fsync(folder)
+
+
+class _JournalFile:
+    """A file that one process at a time holds, and to whose end lines are written.
+
+    Raises BlockingIOError where another process (or stream) holds it, else the system's OSError.
     """
 
-    def __init__(self, path: Any, run: AgentRun) -> None:
-        self.path, self.run, self.told = os.fspath(path), run, _told(run)
-        flags = os.O_RDWR | getattr(os, "O_BINARY", 0)
+    def __init__(self, path: str) -> None:
+        self.path = path
         try:
-            self.file = os.open(self.path, flags)
+            self._file = _open_regular_file(path, "r+b", os.O_RDWR)
         except FileNotFoundError:
-            self.file = os.open(self.path, flags | os.O_CREAT, 0o600)
-            # A new file is safe only once its name is; not every system can say so of a folder.
-            with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
-                folder = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
-                opened.callback(os.close, folder)
-                os.fsync(folder)
+            self._file = _open_regular_file(path, "r+b", os.O_RDWR | os.O_CREAT)
+            _sync_folder(path)
+        self._process = os.getpid()
         try:
             self._lock()
-            self.identity = os.fstat(self.file)
-            with open(self.file, "rb", closefd=False) as file:
-                data = file.read()
-            self.end = data.rfind(b"\n") + 1
-            turns = _replay(self.path, data[: self.end])
-            os.ftruncate(self.file, self.end)  # a torn line, or NUL bytes that a power cut left
-            os.lseek(self.file, self.end, os.SEEK_SET)
-            self._join(turns)
+            self._identity = self._identify()
         except BaseException:
-            self.close()
+            self._file.close()
             raise
 
-    def close(self) -> None:
-        os.close(self.file)
+    def read(self) -> bytes:
+        data: bytes = self._file.read()
+        return data
 
-    # the events, in the order of a request
-
-    def requested(self) -> None:
-        self._write({"event": "requested"}, requests=self.run.requests + 1, state="running")
-
-    def proposed(self, actions: List[AgentAction]) -> None:
-        first, entries = actions[0], []
-        for a in actions:
-            log = {"log": a.log} if a.log else {}
-            given = _pack_value("tool_input", a.tool_input)
-            entries.append({"tool": a.tool, **given, "call_id": a.call_id, **log})
-        message = _pack_value("message", first.message)
-        self._write({"event": "proposed", **message, "request": first.request, "actions": entries})
-
-    def started(self, call_ids: List[str]) -> None:
-        self._write({"event": "started", "call_ids": call_ids})
-
-    def done(self, step: AgentStep) -> None:
-        action = step.action
-        event: _JsonObject = {"event": "done", "call_id": action.call_id}
-        if not action.call_id:  # a notice about a reply that held no call
-            event.update(
-                _pack_value("message", action.message), log=action.log, request=action.request
-            )
-        event.update(_pack_value("observation", step.observation), status=step.status)
-        if self.run.finish is not None:
-            event["finish"] = to_json(self.run.finish)  # of a return_direct step: one event
-        self._write(event)
-        self.finish = self.run.finish
-
-    def finished(self) -> None:
-        if self.run.finish is not self.finish:
-            self._write({"event": "finished", "finish": to_json(self.run.finish)})
-            self.finish = self.run.finish
-
-    def update(self) -> None:
-        if self.told != _told(self.run):
-            self._write({"event": "updated"})
-
-    # the file
-
-    def _write(self, event: _JsonObject, **soon: Any) -> None:
-        told = {**_told(self.run), **soon}
-        event.update((name, value) for name, value in told.items() if value != self.told[name])
-        event["time"] = round(time.time(), 3)
-        line = json.dumps(event).encode("ascii") + b"\n"
-        # What cannot be found again is not recorded: FileNotFoundError where the file vanished.
-        if not os.path.samestat(os.stat(self.path), self.identity):
-            raise FileNotFoundError(errno.ENOENT, "another file is in its place", self.path)
+    def append(self, line: bytes) -> None:
+        """Write a line and sync it, whole or not at all."""
+        self._check_place()
+        file = self._file.fileno()
+        size = os.lseek(file, 0, os.SEEK_END)
         try:
             rest = line
             while rest:
-                rest = rest[os.write(self.file, rest) :]
-            os.fsync(self.file)
+                rest = rest[os.write(file, rest) :]
+            os.fsync(file)
         except BaseException:  # a full disk: no half line may stay for the next to be joined to
             with contextlib.suppress(OSError):
-                os.ftruncate(self.file, self.end)
-                os.lseek(self.file, self.end, os.SEEK_SET)
+                self.cut(size)
             raise
-        self.end += len(line)
-        self.told = told
+
+    def cut(self, size: int) -> None:
+        """Leave the first `size` bytes."""
+        os.ftruncate(self._file.fileno(), size)
+
+    def close(self) -> None:
+        if self._file.closed:
+            return
+        if self._process == os.getpid():
+            self._unlock()
+        self._file.close()
+
+    def _identify(self) -> Optional[os.stat_result]:
+        """What tells the file from another in its place.
+
+        None where that changes from look to look: some systems make up the numbers of their files
+        (shared folders of virtual machines, WebDAV).
+        """
+        looks = [os.stat(self.path), os.stat(self.path), os.fstat(self._file.fileno())]
+        identity = os.fstat(self._file.fileno())
+        return identity if all(os.path.samestat(identity, look) for look in looks) else None
+
+    def _check_place(self) -> None:
+        """What cannot be found again is not recorded: FileNotFoundError where the file vanished."""
+        found = os.stat(self.path)
+        if self._identity is not None and not os.path.samestat(found, self._identity):
+            raise FileNotFoundError(errno.ENOENT, "another file is in its place", self.path)
 
     def _lock(self) -> None:
+        file = self._file.fileno()
         try:
             try:
                 import fcntl
 
-                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except ImportError:
                 import msvcrt
 
-                os.lseek(self.file, 1 << 40, os.SEEK_SET)  # far behind the end: it can be read
-                msvcrt.locking(self.file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-                os.lseek(self.file, 0, os.SEEK_SET)
+                os.lseek(file, 1 << 40, os.SEEK_SET)  # far behind the end: it can be read
+                msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+                os.lseek(file, 0, os.SEEK_SET)
         except ImportError:
             pass  # a system without locks
-        except (BlockingIOError, PermissionError):  # the second is how Windows says it
-            what = "another process or stream holds the journal"
-            raise BlockingIOError(errno.EAGAIN, what, self.path) from None
+        except OSError as error:
+            if error.errno in _LOCK_IS_HELD:
+                reason = "another process or stream holds the journal"
+                raise BlockingIOError(errno.EAGAIN, reason, self.path) from None
+            if error.errno not in _NO_LOCKS_HERE:
+                raise
+            import logging
 
-    # run and file brought together
+            logging.getLogger("agentloop").warning(
+                f"{self.path}: this file system has no locks; nothing keeps a second process away"
+            )
 
-    def _join(self, turns: List[AgentRun]) -> None:
-        """Compare the run, turn by turn, with the file: one must be the beginning of the other."""
-        run = self.run
-        for at, turn in enumerate([*run.history, run]):
-            self.run = turn
-            if at == len(turns):
-                turns.append(AgentRun(turn.task))
-                self.told = _told(turns[at])
-                self._write(
-                    {"event": "turn", "version": _VERSION, **_pack_value("task", turn.task)}
-                )
-            self._join_turn(turns[at], at + 1 == len(turns))
-        # A turn that the file continues with another one is only taken over.
-        self.continued = len(turns) > len(run.history) + 1
+    def _unlock(self) -> None:
+        # subtle: where a forked child has inherited the file, closing it would leave the lock held
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
 
-    def _join_turn(self, disk: AgentRun, last: bool) -> None:
-        run, n = self.run, min(len(self.run.steps), len(disk.steps))
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
 
-        def need(true: Any, at: int, what: str) -> None:
-            if not true:
-                told = self.path, (disk._lines or [])[at], what
-                text = "%s, line %d: the journal of another run, %s; give this one its own"
-                raise ValueError(text % told)
 
-        def same(a: Any, b: Any) -> bool:
-            return a is b or bool(from_json(to_json(a)) == from_json(to_json(b)))
+# -- writing ---------------------------------------------------------------------------------------
 
-        def came(turn: AgentRun) -> Tuple[int, bool, int]:
-            return len(turn.steps), bool(turn.pending or turn.finish), len(turn.started)
 
-        need(same(AgentRun(run.task), AgentRun(disk.task)), 0, "with another task")
-        for at in range(n):
-            need(same(run.steps[at], disk.steps[at]), at + 1, "with another step")
-        ahead, behind = (run, disk) if came(run) > came(disk) else (disk, run)
-        later = ahead.steps[n:] + [AgentStep(a, None) for a in ahead.pending]
-        ids = {s.action.call_id for s in later}
-        need(ids.issuperset(a.call_id for a in behind.pending), n, "with other pending calls")
-        if behind.finish and len(ahead.steps) == n:
-            need(ahead.finish and same(ahead.finish, behind.finish), n, "with another finish")
-        self.told, self.finish = _told(disk), disk.finish  # as last written
-        if ahead is run:
-            need(last, n, "which goes on with another turn")
-            self._catch_up(disk, _group_by_reply(later), n)
-            return
-        if run.finish is None or disk.steps[n:]:
-            run.finish = disk.finish
-        run.steps += disk.steps[n:]
-        if [a.call_id for a in run.pending] != [a.call_id for a in disk.pending]:
-            run.pending[:] = disk.pending
-        run.started[:], self.finish = disk.started, run.finish
-        if disk.requests >= run.requests:
-            run.requests, run.state = disk.requests, disk.state
-            if sum(disk.usage.values()) >= sum(run.usage.values()):
-                run.usage = dict(disk.usage)
-        if last:
-            self.update()
+class _Journal(_NoJournal):
+    """A journal that is open for writing; what is recorded, and when, says `_NoJournal`."""
 
-    def _catch_up(self, disk: AgentRun, replies: List[List[AgentStep]], n: int) -> None:
-        """Write what the run has more than the file: replies, steps from the n-th on, finish."""
-        run, known = self.run, {a.call_id for a in disk.pending}
-        finish, run.finish = run.finish, None
-        for reply in replies:
-            ids = {s.action.call_id for s in reply}
-            if ids - known - {""}:  # not in the file yet: the whole reply
-                self.proposed([s.action for s in reply])
-            for step in run.steps[n : n + len(reply)]:
-                self.done(step)
-            n, known = n + len(reply), known - ids
-        begun = [i for i in run.started if i not in disk.started]
+    def __init__(self, file: _JournalFile, is_continued: bool) -> None:
+        self.is_continued = is_continued
+        self._file = file
+        # The turn that is written, and its finish and totals as last written.
+        self._run = AgentRun("")
+        self._finish: Optional[AgentFinish] = None
+        self._totals: _JsonObject = {}
+
+    def begin_turn(self, run: AgentRun) -> None:
+        nothing = AgentRun(run.task)
+        self._run = run
+        self._totals = _totals_of(nothing)
+        self._write({"event": "turn", "version": _VERSION, **_pack_value("task", run.task)})
+        self.join(run, nothing, is_last=True)
+
+    def join(self, run: AgentRun, recorded: AgentRun, is_last: bool) -> None:
+        """Bring a turn and what the file has of it together, and write this turn from now on."""
+        self._run = run
+        self._totals = _totals_of(recorded)
+        if _is_ahead(run, recorded):
+            self._finish = recorded.finish
+            self._catch_up(recorded)
+        else:
+            _take_over(run, recorded)
+            self._finish = run.finish
+            if is_last:
+                self.record_state(run.state)
+
+    def _catch_up(self, recorded: AgentRun) -> None:
+        """Write what the run has more: replies with their steps, what is started, the finish."""
+        run = self._run
+        known = {action.call_id for action in recorded.pending}
+        steps = run.steps[len(recorded.steps) :]
+        left = [AgentStep(action, None) for action in run.pending]
+        done = 0
+        for reply in _group_by_reply([*steps, *left]):
+            call_ids = {step.action.call_id for step in reply}
+            if call_ids - known - {""}:  # not in the file yet: the whole reply
+                self.record_actions([step.action for step in reply])
+            for step in steps[done : done + len(reply)]:
+                self.record_step(step, None)
+            done += len(reply)
+        started = set(recorded.started)
+        begun = [call_id for call_id in run.started if call_id not in started]
         if begun:
-            self.started(begun)
-        run.finish = finish
-        self.finished()
-        self.update()
+            self.record_start(begun)
+        if run.finish is not None:
+            self.record_finish(run.finish, run.state)
+        self.record_state(run.state)
+
+    def record_request(self, requests: int) -> None:
+        self._write({"event": "requested"}, requests=requests, state="running")
+
+    def record_actions(self, actions: List[AgentAction]) -> None:
+        entries = []
+        for action in actions:
+            entry = {"tool": action.tool, **_pack_value("tool_input", action.tool_input)}
+            entry["call_id"] = action.call_id
+            if action.log:
+                entry["log"] = action.log
+            entries.append(entry)
+        message = _pack_value("message", actions[0].message)
+        request = actions[0].request
+        self._write({"event": "proposed", **message, "request": request, "actions": entries})
+
+    def record_start(self, call_ids: List[str]) -> None:
+        self._write({"event": "started", "call_ids": call_ids})
+
+    def record_step(self, step: AgentStep, finish: Optional[AgentFinish]) -> None:
+        action = step.action
+        event: _JsonObject = {"event": "done", "call_id": action.call_id}
+        if not action.call_id:  # a notice about a reply that held no call
+            event.update(_pack_value("message", action.message))
+            event["log"] = action.log
+            event["request"] = action.request
+        event.update(_pack_value("observation", step.observation))
+        event["status"] = step.status
+        if finish is not None:
+            event["finish"] = to_json(finish)
+        self._write(event)
+        self._finish = finish
+
+    def record_finish(self, finish: AgentFinish, state: State) -> None:
+        if finish is self._finish:
+            self.record_state(state)
+            return
+        self._write({"event": "finished", "finish": to_json(finish)}, state=state)
+        self._finish = finish
+
+    def record_state(self, state: State) -> None:
+        if {**_totals_of(self._run), "state": state} != self._totals:
+            self._write({"event": "updated"}, state=state)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _write(self, event: _JsonObject, **soon: Any) -> None:
+        """Append an event with the totals that changed; `soon`: what they are about to become."""
+        totals = {**_totals_of(self._run), **soon}
+        for name, value in totals.items():
+            if value != self._totals[name]:
+                event[name] = value
+        event["time"] = round(time.time(), 3)
+        self._file.append(json.dumps(event).encode("ascii") + b"\n")
+        self._totals = totals
+
+
+def _totals_of(run: AgentRun) -> _JsonObject:
+    return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
+
+
+# -- run and file brought together -----------------------------------------------------------------
+
+
+def _open_journal(path: str, run: AgentRun) -> _Journal:
+    """A run's journal: what the one has more than the other, the other takes over.
+
+    BlockingIOError where another process (or stream) holds the file. ValueError, with path and line,
+    where it is no journal, damaged, or another run's; then it is not changed by a byte. OSError.
+    """
+    file = _JournalFile(path)
+    try:
+        data = file.read()
+        recorded = _read_turns(path, data)
+        turns = [*run.history, run]
+        for turn, found in zip(turns, recorded):
+            _check_same_turn(path, turn, found, found is recorded[-1])
+        complete = data.rfind(b"\n") + 1
+        if complete < len(data):  # a torn line
+            file.cut(complete)
+        journal = _Journal(file, len(recorded) > len(turns))
+        for turn, found in zip(turns, recorded):
+            journal.join(turn, found.run, found is recorded[-1])
+        for turn in turns[len(recorded) :]:
+            journal.begin_turn(turn)
+        return journal
+    except BaseException:
+        file.close()
+        raise
+
+
+def _check_same_turn(path: str, run: AgentRun, recorded: _RecordedTurn, is_last: bool) -> None:
+    """ValueError unless the one is the beginning of the other."""
+    found = recorded.run
+    shared = min(len(run.steps), len(found.steps))
+
+    def check(is_right: bool, line: int, difference: str) -> None:
+        if not is_right:
+            raise ValueError(
+                f"{path}, line {line}: the journal of another run, {difference}; "
+                "give this one its own"
+            )
+
+    check(_is_same(run.task, found.task), recorded.lines[0], "with another task")
+    at = 0
+    for reply in _group_by_reply(run.steps[:shared]):  # whose actions share one message
+        is_right = _is_same(reply[0].action.message, found.steps[at].action.message)
+        for step in reply:
+            is_right = is_right and _is_same_step(step, found.steps[at])
+            check(is_right, recorded.lines[at + 1], "with another step")
+            at += 1
+    line = recorded.lines[shared]
+    ahead, behind = found, run
+    if _is_ahead(run, found):
+        ahead, behind = run, found
+        check(is_last, line, "which goes on with another turn")
+    later = {step.action.call_id for step in ahead.steps[shared:]}
+    later.update(action.call_id for action in ahead.pending)
+    is_right = all(action.call_id in later for action in behind.pending)
+    check(is_right, line, "with other pending calls")
+    if behind.finish is not None and len(ahead.steps) == shared:
+        check(_is_same_finish(ahead.finish, behind.finish), line, "with another finish")
+
+
+def _as_recorded(value: Any) -> Any:
+    """A value as a journal gives it back: (1, 2) -> "[1, 2]"."""
+    if _is_plain_json(value):
+        return value
+    return _unpack_value(_pack_value("value", value), "value")
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or bool(_as_recorded(one) == _as_recorded(other))
+
+
+def _is_same_step(one: AgentStep, other: AgentStep) -> bool:
+    """Whether two steps are the same, but for the messages that their actions came in."""
+    for name in ("tool", "call_id", "log", "request", "tool_input"):
+        if not _is_same(getattr(one.action, name), getattr(other.action, name)):
+            return False
+    return one.status == other.status and _is_same(one.observation, other.observation)
+
+
+def _is_same_finish(one: Optional[AgentFinish], other: AgentFinish) -> bool:
+    if one is None:
+        return False
+    names = [f.name for f in dataclasses.fields(AgentFinish)]
+    return all(_is_same(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def _is_ahead(run: AgentRun, recorded: AgentRun) -> bool:
+    """True where the run has come further than what is recorded of it."""
+
+    def progress(run: AgentRun) -> List[int]:
+        has_more = len(run.pending) > 0 or run.finish is not None
+        return [len(run.steps), int(has_more), len(run.started)]
+
+    return progress(run) > progress(recorded)
+
+
+def _take_over(run: AgentRun, recorded: AgentRun) -> None:
+    """Give the run what the journal has more."""
+    shared = len(run.steps)
+    # subtle: `pending` first. What Ctrl-C leaves pending beside its step would be proposed again.
+    if [a.call_id for a in run.pending] != [a.call_id for a in recorded.pending]:
+        run.pending[:] = recorded.pending
+    run.started[:] = recorded.started
+    if run.finish is None or len(recorded.steps) > shared:
+        run.finish = recorded.finish
+    run.steps.extend(recorded.steps[shared:])
+    if recorded.requests >= run.requests:
+        run.requests = recorded.requests
+        run.state = recorded.state
+        if sum(recorded.usage.values()) >= sum(run.usage.values()):
+            run.usage = dict(recorded.usage)
 
 
 # == models ========================================================================================
 #
 # A model is any callable that looks at a run and says what to do next. First text, then what the
 # three protocols share (what was said, HTTP, streams, asking), then each protocol.
-
-REACT_TEMPLATE = """Answer the question. You can use these tools:
-
-{tools}
-
-Write in this form, one action at a time, and stop after the Action Input:
-
-Thought: what to do next
-Action: one of {names}
-Action Input: the arguments, as a JSON object
-Observation: what came of it (this is given to you; never write it yourself)
-
-These four may repeat. When you know the answer, or know that there is none:
-
-Thought: why this is the answer
-Final Answer: the answer
-
-Trust the observations more than what you remember. Do not repeat a call that failed twice. When the
-task cannot be done with these tools, say so in the Final Answer, with the reason.
-
-Question: {task}
-{steps}"""
-
-_MARKER = (  # or, without a group, a code block: what stands in one is no marker
-    r"(?ims)^```.*?(?:^```|\Z)|^[ \t>#*_]*(Thought|Action Input|Action|Observation|Final Answer)"
-    r"[ \t]*\d*[*_ \t]*[:\uff1a][*_]*[ \t]*"
-)
-_NO_FORM = "No Action and no Final Answer was found. Write 'Action: ...' or 'Final Answer: ...'"
-
-
-class ReActText:
-    """Any text completion as a model: Thought / Action / Action Input / Observation / Final Answer.
-
-    `complete(prompt) -> str` is any function. `template`: see REACT_TEMPLATE; {tools}, {names},
-    {task} and {steps} are filled in. An input that is no object is the value of the tool's one
-    required parameter. Raises TypeError where `complete` returns no str.
-    """
-
-    def __init__(self, complete: Callable[[str], str], template: str = REACT_TEMPLATE) -> None:
-        self.complete, self.template = complete, template
-
-    def prompt(self, run: AgentRun, tools: Registry) -> str:
-        """The prompt as it would go out now. Only grows from request to request."""
-        turns, told = [*run.history, run], []
-        for turn in turns:
-            if turn is not turns[0]:
-                told.append("\nQuestion: %s\n" % _to_text(turn.task))
-            for step in turn.steps:
-                seen = _cut_middle(_to_text(step.observation), 20_000)
-                told.append("%s\nObservation: %s\n" % (self._said(step.action), seen))
-            if turn.finish is not None and turn.finish.reason != "return_direct":
-                told.append("Final Answer: %s\n" % _to_text(turn.finish.output))
-        about = "%s: %s Arguments: %s"
-        shown = [about % (t.name, t.description, _to_text(t.parameters)) for t in tools.values()]
-        parts = {"tools": "\n".join(shown) or "(none)", "names": ", ".join(tools)}
-        parts.update(task=_to_text(turns[0].task), steps="".join(told))
-        return re.sub(r"\{(tools|names|task|steps)\}", lambda m: parts[m.group(1)], self.template)
-
-    def _said(self, action: AgentAction) -> str:
-        """What the model wrote, up to its Action Input; made up for an action of another model."""
-        if isinstance(action.message, str) and action.log:
-            return action.log
-        thought = "Thought: %s" % (action.log or "(nothing to read)")
-        if not action.tool:
-            return thought
-        given = action.tool, _to_text(action.tool_input)
-        return (thought + "\n" if action.log else "") + "Action: %s\nAction Input: %s" % given
-
-    def __call__(self, run: AgentRun, tools: Registry) -> Any:
-        reply = self.complete(self.prompt(run, tools))
-        if not isinstance(reply, str):
-            raise TypeError("complete(prompt) returns a str; got %s" % _preview(reply))
-        # A draft in think tags is no part of it (R1 templates omit the opening tag; an open one
-        # never ended).
-        draft = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(</think>|\Z)"
-        text = re.sub(draft, "", reply).strip()
-        marks = [m for m in re.finditer(_MARKER, text) if m.group(1)]
-        first = {m.group(1).lower(): m for m in reversed(marks)}
-        action, final = first.get("action"), first.get("final answer")
-        line = text[action.end() :].split("\n")[0] if action else ""
-        name = line.strip(" \t\r*_`'\"[]()")
-        if not name or name.lower() in ("none", "n/a", "null") and name not in tools:
-            action = None
-        if final and (action is None or final.start() < action.start()):
-            return AgentFinish(text[final.end() :].strip().strip("*").strip(), text, reply)
-        if action is None:
-            return self._wrapped(text, reply, tools)
-        after = [m for m in marks if m.start() > action.start()]
-        given, end = "", action.end() + len(line)
-        if after and after[0].group(1).lower() == "action input":
-            stop = after[1].start() if after[1:] else len(text)
-            given, end = _input(text[:stop], after[0].end())
-        given = self._object(given, tools.get(name))
-        return AgentAction(name, given, "", text[:end].rstrip(), reply)
-
-    def _object(self, given: str, tool: Optional[Tool]) -> Any:
-        """The arguments in an Action Input; a text where it cannot be told what they are."""
-        schema = tool.parameters if tool else {}
-        value: Any = given
-        with contextlib.suppress(ValueError):
-            value = _parse_loosely(given)
-        if type(value) is dict or given.strip().lower() in ("", "none", "null", "n/a"):
-            return _dict(value)
-        names = list(schema.get("required") or schema.get("properties") or ())
-        broken = type(value) is str and value.lstrip()[:1] == "{"
-        return given if len(names) != 1 or broken else {names[0]: value}
-
-    def _wrapped(self, text: str, reply: str, tools: Registry) -> Any:
-        """{"action": ..., "action_input": ...}, bare, fenced, or under one key more."""
-        found: _JsonObject = {}
-        with contextlib.suppress(ValueError):
-            found = _dict(_parse_loosely(_input(text, 0)[0]))
-        if len(found) == 1:
-            found = _dict(*found.values()) or found
-        name, given = _to_text(found.get("action") or ""), found.get("action_input")
-        if name.lower() == "final answer":
-            return AgentFinish(given, text, reply)
-        if name not in tools:
-            raise InvalidResponse(_NO_FORM, reply, text)
-        return AgentAction(name, self._object(_to_text(given), tools[name]), "", text, reply)
-
-
-def _input(text: str, start: int) -> Tuple[str, int]:
-    """An Action Input, and where it ends: a fenced block, one JSON value, or all of the text."""
-    fence = re.compile(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```").match(text, start)
-    if fence:
-        return fence.group(1), fence.end()
-    given = text[start:].strip()
-    if given[:1] in ("{", "["):
-        with contextlib.suppress(ValueError, RecursionError):
-            start = text.index(given[0], start)
-            end = json.JSONDecoder().raw_decode(text, start)[1]
-            return text[start:end], end  # what follows the object is ignored
-    return given, len(text)
-
 
 # -- what was said ---------------------------------------------------------------------------------
 
@@ -4271,7 +4630,12 @@ class _Adapter:
 
     def complete(self, prompt: str) -> str:
         """A text completion, for ReActText: one user message, no tools."""
-        found = self(AgentRun(prompt), {})
+        return self._complete(prompt, {})
+
+    def _complete(self, prompt: str, usage: Dict[str, int]) -> str:
+        """The same; the tokens are added to `usage`, also where it raises."""
+        run = AgentRun(prompt, usage=usage)
+        found = self(run, {})
         if isinstance(found, list):
             raise InvalidResponse("A tool was called, and only text was asked for.", None)
         return _to_text(found.output)
@@ -4951,193 +5315,970 @@ class AnthropicMessages(_Adapter):
         return {"content": content, "stop_reason": reason, "usage": _merged(usages)}
 
 
+# -- text ------------------------------------------------------------------------------------------
+
+REACT_TEMPLATE = """Answer the question. You can use these tools:
+
+{tools}
+
+Write in this form, one action at a time, and stop after the Action Input:
+
+Thought: what to do next
+Action: one of {names}
+Action Input: the arguments, as a JSON object
+Observation: the result (this is given to you; never write it yourself)
+
+These four may repeat. When you know the answer, or know that there is none:
+
+Thought: why this is the answer
+Final Answer: the answer
+
+Trust the observations more than what you remember. Do not repeat a call that failed twice. When the
+task cannot be done with these tools, say so in the Final Answer, with the reason.
+
+Question: {task}
+{steps}"""
+
+_FORM_REMINDER = (
+    "No Action and no Final Answer was found. Write 'Action: ...' or 'Final Answer: ...' "
+    "at the start of a line."
+)
+
+# A draft in think tags is no part of the reply. R1's chat template writes the opening tag into the
+# prompt, so that a reply may begin inside; a tag that is not closed hides the rest.
+_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(?:</think>|\Z)"
+
+_REACT_LABEL = r"""(?imsx)
+    ^```.*?(?:^```|\Z)                # a code block: what stands in one is no label
+    | ^[ \t>]* (?P<opening>[#*_]*) [ \t]*
+      (?P<label>Thought|Action\ Input|Action|Observation|Final\ Answer|Question)
+      [ \t*_]* (?:\d+[ \t*_]*)?       # "Action 2"
+      [:\uff1a]
+      (?P<closing>[*_]*) [ \t]*
+"""
+
+
+_ALL_LABELS = ("thought", "action input", "action", "observation", "final answer", "question")
+
+
+class _ReActReply:
+    """A completion, its labels found: "Thought: t\nAction: look" -> labels thought, action.
+
+    Attributes:
+        text: the completion without its draft in think tags.
+        labels: the matches of _REACT_LABEL outside code blocks, in order.
+    """
+
+    def __init__(self, completion: str) -> None:
+        self.text = re.sub(_THINKING, "", completion).strip()
+        matches = re.finditer(_REACT_LABEL, self.text)
+        self.labels = [match for match in matches if match.group("label")]
+
+    def find(self, *names: str, after: int = -1) -> Optional["re.Match[str]"]:
+        """The first label of one of these names, in lower case, behind a position."""
+        for match in self.labels:
+            if match.start() > after and match.group("label").lower() in names:
+                return match
+        return None
+
+    def has_label_anywhere(self) -> bool:
+        """True also for labels in code blocks, where a model may have put its whole reply."""
+        pattern = r"(?im)^[ \t>#*_]*(?:Thought|Action|Action Input|Final Answer)[ \t*_]*[:\uff1a]"
+        return re.search(pattern, self.text) is not None
+
+    def answer_at(self, label: "re.Match[str]") -> str:
+        """The answer behind a Final Answer label, without the markup that belongs to the label.
+
+        "**Final Answer:** **42** items" -> "**42** items". A completion model goes on with the next
+        question, which it invents: the answer ends there.
+        """
+        invented = self.find("observation", "question", after=label.start())
+        answer = self.text[label.end() : invented.start() if invented else None].strip()
+        if label.group("opening") and not label.group("closing"):
+            answer = answer.rstrip("*_ ")
+        bold = re.fullmatch(r"\*\*((?:(?!\*\*).)+)\*\*", answer)
+        return bold.group(1).strip() if bold else answer
+
+
+class _ReActCall:
+    """A call as text.
+
+    Attributes:
+        name: the tool's name, "search".
+        given: the text of its input, '{"query": "x"}'.
+        start: where its label begins in the reply's text.
+        end: where its input ends; what follows was invented.
+    """
+
+    def __init__(self, name: str, given: str, start: int, end: int) -> None:
+        self.name = name
+        self.given = given
+        self.start = start
+        self.end = end
+
+
+def _read_call(reply: _ReActReply) -> Optional[_ReActCall]:
+    """The first Action with its input; None where there is none.
+
+    Beside "Action: search" and an Action Input, models write 'Action: search ({"query": "x"})'.
+    """
+    label = reply.find("action")
+    if label is None:
+        return None
+    text = reply.text
+    line = text[label.end() :].partition("\n")[0]
+    line_end = label.end() + len(line)
+    inline = re.match(r"[^({]*\w[^\w({]*(?=[({])", line)
+    if inline:
+        given, end = _read_inline_input(text, label.end() + inline.end(), line_end)
+        return _ReActCall(_clean_name(inline.group()), given, label.start(), end)
+    following = reply.find(*_ALL_LABELS, after=label.start())
+    if following is None or following.group("label").lower() != "action input":
+        return _ReActCall(_clean_name(line), "", label.start(), line_end)
+    value = _read_json_input(text, following.end())
+    if value is None:
+        invented = reply.find(*_ALL_LABELS, after=following.start())
+        end = invented.start() if invented else len(text)
+        value = text[following.end() : end].strip(), end
+    return _ReActCall(_clean_name(line), value[0], label.start(), value[1])
+
+
+def _clean_name(text: str) -> str:
+    """'**`search`** ' -> 'search'"""
+    return text.strip(" \t\r*_`'\"[]()")
+
+
+def _read_inline_input(text: str, start: int, line_end: int) -> Tuple[str, int]:
+    """The input in brackets behind a name, and its end: '({"a": 1})' -> '{"a": 1}'; "()" -> ""."""
+    if text[start] == "(":
+        start += 1
+    value = _read_json_input(text, start)
+    return value or (text[start:line_end].strip().rstrip(")"), line_end)
+
+
+def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
+    """A fenced block or one JSON value at a position, and its end; what follows is ignored."""
+    fence = re.compile(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```").match(text, start)
+    if fence:
+        return fence.group(1), fence.end()
+    opening = re.compile(r"\s*(?=[{\[])").match(text, start)
+    if opening is None or _is_deeper(text[start:], _MAX_DEPTH):
+        return None
+    try:
+        end = _loose_decoder.raw_decode(text, opening.end())[1]
+    except ValueError:
+        return None
+    return text[opening.end() : end], end
+
+
+def _select_steps(turns: List[AgentRun], trim: Any) -> List[List[AgentStep]]:
+    """The steps of each turn that `trim` leaves, changed copies in the place of what they copy."""
+    if trim is None:
+        return [turn.steps for turn in turns]
+    every = [step for turn in turns for step in turn.steps]
+    if callable(trim):
+        kept = list(trim(every))
+    else:
+        replies = _group_by_reply(every)
+        kept = [step for reply in replies[max(0, len(replies) - trim) :] for step in reply]
+    by_action = {id(step.action): step for step in kept}
+    own = {id(step.action) for step in every}
+    # A deep copy has an action of its own, and is found by the call's id.
+    by_call_id = {s.action.call_id: s for s in kept if id(s.action) not in own}
+    selected = []
+    for turn in turns:
+        found = [
+            by_action.get(id(s.action)) or by_call_id.get(s.action.call_id) for s in turn.steps
+        ]
+        selected.append([step for step in found if step is not None])
+    return selected
+
+
+class ReActText:
+    """Any text completion as a model: Thought / Action / Action Input / Observation / Final Answer.
+
+    An input that is no object is the value of the tool's one required parameter. A reply without
+    any label is the answer. Raises TypeError where `complete` returns no str, InvalidResponse where
+    a reply has neither an action nor an answer.
+
+    Args:
+        complete: any function complete(prompt: str) -> str. With the `complete` of an adapter the
+            tokens count in `run.usage`: OpenAIChat("NAME", stop=["\\nObservation:"]).complete. Let
+            it stop there: models go on, and invent the observation.
+        template: see REACT_TEMPLATE; {tools}, {names}, {task} and {steps} are filled in.
+        trim: how many replies are sent, the last ones; or a callable from the steps to those to
+            send, which may return changed copies. Default: all.
+        max_observation: characters of an observation that are sent; the middle is cut.
+    """
+
+    def __init__(
+        self,
+        complete: Callable[[str], str],
+        template: str = REACT_TEMPLATE,
+        *,
+        trim: Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]] = None,
+        max_observation: int = 20_000,
+    ) -> None:
+        self.complete = complete
+        self.template = template
+        self.trim = trim
+        self.max_observation = max_observation
+
+    def __call__(self, run: AgentRun, tools: Registry) -> Decision:
+        completion = self._ask(self.prompt(run, tools), run)
+        reply = _ReActReply(completion)
+        call = _read_call(reply)
+        if call is not None and self._means_no_tool(call.name, tools):
+            call = None
+        final = reply.find("final answer")
+        if final and (call is None or final.start() < call.start):
+            return AgentFinish(reply.answer_at(final), reply.text, completion)
+        if call is None:
+            return self._decide_unlabelled(reply, completion, tools)
+        tool_input = self._as_arguments(call.given, tools.get(call.name))
+        return AgentAction(call.name, tool_input, "", reply.text[: call.end].rstrip(), completion)
+
+    def prompt(self, run: AgentRun, tools: Registry) -> str:
+        """The prompt as it would go out now. Without `trim` it only grows."""
+        turns = [*run.history, run]
+        written = []
+        for number, (turn, steps) in enumerate(zip(turns, _select_steps(turns, self.trim))):
+            if number > 0:
+                written.append(f"\nQuestion: {_to_text(turn.task)}\n")
+            for step in steps:
+                observation = _cut_middle(_to_text(step.observation), self.max_observation)
+                written.append(f"{self._show_action(step.action)}\nObservation: {observation}\n")
+            if turn.finish is not None and turn.finish.reason != "return_direct":
+                written.append(f"Final Answer: {_to_text(turn.finish.output)}\n")
+        described = [
+            f"{t.name}: {t.description} Arguments: {_to_text(t.parameters)}" for t in tools.values()
+        ]
+        parts = {
+            "tools": "\n".join(described) or "(none)",
+            "names": ", ".join(tools),
+            "task": _to_text(turns[0].task),
+            "steps": "".join(written),
+        }
+        # One pass, so that a task with "{steps}" in it stays as it is.
+        return re.sub(r"\{(tools|names|task|steps)\}", lambda m: parts[m.group(1)], self.template)
+
+    def _show_action(self, action: AgentAction) -> str:
+        """What the model wrote, up to its Action Input; composed for another model's action."""
+        if isinstance(action.message, str) and action.log:
+            return action.log
+        if not action.tool:
+            return f"Thought: {action.log or '(nothing to read)'}"
+        call = f"Action: {action.tool}\nAction Input: {_to_text(action.tool_input)}"
+        return f"Thought: {action.log}\n{call}" if action.log else call
+
+    def _ask(self, prompt: str, run: AgentRun) -> str:
+        adapter = getattr(self.complete, "__self__", None)
+        if isinstance(adapter, _Adapter) and self.complete == adapter.complete:
+            return adapter._complete(prompt, run.usage)
+        completion = self.complete(prompt)
+        if not isinstance(completion, str):
+            raise TypeError(f"complete(prompt) returns a str; got {_preview(completion)}")
+        return completion
+
+    def _means_no_tool(self, name: str, tools: Registry) -> bool:
+        """ "Action: None" means an answer, unless a tool has that name."""
+        return not name or (name.lower() in ("none", "n/a", "null") and name not in tools)
+
+    def _as_arguments(self, given: str, tool: Optional[Tool]) -> Any:
+        """The input as arguments: "Rome" -> {"city": "Rome"}; the text where that is unclear."""
+        try:
+            value = _parse_loosely(given)
+        except ValueError:
+            value = given
+        if type(value) is dict:
+            return value
+        if given.strip().lower() in ("", "none", "null", "n/a"):
+            return {}
+        schema = tool.parameters if tool else {}
+        names = list(schema.get("required") or schema.get("properties") or ())
+        is_broken_object = given.lstrip()[:1] == "{"
+        is_call_syntax = re.match(r"\s*\w+\s*=", given) is not None  # search(query="x")
+        if len(names) != 1 or is_broken_object or is_call_syntax:
+            return given
+        return {names[0]: value}
+
+    def _decide_unlabelled(
+        self, reply: _ReActReply, completion: str, tools: Registry
+    ) -> Union[AgentAction, AgentFinish]:
+        """A call or an answer as one JSON object; else the text is the answer."""
+        wrapped = self._read_wrapped(reply.text)
+        if wrapped is not None:
+            name = _to_text(wrapped["action"])
+            tool_input = wrapped.get("action_input")
+            if name.lower() == "final answer":
+                return AgentFinish(tool_input, reply.text, completion)
+            if name in tools:
+                arguments = self._as_arguments(_to_text(tool_input), tools[name])
+                return AgentAction(name, arguments, "", reply.text, completion)
+        if wrapped is not None or not reply.text or reply.has_label_anywhere():
+            raise InvalidResponse(_FORM_REMINDER, completion, reply.text)
+        return AgentFinish(reply.text, reply.text, completion)
+
+    def _read_wrapped(self, text: str) -> Optional[_JsonObject]:
+        """{"action": ..., "action_input": ...}, bare, fenced, or below one more key; else None."""
+        found = _read_json_input(text, 0)
+        try:
+            value = _parse_loosely(found[0] if found else text)
+        except ValueError:
+            return None
+        if isinstance(value, dict) and len(value) == 1 and "action" not in value:
+            value = next(iter(value.values()))
+        return value if isinstance(value, dict) and "action" in value else None
+
+
 # == command line ==================================================================================
+#
+# Events and notes go to standard error, the answer to standard output. Where these are terminals a
+# person reads along: text appears as it arrives, a wait is visible, control characters are escaped.
 
 
-def _demo() -> int:
-    """A scripted model on a real loop: it gets a call wrong, reads the observation, mends it."""
+def _run_demo() -> int:
+    """A scripted model on a real loop: it gets a call wrong, reads the observation, corrects it."""
 
     def lookup_stock(sku: str, warehouse: Literal["north", "south"] = "north") -> _JsonObject:
         """Return the quantity that can be sold now; read-only, reserves nothing."""
         return {"sku": sku, "available": {"A1": 3}.get(sku, 0)}
 
-    wrong, right = {"sku": "A1", "warehouse": "nord"}, {"sku": "A1", "warehouse": "north"}
-    calls = [AgentAction("lookup_stock", given) for given in (wrong, right)]
-    model = Scripted([*calls, AgentFinish("3 of A1 can be sold now; nothing is reserved.")])
+    script = [
+        AgentAction("lookup_stock", {"sku": "A1", "warehouse": "nord"}),
+        AgentAction("lookup_stock", {"sku": "A1", "warehouse": "north"}),
+        AgentFinish("3 of A1 can be sold now; nothing is reserved."),
+    ]
     run = AgentRun("How many A1 can we sell from the north warehouse?")
     print("A demo without network and key: the model is a script, the loop and the tool are real.")
-    print("task: %s" % run.task)
-    for event in stream(model, run, [lookup_stock], max_requests=5):
-        print("request %d/5  %s" % (run.requests, event))
-    then = 'python3 agentloop.py "your question" --tools my_tools.py --model NAME'
-    print("state: %s. Next: %s" % (run.state, then))
+    print(f"task: {run.task}")
+    for event in stream(Scripted(script), run, [lookup_stock], max_requests=5):
+        print(f"request {run.requests}/5  {event}")
+    command = 'python3 agentloop.py "your question" --tools my_tools.py --model NAME'
+    print(f"state: {run.state}. Next: {command}")
     return 0
 
 
-def _tools_in(path: str) -> Registry:
-    """The public functions and Tools of a Python file; ValueError where there are none."""
-    import importlib.util
+# -- what a person sees ----------------------------------------------------------------------------
 
-    name = os.path.basename(path).rpartition(".")[0] or "tools"
-    spec: Any = importlib.util.spec_from_file_location(name, path)
-    if not os.path.isfile(path) or spec is None:
-        raise ValueError("--tools %s: no such Python file" % path)
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(name, module)
+
+def _is_terminal(stream: Any) -> bool:
     try:
-        spec.loader.exec_module(module)
-        names = [n for n in vars(module) if n[0] != "_" and n != "main"]
-        public = getattr(module, "__all__", names)
-        found = [v for n, v in vars(module).items() if n in public]
-        tools = registry([
-            v for v in found
-            if getattr(v, "type", "") == "Tool" or inspect.isfunction(v) and v.__module__ == name
-        ])  # fmt: skip
-    except (Exception, SystemExit) as e:
-        raise ValueError("--tools %s: %s: %s" % (path, type(e).__name__, _safe_str(e))) from e
-    if not tools:
-        raise ValueError("--tools %s: no public function in it" % path)
-    return tools
+        return stream is not None and bool(stream.isatty())
+    except ValueError:  # it is closed
+        return False
 
 
-def _model_from(options: Any) -> Tuple[Any, str]:
-    """The model that the options name, and a line that says which."""
-    body: _JsonObject = {}
-    for pair in options.set:
-        key, _, value = pair.partition("=")
+def _shows_colours() -> bool:
+    """On a terminal that says it has them, and never with NO_COLOR (https://no-color.org)."""
+    if not _is_terminal(sys.stderr) or os.environ.get("NO_COLOR"):
+        return False
+    if "COLORTERM" in os.environ or "WT_SESSION" in os.environ:  # the second is Windows Terminal
+        return True
+    return "color" in os.environ.get("TERM", "")  # xterm-256color
+
+
+class _WaitSign:
+    """Shows on a terminal that something is going on: "... 3 s" in the last line, then erased."""
+
+    def __init__(self) -> None:
+        self._ended: Any = None
+        self._thread: Any = None
+
+    def start(self) -> None:
+        import threading
+
+        self.stop()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._count, args=(self._ended,), daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        if self._thread is not None:
+            self._ended.set()
+            self._thread.join()
+            self._thread = None
+
+    def _count(self, ended: Any) -> None:
+        seconds = 0
+        while not ended.wait(1.0):
+            seconds += 1
+            print(f"\r... {seconds} s", end="", file=sys.stderr, flush=True)
+        if seconds:
+            print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)
+
+
+class _Screen:
+    """Writes what happens in a turn, and what comes of it."""
+
+    def __init__(self, max_requests: int) -> None:
+        self.max_requests = max_requests
+        self.colours = _shows_colours()
+        self.wait_sign = _WaitSign() if _is_terminal(sys.stderr) else None
+        self.streams_text = _is_terminal(sys.stdout)
+        self.began = time.monotonic()
+        self.streamed = ""  # the text of the reply that is under way, as far as it is shown
+
+    def begin_turn(self) -> None:
+        self.began = time.monotonic()
+        self.streamed = ""
+
+    def wait(self) -> None:
+        """From here on a model or a tool is at work."""
+        if self.wait_sign is not None:
+            self.wait_sign.start()
+
+    def stop_waiting(self) -> None:
+        if self.wait_sign is not None:
+            self.wait_sign.stop()
+
+    def show_text(self, text: str) -> None:
+        """A piece of the reply, as it arrives."""
+        self.stop_waiting()
+        self.streamed += text
+        self._write_out(text, end="")
+
+    def show_event(self, run: AgentRun, event: Event) -> None:
+        colour = ""
+        if isinstance(event, AgentStep):
+            colour = "32" if event.status == "ok" else "33"
+        self._write_line(run, str(event), colour)
+        if isinstance(event, AgentStep) and event.status == "invalid_response":
+            for line in _cut_middle(event.action.log, 2_000).splitlines():
+                self.show_block(f"    | {line}")
+
+    def show_note(self, text: str) -> None:
+        self._write_err(self._paint(f"note: {_one_line(text, 1_500)}", "33"))
+        self.wait()
+
+    def show_block(self, text: str) -> None:
+        self._write_err(_escape_lines(text))
+
+    def show_line(self, text: str) -> None:
+        self._write_err(self._paint(_escape_lines(text), "1"))
+
+    def show_error(self, text: str) -> None:
+        self._write_err(self._paint(_one_line(text, 1_500), "31"))
+
+    def show_answer(self, run: AgentRun) -> None:
+        answer = _to_text(run.output)
+        shown = self.streamed
+        self._end_streamed_line()
+        if not shown.strip() or shown.strip() != answer.strip():
+            self._write_out(answer, end="\n")
+
+    def show_totals(self, run: AgentRun, was_recorded: bool) -> None:
+        """The last line: state, requests, tokens and seconds, and what to do about an ending."""
+        parts = [run._show_totals(), f"{time.monotonic() - self.began:.1f} s"]
+        if run.state == "budget_exhausted":
+            parts.append("a larger budget: --max-requests N")
+        if run.finish is not None and run.finish.reason == "refusal":
+            parts.append("the model refused")
+        if was_recorded:
+            parts.append("recorded in the journal, nothing was asked")
+        self._write_line(run, "; ".join(parts), "1")
+
+    def _write_line(self, run: AgentRun, text: str, colour: str) -> None:
+        seconds = time.monotonic() - self.began
+        count = f"{seconds:6.1f} s  request {run.requests}/{self.max_requests}"
+        self._write_err(f"{self._paint(count, '2')}  {self._paint(text, colour)}")
+
+    def _paint(self, text: str, colour: str) -> str:
+        return f"\x1b[{colour}m{text}\x1b[0m" if self.colours and colour else text
+
+    def _write_err(self, text: str) -> None:
+        self.stop_waiting()
+        self._end_streamed_line()
+        print(text, file=sys.stderr, flush=True)
+
+    def _end_streamed_line(self) -> None:
+        if self.streamed and not self.streamed.endswith("\n"):
+            print(flush=True)
+        self.streamed = ""
+
+    def _write_out(self, text: str, end: str) -> None:
+        if self.streams_text:
+            text = _escape_lines(text)
+        print(text, end=end, flush=True)
+
+
+def _escape_lines(text: str) -> str:
+    r"""Text for a terminal: "a<escape>b" -> "a\x1bb"; line ends and tabs are kept."""
+    return "\n".join("\t".join(map(_escape, line.split("\t"))) for line in text.split("\n"))
+
+
+# -- what a person says ----------------------------------------------------------------------------
+
+
+def _read_line(prompt: str) -> Optional[str]:
+    """A line from standard input, None at its end; on a terminal with line editing and history."""
+    if _is_terminal(sys.stdin) and _is_terminal(sys.stdout) and sys.stdin is sys.__stdin__:
+        with contextlib.suppress(ImportError):  # Windows has none, its console edits lines itself
+            import readline  # noqa: F401  importing it gives `input` its line editing
         try:
-            body[key] = json.loads(value)
-        except ValueError:
-            raise ValueError("--set %s: asked is KEY=JSON, say temperature=0.2" % pair) from None
-    api, why = options.api, ""
-    keys = [os.environ.get(name) for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")]
-    if api is None and keys[1] and not keys[0]:
-        api, why = "anthropic", " (ANTHROPIC_API_KEY is set)"
-    kinds: _JsonObject = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
-    kind = kinds.get(str(api), OpenAIChat)
-    server = kind(options.model, base_url=options.base_url, system=options.system, **body)
-    model = ReActText(server.complete) if api == "text" else server
-    return model, "api: %s%s, %s" % (api or "chat", why, _public(server.url))
+            return input(prompt)
+        except EOFError:
+            return None
+    if _is_terminal(sys.stdin):  # `input` would write the prompt into the answer
+        print(prompt, end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline() if sys.stdin is not None else ""
+    return line.rstrip("\n") if line else None
+
+
+def _read_all() -> str:
+    """The question from standard input. A byte order mark says how it is encoded, as editors and
+    PowerShell write it; without one it is as the console has it."""
+    import codecs
+
+    if sys.stdin is None:
+        return ""
+    if not hasattr(sys.stdin, "buffer"):
+        return str(sys.stdin.read()).strip()
+    data = sys.stdin.buffer.read()
+    encoding = sys.stdin.encoding
+    if data.startswith(codecs.BOM_UTF8):
+        encoding = "utf-8-sig"
+    elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    return str(data.decode(encoding, "replace")).strip()
+
+
+class _Approval:
+    """Asks a person before a call runs that may change something."""
+
+    def __init__(self, screen: _Screen) -> None:
+        self.screen = screen
+        self.always: Set[str] = set()  # tools that need not be asked about any more
+
+    def deny_reason(self, action: AgentAction, tools: Registry) -> Optional[str]:
+        """None where the call may run, else what the model is told. What cannot run is not asked
+        about: an unknown tool, arguments that are none."""
+        tool = tools.get(action.tool)
+        if tool is None or tool.read_only or tool.name in self.always:
+            return None
+        if action.arguments is None:
+            return None
+        self.screen.show_line(f"run {action.tool}?")
+        for name, value in action.arguments.items():  # whole: nobody approves what is cut off
+            self.screen.show_block(f"  {_one_line(name)} = {_to_text(value)}")
+        line = _read_line("[y]es, [a]lways for this tool, or [n]o and a reason: ")
+        return self._read_answer(line, tool.name)
+
+    def _read_answer(self, line: Optional[str], name: str) -> Optional[str]:
+        if line is None:
+            return "Denied: nobody was there to be asked."
+        word, _, reason = line.strip().partition(" ")
+        if word.lower() in ("y", "yes"):
+            return None
+        if word.lower() in ("a", "always"):
+            self.always.add(name)
+            return None
+        if word.lower() not in ("n", "no", ""):
+            reason = line.strip()
+        return f"The user denied this call: {reason}" if reason else "The user denied this call."
+
+
+# -- the program -----------------------------------------------------------------------------------
+
+_COMMAND_EXAMPLES = """\
+examples:
+  python3 agentloop.py
+      a demo, offline
+  python3 agentloop.py "Rain in Paris?" --tools my_tools.py --model NAME
+      one question; my_tools.py holds plain Python functions with type hints
+  python3 agentloop.py --model NAME --base-url http://127.0.0.1:8080/v1
+      a conversation with a server of your own, line by line
+  python3 agentloop.py "Tidy up." --tools my_tools.py --model NAME --ask --journal run.jsonl
+      asks before each call; the same line again resumes after a crash
+
+The key comes from OPENAI_API_KEY or ANTHROPIC_API_KEY.
+
+exit status: 0 answer, 1 the server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C
+"""
+
+
+def _make_parser() -> Any:
+    import argparse
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            self.exit(2, f"agentloop: {_one_line(message, 600)} (--help shows all options)\n")
+
+    parser = Parser(
+        prog="agentloop",
+        description="Ask a language model that may call your Python functions.",
+        epilog=_COMMAND_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "question",
+        nargs="?",
+        help="what to ask; - reads it from standard input; without: a conversation",
+    )
+    parser.add_argument(
+        "--tools", metavar="FILE.py", help="a Python file; the model may call its public functions"
+    )
+    parser.add_argument(
+        "--ask", action="store_true", help="ask me before each call of a tool that is not read_only"
+    )
+    parser.add_argument(
+        "--schema", action="store_true", help="print what a model is told of the tools, and end"
+    )
+    parser.add_argument(
+        "--model", metavar="NAME", default=os.environ.get("AGENTLOOP_MODEL"),
+        help="the model's name on the server; default: AGENTLOOP_MODEL",
+    )  # fmt: skip
+    parser.add_argument(
+        "--base-url", metavar="URL", help="the server, for example http://127.0.0.1:8080/v1"
+    )
+    parser.add_argument(
+        "--api", choices=["chat", "responses", "anthropic", "text"],
+        help="what the server speaks; default: that of the key that is set, else chat",
+    )  # fmt: skip
+    parser.add_argument("--system", metavar="TEXT", help="the system text")
+    parser.add_argument(
+        "--max-requests", type=int, default=10, metavar="N",
+        help="the budget: how often the model may be asked for one answer; default 10",
+    )  # fmt: skip
+    parser.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="the longest silence of the server"
+    )
+    parser.add_argument(
+        "--deadline", type=float, metavar="SECONDS", help="the longest time for one request"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=JSON",
+        help="a field of the request or a setting: temperature=0.2, retries=0",
+    )  # fmt: skip
+    parser.add_argument(
+        "--journal", metavar="FILE", help="keep the run; the same line resumes after a crash"
+    )
+    parser.add_argument("--json", action="store_true", help="print the whole run as JSON")
+    parser.add_argument(
+        "--version", action="store_true", help="print version and sha256 of the file"
+    )
+    return parser
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """The command line. Returns the exit status: 0 answer, 3 budget, 4 refusal, 1 ModelError, 2
-    wrong use, 130 Ctrl-C."""
-    import argparse
-    import logging
-
-    out: Any
+    """The command line; `arguments` as in sys.argv[1:]. Returns the exit status: 0 answer, 1 the
+    server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C."""
     for out in (sys.stdout, sys.stderr):
         if hasattr(out, "reconfigure"):
             out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
-    about = "Ask a model that may use your Python functions. Without arguments: a demo, offline."
-    status = "Exit: 0 answer, 3 budget, 4 refusal, 1 server's fault, 2 wrong use, 130 Ctrl-C."
-    parser = argparse.ArgumentParser(prog="agentloop", description=about, epilog=status)
-    say = parser.add_argument
-    say("question", nargs="?", help="- reads it from standard input; left out: a conversation")
-    say("--tools", metavar="FILE.py", help="its public functions are offered to the model")
-    say("--schema", action="store_true", help="print what a model would be told of the tools")
-    say("--model", metavar="NAME", help="the model's name on the server")
-    say("--base-url", metavar="URL", help="the server, such as http://127.0.0.1:8080/v1")
-    say("--api", choices=["chat", "responses", "anthropic", "text"], help="default: the key's")
-    say("--system", metavar="TEXT", help="the system text")
-    say("--max-requests", type=int, default=10, metavar="N", help="the budget; default 10")
-    say("--set", action="append", default=[], metavar="KEY=JSON", help="a field of the request")
-    say("--journal", metavar="FILE", help="keep the run; the same line goes on after a crash")
-    say("--json", action="store_true", help="print the run as JSON instead of the answer")
-    say("--version", action="store_true", help="print the version and the file's sha256")
-    options = parser.parse_args(arguments)
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("note: %(message)s"))
-    logging.getLogger("agentloop").addHandler(handler)
+    if arguments is None:
+        arguments = sys.argv[1:]
     try:
-        if options.version:
-            import hashlib
-
-            source = globals()["__loader__"].get_data(__file__)  # in a zip too
-            print("agentloop %s, sha256 %s" % (__version__, hashlib.sha256(source).hexdigest()))
-            return 0
-        tools = _tools_in(options.tools) if options.tools else {}
-        if options.schema:
-            told = [_about(t) for t in tools.values()]
-            print(json.dumps(told, indent=2, ensure_ascii=False))
-            return 0
-        if not (options.question or options.model or options.tools or options.journal):
-            return _demo()
-        if not options.model:
-            raise ValueError("--model NAME is needed: which model shall answer?")
-        if options.max_requests < 0:
-            raise ValueError("--max-requests is 0 or more")
-        model, which = _model_from(options)
-        print(which, file=sys.stderr)
-        return _converse(model, tools, options)
+        options = _make_parser().parse_args(arguments)
+        return _run_command(options, arguments)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of `| head` has left
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
-    except (ValueError, TypeError, OSError) as e:
-        print("agentloop: %s" % _one_line(_safe_str(e), 600), file=sys.stderr)
+    except (ValueError, TypeError, OSError) as error:
+        print(f"agentloop: {_one_line(_safe_str(error), 600)}", file=sys.stderr)
         return 2
 
 
-def _converse(model: Any, tools: Registry, options: Any) -> int:
-    """Ask the question; or each line of standard input, as the next turn of one conversation."""
-    run: Optional[AgentRun] = None
-    if options.journal and os.path.exists(options.journal):
-        with open(options.journal, "rb") as file:
-            begun = b"\n" in file.read()
-        run = AgentRun.load(options.journal) if begun else None
-    question = sys.stdin.read().strip() if options.question == "-" else options.question
-    if question is not None:
-        if run is None or run.task != question:
-            run = run.follow_up(question) if run else AgentRun(question)
-        return _ask(model, run, tools, options)
-    status = _ask(model, run, tools, options) if run and run.state == "running" else 0
-    while status != 130:
-        print("> " * sys.stdin.isatty(), end="", file=sys.stderr, flush=True)
-        line = sys.stdin.readline()
-        if not line:
-            break
-        if line.strip():
-            run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
-            status = _ask(model, run, tools, options)
-    return status
+def _run_command(options: Any, arguments: List[str]) -> int:
+    if options.version:
+        print(f"agentloop {__version__}, sha256 {_hash_of_this_file()}")
+        return 0
+    if not arguments:
+        return _run_demo()
+    tools = _load_tools(options.tools) if options.tools else {}
+    if options.schema:
+        _print_schema(tools)
+        return 0
+    if not options.model:
+        raise ValueError("--model NAME is missing: the model's name on the server")
+    if options.max_requests < 0:
+        raise ValueError("--max-requests is 0 or more")
+    return _Session(options, tools).run()
 
 
-def _ask(model: Any, run: AgentRun, tools: Registry, options: Any) -> int:
-    """One turn: events to standard error, the answer to standard output."""
+def _hash_of_this_file() -> str:
+    import hashlib
 
-    def tell(event: Any) -> None:
-        count = run.requests, options.max_requests
-        print("request %d/%d " % count, event, file=sys.stderr)
+    loader = globals().get("__loader__")
+    if loader is not None and hasattr(loader, "get_data"):  # in a zip too
+        return hashlib.sha256(loader.get_data(__file__)).hexdigest()
+    with open(__file__, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
 
-    limits: Any = {"max_requests": options.max_requests, "journal": options.journal}
+
+def _print_schema(tools: Registry) -> None:
+    schemas = [
+        {"name": t.name, "description": t.description, "parameters": t.parameters}
+        for t in tools.values()
+    ]
+    if _is_terminal(sys.stdout):
+        print(_escape_lines(json.dumps(schemas, indent=2, ensure_ascii=False)))
+    else:  # another program reads it: JSON that every encoding holds
+        print(json.dumps(schemas, indent=2))
+
+
+def _load_tools(path: str) -> Registry:
+    """The public functions and Tools that a Python file defines; ValueError where there are none."""
     try:
-        for event in stream(model, run, tools, **limits):
-            if event.type != "AgentFinish":
-                tell(event)
-    except ModelError as e:
-        print(_one_line(str(e), 1500), file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\ninterrupted; the steps so far:", file=sys.stderr)
-        for step in run.steps:
-            print("  %s" % step, file=sys.stderr)
-        return 130
-    tell("state: " + run.state)
-    if options.json:
-        print(json.dumps(to_json(run), indent=2))
-    elif run.finish is not None:
-        print(_to_text(run.output))
-    return 3 if run.finish is None else 4 if run.finish.reason == "refusal" else 0
+        module = _load_module(path)
+        names = [name for name in vars(module) if name[0] != "_" and name != "main"]
+        public = getattr(module, "__all__", names)
+        found = [v for n, v in vars(module).items() if n in public and _is_defined_in(module, v)]
+        tools = registry(found)
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"--tools {path}: {type(error).__name__}: {_safe_str(error)}") from error
+    if not tools:
+        raise ValueError(f"--tools {path}: no public function in it")
+    return tools
 
 
-# Only as a script: in a notebook cell, or run by exec, __name__ may be "__main__" too.
-if __name__ == "__main__":
-    if os.path.basename(main.__code__.co_filename) == os.path.basename(sys.argv[0]):
-        sys.exit(main())
+def _load_module(path: str) -> Any:
+    """The file as a module. Its name is none of Python's, and its folder comes last on the path:
+    an email.py there must not stand in for Python's own."""
+    import importlib.util
+
+    if not os.path.isfile(path):
+        raise FileNotFoundError(errno.ENOENT, "no such Python file", path)
+    stem = os.path.splitext(os.path.basename(path))[0]
+    name = "agentloop_tools_" + re.sub(r"\W", "_", stem)
+    spec: Any = importlib.util.spec_from_file_location(name, path)
+    if spec is None:
+        raise ValueError("not a Python file: its name ends in .py")
+    if __name__ in sys.modules:  # `import agentloop` in it means this file
+        sys.modules.setdefault("agentloop", sys.modules[__name__])
+    sys.path.append(os.path.dirname(os.path.abspath(path)))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _is_defined_in(module: Any, value: Any) -> bool:
+    """True for functions and Tools of the module, not for those that it imports."""
+    if inspect.isfunction(value):
+        return bool(value.__module__ == module.__name__)
+    if _kind_of(value) != "Tool" or isinstance(value, type):
+        return False
+    home = sys.modules.get(getattr(value.function, "__module__", None) or "")
+    return home is None or home is module or not any(v is value for v in vars(home).values())
+
+
+def _is_object_of_texts(value: Any) -> bool:
+    return type(value) is dict and all(type(text) is str for text in value.values())
+
+
+# What --set may give to the adapter, and how it must look. Other names are fields of the request.
+_SETTINGS: Dict[str, Tuple[str, Callable[[Any], bool]]] = {
+    "api_key": ("a text", lambda v: type(v) is str),
+    "base_url": ("a text", lambda v: type(v) is str),
+    "system": ("a text", lambda v: type(v) is str),
+    "headers": ("an object of texts", _is_object_of_texts),
+    "timeout": ("a number of seconds above 0", lambda v: type(v) in (int, float) and v > 0),
+    "deadline": ("a number of seconds above 0", lambda v: type(v) in (int, float) and v > 0),
+    "retries": ("an integer from 0 up", lambda v: type(v) is int and v >= 0),
+    "trim": ("an integer from 0 up", lambda v: type(v) is int and v >= 0),
+    "max_observation": ("an integer above 0", lambda v: type(v) is int and v > 0),
+    "max_tokens": ("an integer above 0", lambda v: type(v) is int and v > 0),
+    "tools": ("a list of objects", lambda v: type(v) is list and all(type(t) is dict for t in v)),
+}
+_NOT_SETTABLE = ("self", "model", "messages", "input", "on_text", "transport", "ssl_context")
+
+
+def _parse_settings(pairs: List[str]) -> _JsonObject:
+    """["temperature=0.2"] -> {"temperature": 0.2}; ValueError with the fix for what does not fit."""
+    settings: _JsonObject = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        try:
+            value = _parse_json(text)
+        except ValueError:
+            raise ValueError(
+                f"--set {pair}: expected KEY=JSON, for example temperature=0.2 or, with quotes "
+                "around a text, 'user=\"ann\"'"
+            ) from None
+        expected, fits = _SETTINGS.get(name, ("a JSON value", _is_plain_json))
+        if not name.isidentifier() or name in _NOT_SETTABLE:
+            raise ValueError(f"--set {pair}: {name or 'nothing'} cannot be set")
+        if not fits(value):
+            raise ValueError(f"--set {pair}: {name} is {expected}")
+        settings[name] = value
+    return settings
+
+
+class _Session:
+    """One use of the command line with a model: a question, or a conversation."""
+
+    def __init__(self, options: Any, tools: Registry) -> None:
+        self.options = options
+        self.tools = tools
+        self.screen = _Screen(options.max_requests)
+        self.approval = _Approval(self.screen) if options.ask else None
+        self.model, description = self._make_model()
+        print(_one_line(description, 400), file=sys.stderr)
+
+    def _make_model(self) -> Tuple[Any, str]:
+        """The model that the options name, and a line that says which."""
+        options = self.options
+        settings: _JsonObject = {}
+        for name in ("base_url", "system", "timeout", "deadline"):
+            if getattr(options, name) is not None:
+                settings[name] = getattr(options, name)
+        settings.update(_parse_settings(options.set))
+        api, reason = options.api, ""
+        if api is None and os.environ.get("ANTHROPIC_API_KEY"):
+            if not os.environ.get("OPENAI_API_KEY"):
+                api, reason = "anthropic", " (ANTHROPIC_API_KEY is set)"
+        api = api or "chat"
+        text_settings = {}
+        if api == "text":
+            settings.setdefault("stop", ["\nObservation:"])
+            for name in ("trim", "max_observation"):
+                if name in settings:
+                    text_settings[name] = settings.pop(name)
+        elif self.screen.streams_text and not options.json:
+            settings["on_text"] = self.screen.show_text
+        classes: _JsonObject = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
+        adapter = classes.get(api, OpenAIChat)(options.model, **settings)
+        model = ReActText(adapter.complete, **text_settings) if api == "text" else adapter
+        return model, f"api: {api}{reason}, {adapter!r}"
+
+    def run(self) -> int:
+        with _notes_shown_by(self.screen):
+            run = self._load_run()
+            if self.options.question is None:
+                return self._converse(run)
+            question = self.options.question
+            if question == "-":
+                question = _read_all()
+            if run is None:
+                run = AgentRun(question)
+            elif run.task != question:
+                run = run.follow_up(question)
+            try:
+                return self._ask(run)
+            except KeyboardInterrupt:
+                self.screen.show_line(f"interrupted; {run._show_totals()}")
+                return 130
+
+    def _load_run(self) -> Optional[AgentRun]:
+        """The last turn in the journal, None where it has no turns yet."""
+        path = self.options.journal
+        if not path or not os.path.exists(path):
+            return None
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                if b"\n" not in file.read():  # empty, or its one line was torn
+                    return None
+        return AgentRun.load(path)
+
+    def _converse(self, run: Optional[AgentRun]) -> int:
+        """Each line is the next turn. Ctrl-C ends the turn; a second one within a second ends all."""
+        status = 0
+        interrupted = -1.0
+        if _is_terminal(sys.stdin):
+            self.screen.show_line("a conversation: Ctrl-C ends a turn, Ctrl-D the conversation")
+        resumes = run is not None and run.state == "running"
+        while True:
+            try:
+                if run is not None and resumes:
+                    resumes = False
+                    status = self._ask(run)
+                line = _read_line("> ")
+                if line is None:
+                    return status
+                if line.strip():
+                    run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
+                    status = self._ask(run)
+            except KeyboardInterrupt:
+                self.screen.show_line("\ninterrupted")
+                now = time.monotonic()
+                if not _is_terminal(sys.stdin) or now - interrupted < 1.0:
+                    return 130
+                interrupted = now
+
+    def _ask(self, run: AgentRun) -> int:
+        """One turn; returns the exit status."""
+        options = self.options
+        screen = self.screen
+        screen.begin_turn()
+        has_answered = False
+        events = stream(
+            self.model, run, self.tools, max_requests=options.max_requests, journal=options.journal
+        )
+        try:
+            screen.wait()
+            for event in events:
+                if isinstance(event, AgentFinish):
+                    has_answered = True
+                    continue
+                screen.show_event(run, event)
+                if isinstance(event, AgentAction):
+                    self._approve(run, event)
+                screen.wait()
+        except ModelError as error:
+            screen.show_error(str(error))
+            return 1
+        except SystemExit as error:
+            screen.show_error(f"a tool ended the program: SystemExit: {error}")
+            return 2
+        finally:
+            events.close()
+            screen.stop_waiting()
+        if options.json:
+            print(json.dumps(to_json(run), indent=2))
+        elif run.finish is not None:
+            screen.show_answer(run)
+        screen.show_totals(run, was_recorded=run.finish is not None and not has_answered)
+        return _exit_status(run)
+
+    def _approve(self, run: AgentRun, action: AgentAction) -> None:
+        if self.approval is not None:
+            reason = self.approval.deny_reason(action, self.tools)
+            if reason is not None:
+                run.close(action, reason, "denied")
+
+
+def _exit_status(run: AgentRun) -> int:
+    if run.finish is None:
+        return 3
+    return 4 if run.finish.reason == "refusal" else 0
+
+
+@contextlib.contextmanager
+def _notes_shown_by(screen: _Screen) -> Iterator[None]:
+    """What the library logs (retries, hints) goes to the screen meanwhile."""
+    import logging
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            screen.show_note(record.getMessage())
+
+    logger = logging.getLogger("agentloop")
+    notes = Notes()
+    logger.addHandler(notes)
+    try:
+        yield
+    finally:
+        logger.removeHandler(notes)
+
+
+def _is_the_program() -> bool:
+    """True where this file was started: by name, compiled, in a zip, with -m. In a notebook's cell,
+    or run by exec, __name__ is "__main__" too, but the file of that module is another or none."""
+
+    def stem(path: str) -> str:
+        return os.path.splitext(os.path.basename(path))[0]
+
+    file = globals().get("__file__") or ""
+    return __name__ == "__main__" and stem(file) == stem(main.__code__.co_filename)
+
+
+if _is_the_program():
+    # What lies beside this file must not stand in for Python's own modules, which are imported late.
+    sys.path.append(sys.path.pop(0))
+    sys.exit(main())
 
 
 # -- licence ---------------------------------------------------------------------------------------
