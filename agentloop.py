@@ -321,7 +321,7 @@ def _parse_json(
     text: str, decoder: json.JSONDecoder = _strict_decoder, max_depth: int = _MAX_DEPTH
 ) -> Any:
     """One JSON value: '{"n": 1}' -> {"n": 1}. ValueError for anything else, NaN, or too deep."""
-    if _is_deeper(text, max_depth):
+    if len(text) > max_depth and _is_deeper(text, max_depth):
         raise ValueError(f"nested more than {max_depth} deep")
     text = text.strip(" \t\r\n")
     value, end = decoder.raw_decode(text)  # `decode` would cost twice as much
@@ -408,11 +408,11 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
 
 
 def _read_arguments_text(text: str) -> Any:
-    if not text.strip():
-        return None
     try:
         value = _parse_json(text)
     except ValueError as error:
+        if not text.strip():
+            return None
         fence = re.match(_CODE_FENCE, text)
         try:
             value = _parse_loosely(fence.group(1) if fence else text)
