@@ -1012,7 +1012,7 @@ class _Mismatch(Exception):
         self.faults = faults[:_MAX_FAULTS]
         more = sum(fault.count for fault in faults[_MAX_FAULTS:])
         if more:
-            self.faults.append(_ArgumentFault(str, count=more))
+            self.faults.append(_ArgumentFault(lambda: "more", count=more))
 
     def below(self, key: Any) -> List[_ArgumentFault]:
         """The faults as the parent of the value sees them: ("qty",) -> (2, "qty")."""
@@ -1211,6 +1211,12 @@ class _Boolean(_Type):
         raise _expected("boolean", value)
 
 
+# The digits are bounded: reading many of them takes quadratic time.
+_INTEGER = r"\s*([+-]?[0-9]{1,1000})(\.0+)?\s*\Z"
+_DECIMAL = r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
+_MAX_FLOAT = sys.float_info.max
+
+
 class _Integer(_Type):
     exact = frozenset([int])
     json_types = (int,)
@@ -1229,12 +1235,6 @@ class _Integer(_Type):
             if digits:
                 return int(digits[1])
         raise _expected("integer", value)
-
-
-# The digits are bounded: reading many of them takes quadratic time.
-_INTEGER = r"\s*([+-]?[0-9]{1,1000})(\.0+)?\s*\Z"
-_DECIMAL = r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
-_MAX_FLOAT = sys.float_info.max
 
 
 class _Number(_Type):
@@ -1346,7 +1346,7 @@ class _Array(_Type):
 
     def _is_exact(self, items: List[Any]) -> bool:
         # Such a list is as it should be: one pass in C, not a call per item.
-        return bool(self.item.exact) and self.item.exact.issuperset(map(type, items))
+        return self.item.exact.issuperset(map(type, items))
 
     def _types_of(self, items: List[Any]) -> Iterable[_Type]:
         return itertools.repeat(self.item)
@@ -1556,6 +1556,8 @@ class _Choice(_Type):
         types = {_SCALARS[type(value)].schema["type"] for value in self.values}
         if len(types) == 1:
             self.schema["type"] = types.pop()
+        listed = ", ".join(json.dumps(v, ensure_ascii=False) for v in self.values[:50])
+        self.expected = f"one of {listed}"
         self.members = {(type(value), value): python for value, python in members}
         self.spellings: Dict[str, List[Any]] = {}
         for value, python in [*members, *names]:
@@ -1571,8 +1573,7 @@ class _Choice(_Type):
             same = self.spellings.get(_fold(value), [])
             if len(same) == 1 and not mode.exact:
                 return same[0]
-        listed = ", ".join(json.dumps(v, ensure_ascii=False) for v in self.values[:50])
-        raise _expected(f"one of {listed}", value, self._hint)
+        raise _expected(self.expected, value, self._hint)
 
     def resembles(self, value: Any) -> bool:
         return type(value) in _SCALAR_TYPES and _fold(value) in self.spellings
@@ -1660,7 +1661,7 @@ class _Union(_Type):
         alternatives: List[_Type],
         faults: List[List[_ArgumentFault]],
     ) -> _Mismatch:
-        """What is wrong by the alternative that was meant; where several may be, all of them."""
+        """What is wrong by the alternative that was meant; where several may be, by all."""
         value = _decode(_decode(value, "[", mode), "{", mode)
         distances = [alternative.distance(value) for alternative in alternatives]
         shortest = self.distance(value)
@@ -1714,7 +1715,7 @@ class _TextForm:
         self.write = write
 
 
-# [0-9] and not \\d, which takes the digits of every script.
+# [0-9] and not \d, which takes the digits of every script.
 _DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})\Z"
 _TIME = r"""(?x)
     ([0-9]{2}) : ([0-9]{2})
@@ -2043,7 +2044,7 @@ def _read_attribute(item: Any, name: str) -> Any:
 
 
 def _limits_in(metadata: Iterable[Any]) -> List[Tuple[str, Any]]:
-    """(Ge(1), Len(2, 4)) -> [("ge", 1), ("min_length", 2), ("max_length", 4)]."""
+    """(Ge(1), Len(0, 4)) -> [("ge", 1), ("max_length", 4)]; 0 and None say nothing."""
     items: List[Any] = []
     for item in metadata:
         items.append(item)
@@ -2054,7 +2055,7 @@ def _limits_in(metadata: Iterable[Any]) -> List[Tuple[str, Any]]:
     for item in items:
         for name in (*_BOUNDS, *_LENGTH_BOUNDS, "pattern"):
             limit = _read_attribute(item, name)
-            if limit is not None:
+            if limit is not None and (name, limit) != ("min_length", 0):
                 limits.append((name, limit))
     return limits
 

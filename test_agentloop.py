@@ -2674,6 +2674,7 @@ class ConstraintTests(unittest.TestCase):
                 ("ab", "ab"), (12, "12"), ("a", _bad("a length of at least 2")), ("abcde", _bad("at most 4")),
             ]),
             (List[int], [{"min_length": 1}], {**_array("integer"), "minItems": 1}, [([1], [1]), ([], _bad())]),
+            (List[int], [{"min_length": 0, "max_length": 1}], {**_array("integer"), "maxItems": 1}, [([], [])]),
             (typing.Set[int], [{"min_length": 2}], {**_array("integer"), "minItems": 2}, [
                 ([1, 2], {1, 2}), ([1, 1], _bad("length of at least 2")),
             ]),
@@ -9203,7 +9204,9 @@ class ExamplesTest(_FolderCase):
         self.addCleanup(server.close)
         server.answers = _WeatherAnswers(server)
         for page in filter(pathlib.Path.exists, pages):
-            env = _env(OPENAI_BASE_URL=server.url, OPENAI_API_KEY="k", ANTHROPIC_BASE_URL=server.url)
+            env = _env(
+                OPENAI_BASE_URL=server.url, OPENAI_API_KEY="k", ANTHROPIC_BASE_URL=server.url
+            )
             with mock.patch.dict(os.environ, env, clear=True):
                 self.blocks(page, joined=True)
 
@@ -9221,7 +9224,11 @@ class _WeatherAnswers:
         tools = [t.get("function", t)["name"] for t in body.get("tools", ())]
         if "Thought:" in text:  # of ReActText
             looked = "Observation: rain" in text
-            return "Final Answer: rain" if looked else 'Action: get_weather\nAction Input: {"city": "Paris"}'
+            return (
+                "Final Answer: rain"
+                if looked
+                else 'Action: get_weather\nAction Input: {"city": "Paris"}'
+            )
         if tools and "rain" not in text:
             return ("get_weather", {"city": "Paris"})
         if "report" in tools:
