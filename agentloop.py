@@ -1094,21 +1094,24 @@ class _Outcome:
         return self.converted
 
 
+_Outcomes = Dict[Tuple[int, int, bool], _Outcome]  # by id of union, id of value, exactness
+
+
 class _Mode:
     """How values are converted.
 
     Attributes:
         exact: take only what needs no other spelling.
         attempts: the modes in which a union tries its alternatives, one after the other.
-        remembers: whether unions note what they made of a value. Inside of a union they do:
-            each part of its value is converted once, so that the work grows with the value,
-            not with the ways to read it.
+        remembers: whether unions note what they made of a value. Inside of a union they
+            do: each part of its value is converted once, so that the work grows with the
+            value, not with the ways to read it.
     """
 
-    def __init__(self, exact: bool, outcomes: Optional[Dict[Any, _Outcome]] = None) -> None:
+    def __init__(self, exact: bool, outcomes: Optional[_Outcomes] = None) -> None:
         self.exact = exact
         self.remembers = outcomes is not None
-        self.outcomes: Dict[Any, _Outcome] = {}
+        self.outcomes: _Outcomes = {}
         if outcomes is not None:
             self.outcomes = outcomes
         self.attempts = [self]
@@ -1516,7 +1519,7 @@ class _Record(_Type):
         return kind
 
     def distance(self, value: Any) -> Optional[int]:
-        """How many names are wrong; a wrong tag (a Literal) weighs much more. 0 may fit."""
+        """How many names are wrong. A wrong tag (a Literal) weighs more; 0 may fit."""
         if type(value) is not dict:
             return None
         distance = len(_missing(self.required, value))
@@ -1661,7 +1664,7 @@ class _Union(_Type):
         alternatives: List[_Type],
         faults: List[List[_ArgumentFault]],
     ) -> _Mismatch:
-        """What is wrong by the alternative that was meant; where several may be, by all."""
+        """What is wrong by the one alternative that was meant, else by all of them."""
         value = _decode(_decode(value, "[", mode), "{", mode)
         distances = [alternative.distance(value) for alternative in alternatives]
         shortest = self.distance(value)
@@ -2308,8 +2311,8 @@ def _container_of(hint: Any) -> Any:
     return None
 
 
-# Python 3.8 has no `Annotated`.
-_WITH_METADATA: _JsonObject = {"include_extras": True} if sys.version_info >= (3, 9) else {}
+_HAS_ANNOTATED = sys.version_info >= (3, 9)
+_WITH_METADATA: _JsonObject = {"include_extras": True} if _HAS_ANNOTATED else {}
 
 
 class _SchemaBuilder:
@@ -2506,7 +2509,8 @@ def _is_required_key(typed_dict: Any, name: str, annotation: Any) -> bool:
     mark = getattr(typing.get_origin(annotation), "_name", "")
     if mark in ("Required", "NotRequired"):
         return mark == "Required"
-    default = [name] if typed_dict.__total__ else []  # Python 3.8 has no __required_keys__
+    # Python 3.8 has no __required_keys__.
+    default = [name] if typed_dict.__total__ else []
     return name in getattr(typed_dict, "__required_keys__", default)
 
 
@@ -2671,6 +2675,14 @@ def _injected_kind(hint: Any) -> str:
     return ""
 
 
+def _find_by_position(parameters: List[inspect.Parameter]) -> List[inspect.Parameter]:
+    """Those before a slash; all that stand before *args, where there is one."""
+    for index, parameter in enumerate(parameters):
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            return parameters[:index]
+    return [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
+
+
 class _Signature:
     """How a function is called with what a model sends.
 
@@ -2686,17 +2698,20 @@ class _Signature:
     def __init__(self, target: _Target) -> None:
         self.docstring = _Docstring(target.docstring)
         self.injected: Dict[str, str] = {}
-        self.by_position: List[inspect.Parameter] = []
         self.variadic = ""
+        parameters = target.parameters()
+        self.by_position = _find_by_position(parameters)
         builder = _SchemaBuilder(target.closure())
         hints = builder.resolve(target.function, {})
         place = f"{target.name}: parameter"
         others: Optional[_Type] = None
+        reserved: Set[str] = set()
         shown: List[inspect.Parameter] = []
-        for parameter in target.parameters():
+        for parameter in parameters:
             hint = hints.get(parameter.name, parameter.annotation)
             if parameter.kind is parameter.VAR_KEYWORD:
                 others = builder.build(hint, f"{place} {parameter.name!r}")
+                reserved = target.taken_names()
             elif parameter.kind is parameter.VAR_POSITIONAL:
                 self.variadic = parameter.name
                 shown.append(parameter)
@@ -2704,15 +2719,10 @@ class _Signature:
                 self.injected[parameter.name] = _injected_kind(hint)
             else:
                 shown.append(parameter)
-        self.by_position = _find_by_position(target.parameters())
         self.is_by_name = not (self.injected or self.by_position or self.variadic)
         fields = builder.build_parameters(shown, hints, self.docstring, place)
-        self.record: _Type = _Record(
-            fields,
-            _required_names(shown),
-            others=others,
-            reserved=target.taken_names(),
-        )
+        required = _required_names(shown)
+        self.record: _Type = _Record(fields, required, dict, others, reserved)
         definitions = builder.schemas_by_name()
         if definitions:
             self.record = self.record.extended(**{"$defs": definitions})
@@ -2737,14 +2747,6 @@ class _Signature:
         args = [kwargs.pop(p.name, p.default) for p in self.by_position]
         args += kwargs.pop(self.variadic, ())
         return _BoundArguments(args, kwargs)
-
-
-def _find_by_position(parameters: List[inspect.Parameter]) -> List[inspect.Parameter]:
-    """Those before a slash; all that stand before *args, where there is one."""
-    for index, parameter in enumerate(parameters):
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            return parameters[:index]
-    return [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
 
 
 # -- tools -----------------------------------------------------------------------------------------
