@@ -1094,7 +1094,8 @@ class _Outcome:
         return self.converted
 
 
-_Outcomes = Dict[Tuple[int, int, bool], _Outcome]  # by id of union, id of value, exactness
+# By the id of the union, the id of the value, and exactness.
+_Outcomes = Dict[Tuple[int, int, bool], _Outcome]
 
 
 class _Mode:

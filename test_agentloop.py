@@ -2484,6 +2484,31 @@ def tool(x: Term): return x
                 if tag == {"op": "or"} and text != "ok":
                     self.assertIn("args.x" + ".left" * 40, step.observation)
 
+    def test_what_was_converted_once_is_used_again(self):
+        """The alternatives differ in a field that comes after what they share."""
+        source = """
+@dataclasses.dataclass
+class Number:
+    below: "Term"
+    n: int
+@dataclasses.dataclass
+class Word:
+    below: "Term"
+    n: str
+Term = Union[Number, Word, int]
+def tool(x: Term): return x
+"""
+        made = _source(source)
+        value: Any = 1
+        for level in range(40):
+            value = {"below": value, "n": "word" if level % 2 else level}
+        found = _step_of(made, {"x": json.loads(json.dumps(value))}).observation
+        for level in reversed(range(40)):
+            self.assertEqual(found.n, "word" if level % 2 else level)
+            self.assertEqual(type(found).__name__, "Word" if level % 2 else "Number")
+            found = found.below
+        self.assertEqual(found, 1)
+
     def test_nothing_is_listed_where_there_is_nothing(self):
         step = _step_of(_tool(""), {"x": 1})
         self.assertNotIn("known:", step.observation)
