@@ -2963,7 +2963,7 @@ _MAX_WORKERS = 16
 
 
 class _Job:
-    """A function to be called once, in a copy of the caller's context, perhaps in another thread."""
+    """A function to be called once, in a copy of the context, perhaps in another thread."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         import contextvars
@@ -3025,7 +3025,7 @@ _COMPLETE_TYPES = frozenset((list, dict, tuple) + _SCALAR_TYPES)
 
 
 def _complete(value: Any) -> Any:
-    """What a tool returned, run to its end: a coroutine's result, a generator's items in a list.
+    """What a tool returned, run to its end: a coroutine's result, a generator's items.
 
     The type decides: the value itself may raise when it is looked at.
     """
@@ -3046,7 +3046,8 @@ def _complete(value: Any) -> Any:
 def _limit_items(items: List[Any]) -> List[Any]:
     """Items up to the bound, the rest as a note that says so."""
     if len(items) > _MOST_ITEMS:
-        items[_MOST_ITEMS:] = [f"[... only the first {_MOST_ITEMS} items; there are more ...]"]
+        note = f"[... only the first {_MOST_ITEMS} items; there are more ...]"
+        items[_MOST_ITEMS:] = [note]
     return items
 
 
@@ -3084,7 +3085,10 @@ def _run_coroutine(coroutine: Any) -> Any:
 
 
 class _PreparedCall:
-    """A pending action, looked up and checked: it can run, or `refusal` is the step that says why not."""
+    """A pending action, looked up and checked.
+
+    It can run, or `refusal` is the step that says why it does not.
+    """
 
     def __init__(
         self, action: AgentAction, tool: Any, bound: Any, has_started: bool = False,
@@ -3105,20 +3109,23 @@ class _PreparedCall:
                 value = _complete(value)
             return AgentStep(self.action, value)
         except Exception as error:
-            text = _safe_str(error)
-            name = type(error).__name__
-            return AgentStep(self.action, f"{name}: {text}" if text else name, "tool_error")
+            text = type(error).__name__
+            message = _safe_str(error)
+            if message:
+                text = f"{text}: {message}"
+            return AgentStep(self.action, text, "tool_error")
 
 
 def _refuse(action: AgentAction, observation: str, status: Status) -> _PreparedCall:
-    return _PreparedCall(action, None, None, refusal=AgentStep(action, observation, status))
+    step = AgentStep(action, observation, status)
+    return _PreparedCall(action, None, None, refusal=step)
 
 
 def _resolve_tool_name(name: str, tools: Registry) -> str:
-    """The registry's name for what a model wrote: " functions.pay<|channel|>json" -> "pay".
+    """The registry's name for one that is not in it: " functions.pay<|channel|>json" -> "pay".
 
-    Exact, else without what models add to a name: white space, the prefix "functions.", and the tail
-    that a server left of the Harmony format. The name as it came where that is no tool either.
+    Without what models add: white space, the prefix "functions.", and the tail that a server
+    left of the Harmony format. The name as it came where that is no tool either.
     """
     bare = name.partition("<|")[0].strip()
     if bare not in tools and bare.startswith("functions."):
@@ -3130,7 +3137,10 @@ def _resolve_tool_name(name: str, tools: Registry) -> str:
 
 
 class _NoJournal:
-    """What the loop records, in the order of a request. Here nothing is kept; see `_Journal`."""
+    """What the loop records, in the order of a request. Here nothing is kept.
+
+    `_Journal` keeps it in a file.
+    """
 
     is_continued = False  # True where the file goes on with another turn
 
@@ -3163,9 +3173,9 @@ _REPEATED = "\n(The same call has now failed in the same way "
 class _Driver:
     """Runs one AgentRun. Its methods stand in the order in which they act.
 
-    Ctrl-C may come between any two statements. So what is about to happen is written to the journal
-    before it changes the run, and a step enters the run before it is written: what the one has
-    more, the other takes over when the run is resumed.
+    Ctrl-C may come between any two statements. So what is about to happen is written to the
+    journal before it changes the run, and a step enters the run before it is written: what the
+    one has more, the other takes over when the run is resumed.
     """
 
     def __init__(
@@ -3194,17 +3204,17 @@ class _Driver:
         self.has_ended = False
         self.has_finished = False  # with a finish that counts
         # What is known of the conversation, so that no list is searched for each step:
-        self.used_ids: Set[str] = set()  # the call ids that have a step, or are about to get one
+        self.used_ids: Set[str] = set()  # call ids that have a step, or are about to get one
         self.call_count = 0  # calls proposed so far
-        self.failures: Dict[Any, int] = {}  # how often the same call failed in the same way
+        self.failures: Dict[Any, int] = {}  # times that the same call failed in the same way
         self.flushed = 0  # so many of run.steps are written and yielded
 
     def events(self) -> Generator[Event, None, AgentRun]:
-        """The loop. One call, one step, always; what goes wrong on the way is an observation."""
+        """The loop. One call, one step; what goes wrong on the way is an observation."""
         run = self.run
-        self._hold_run()
         try:
             try:
+                self._hold_run()
                 self._resume()
                 while not self.has_ended:
                     if run.pending:
@@ -3216,19 +3226,19 @@ class _Driver:
                         self._ask_model()
                     else:
                         self._end("budget_exhausted")
-                    if self.flushed < len(run.steps):  # a notice: unreadable, or not accepted
-                        yield from self._flush()
+                    while self.flushed < len(run.steps):  # unreadable, or not accepted
+                        yield self._flush_step()
                 if self.has_finished:
                     yield typing.cast(AgentFinish, run.finish)
+                return run
             finally:
                 self._let_go()
-        except StopIteration as error:  # from a generator it would look like a normal end (PEP 479)
+        except StopIteration as error:  # out of a generator it would look like its end
             text = f"StopIteration from the model or from accept: {error}"
             raise _add_run(RuntimeError(text), run) from error
         except BaseException as error:
             self._let_go()  # subtle: again, for Ctrl-C may have come inside of the first
             raise _add_run(error, run)
-        return run
 
     def _hold_run(self) -> None:
         # subtle: one operation of the dict, so that of two threads only one gets it
@@ -3257,15 +3267,13 @@ class _Driver:
                 self._count_failure(step)
         self.flushed = len(run.steps)
 
-    def _flush(self) -> Iterator[AgentStep]:
-        """Write and yield the new steps: the loop's own, and those of calls that the caller closed."""
-        steps = self.run.steps
-        while self.flushed < len(steps):
-            step = steps[self.flushed]
-            self.used_ids.add(step.action.call_id)
-            self.journal.record_step(step, self.run.finish)
-            self.flushed += 1
-            yield step
+    def _flush_step(self) -> AgentStep:
+        """Write the next new step: the loop's own, or of a call that the caller closed."""
+        step = self.run.steps[self.flushed]
+        self.used_ids.add(step.action.call_id)
+        self.journal.record_step(step, self.run.finish)
+        self.flushed += 1
+        return step
 
     def _show_pending(self) -> Iterator[Event]:
         """Every call is shown before any of them runs; the caller may close it."""
@@ -3275,29 +3283,38 @@ class _Driver:
             if id(action) in closed:
                 continue
             yield action
-            if self.flushed < len(run.steps):
-                for step in self._flush():
-                    closed.add(id(step.action))
-                    yield step
+            while self.flushed < len(run.steps):
+                step = self._flush_step()
+                closed.add(id(step.action))
+                yield step
 
     def _execute_pending(self) -> Iterator[AgentStep]:
         """Each call is prepared, executed and recorded, in order."""
         run = self.run
         interrupted = set(run.started)
-        calls = [self._prepare(action, interrupted) for action in run.pending]
+        calls = []
+        for action in run.pending:
+            calls.append(self._prepare(action, interrupted))
         if len(calls) > 1:
             self._start_read_only(calls)
         try:
             for call in calls:
                 if not run.pending or run.pending[0] is not call.action:
                     continue  # the caller closed it meanwhile
-                step = self._execute(call)
+                if call.refusal is not None:
+                    step = call.refusal
+                elif call.job is not None:
+                    step = call.job.wait()
+                else:
+                    self._start([call])
+                    step = call.execute()
                 if run._record(step):  # not where the caller closed it while it ran
                     if step.status in _FAILURES:
                         step.observation = self._count_failure(step)
-                    elif step.status == "ok" and call.tool.return_direct and len(calls) == 1:
-                        self._finish_directly(step)
-                yield from self._flush()
+                    elif step.status == "ok" and call.tool.return_direct:
+                        self._finish_directly(step, calls)
+                while self.flushed < len(run.steps):
+                    yield self._flush_step()
         except BaseException:
             self._record_ended(calls)
             raise
@@ -3329,42 +3346,37 @@ class _Driver:
         runnable = [call for call in calls if call.refusal is None]
         if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
             return
-        self._start([call.action.call_id for call in runnable if not call.has_started])
+        self._start(runnable)
         jobs = []
         for call in runnable:
             call.job = _Job(call.execute)
             jobs.append(call.job)
         _WorkerPool(jobs).start()
 
-    def _start(self, call_ids: List[str]) -> None:
+    def _start(self, calls: List[_PreparedCall]) -> None:
         """Their execution begins. Written first: what cannot be recorded must not run."""
+        call_ids = []
+        for call in calls:
+            if not call.has_started:
+                call_ids.append(call.action.call_id)
         if call_ids:
             self.journal.record_start(call_ids)
             self.run.started.extend(call_ids)
 
-    def _execute(self, call: _PreparedCall) -> AgentStep:
-        if call.refusal is not None:
-            return call.refusal
-        if call.job is not None:
-            return typing.cast(AgentStep, call.job.wait())
-        if not call.has_started:
-            self._start([call.action.call_id])
-        return call.execute()
-
-    def _finish_directly(self, step: AgentStep) -> None:
+    def _finish_directly(self, step: AgentStep, calls: List[_PreparedCall]) -> None:
         """The observation is the answer, where the call was the only one of its reply."""
         action = step.action
-        for other in self.run.steps[-2:-1]:  # done before the run was resumed
-            if _from_same_request(other.action, action):
-                return
+        before = self.run.steps[-2:-1]  # of the same reply, where the run was resumed within it
+        if len(calls) > 1 or any(_from_same_request(other.action, action) for other in before):
+            return
         finish = AgentFinish(step.observation, action.log, action.message, "return_direct")
         self.run.finish = finish
 
     def _count_failure(self, step: AgentStep) -> str:
         """What failed; from the second time on, that repeating it will not help.
 
-        A model repeated one useless call 220 times. Only the same call that fails in the same way
-        counts.
+        A model repeated one useless call 220 times. Only the same call that fails in the same
+        way counts.
         """
         text = _to_text(step.observation).split(_REPEATED)[0]
         failure = (step.action.tool, _to_text(step.action.tool_input), step.status, text)
@@ -3380,11 +3392,11 @@ class _Driver:
         for call in calls:
             if call.job is not None and call.job.has_value():
                 self.run._record(call.job.value)
-        for _ in self._flush():
-            pass
+        while self.flushed < len(self.run.steps):
+            self._flush_step()
 
     def _judge_finish(self) -> None:
-        """A finish is a claim. It is recorded before `accept` is asked, so that it can be asked again."""
+        """A finish is a claim. It is recorded first: `accept` can be asked about it again."""
         run = self.run
         finish = typing.cast(AgentFinish, run.finish)
         if self.accept is None or finish.reason == "refusal":
@@ -3398,14 +3410,13 @@ class _Driver:
             self._end("succeeded")
             return
         if not isinstance(reason, str) or not reason:
-            raise TypeError(
-                f"accept returns None or the reason, a non-empty str; got {_preview(reason)}"
-            )
+            text = "accept returns None or the reason, a non-empty str"
+            raise TypeError(f"{text}; got {_preview(reason)}")
         run.finish = None
         self._add_notice(reason, "not_accepted", finish)
 
     def _add_notice(self, observation: str, status: Status, source: Any) -> None:
-        """A step about a reply without a call to answer: unreadable, or a rejected finish."""
+        """A step about a reply that held no call: unreadable, or a rejected finish."""
         action = AgentAction("", {}, "", source.log, source.message, self.run.requests)
         self.run.steps.append(AgentStep(action, observation, status))
 
@@ -3416,7 +3427,7 @@ class _Driver:
         self.has_ended = True
 
     def _ask_model(self) -> None:
-        """A request counts once it is begun; its answer is recorded before anything follows from it."""
+        """A request counts once it is begun, whatever comes of it."""
         run = self.run
         self.journal.record_request(run.requests + 1)
         run.requests += 1
@@ -3430,17 +3441,19 @@ class _Driver:
                 raise
             self._add_notice(getattr(error, "observation", ""), "invalid_response", error)
             return
-        if _kind_of(reply) == "AgentFinish":
+        if isinstance(reply, AgentAction):
+            self._propose([reply])
+        elif isinstance(reply, list):
+            self._propose(reply, "a list with ")
+        elif _kind_of(reply) == "AgentFinish":
             run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
         else:
-            self._propose(reply)
+            self._propose([reply])
 
-    def _propose(self, reply: Any) -> None:
+    def _propose(self, actions: List[AgentAction], container: str = "") -> None:
         """Copies of the reply's actions become pending, all at once."""
-        actions = reply if isinstance(reply, list) else [reply]
         for action in actions:
-            if type(action) is not AgentAction and _kind_of(action) != "AgentAction":
-                container = "a list with " if actions is reply else ""
+            if not isinstance(action, AgentAction) and _kind_of(action) != "AgentAction":
                 raise TypeError(
                     "a model returns an AgentFinish, an AgentAction or a list of them; "
                     f"got {container}{_preview(action)}"
@@ -3448,12 +3461,14 @@ class _Driver:
         taken: Set[str] = set()  # by this reply
         if len(actions) > 1:
             taken.update(_to_text(action.call_id) for action in actions)
-        proposed = [self._copy_action(action, taken) for action in actions]
+        proposed = []
+        for action in actions:
+            proposed.append(self._copy_action(action, taken))
         self.journal.record_actions(proposed)
         self.run.pending.extend(proposed)
 
     def _copy_action(self, action: AgentAction, taken: Set[str]) -> AgentAction:
-        """The action with the registry's name, an id and its request; a wrong field becomes text."""
+        """The action with the registry's name, an id and its request; its fields are text."""
         self.call_count += 1
         name, call_id, log = action.tool, action.call_id, action.log
         if not type(name) is type(call_id) is type(log) is str:
@@ -3464,7 +3479,8 @@ class _Driver:
             call_id = self._make_call_id(taken)
         if name not in self.tools:
             name = _resolve_tool_name(name, self.tools)
-        return AgentAction(name, action.tool_input, call_id, log, action.message, self.run.requests)
+        request = self.run.requests
+        return AgentAction(name, action.tool_input, call_id, log, action.message, request)
 
     def _make_call_id(self, taken: Set[str]) -> str:
         """Nine characters made of the call's number, "c00000007"; the next free one."""
@@ -3494,19 +3510,19 @@ def stream(
 
     for event in stream(model, "How many A1?", [lookup_stock]): print(event)
 
-    What is yielded is already in the run (and the journal). Leaving the `for` loop leaves a run that
-    can be resumed. At the limit the stream just ends, with the state `budget_exhausted`.
+    What is yielded is already in the run (and the journal). Leaving the `for` loop leaves a run
+    that can be resumed. At the limit the stream just ends, with the state `budget_exhausted`.
 
     Args:
-        model: called as model(run, tools); returns an AgentFinish, an AgentAction or a list of
-            actions, or raises InvalidResponse.
+        model: called as model(run, tools); returns an AgentFinish, an AgentAction or a list
+            of actions, or raises InvalidResponse.
         task: a str, a list of str and Image, or an AgentRun to go on with.
         tools: functions, Tools, or a registry.
         max_requests: an int from 0 up; bounds `run.requests`, over every resume.
-        accept: called with the run and its finish; returns None, or the reason why it does not
-            count, a non-empty str.
-        journal: the path of a file, "run.jsonl", with which the run survives its process: run the
-            same line again after a crash.
+        accept: called with the run and its finish; returns None, or the reason why it does
+            not count, a non-empty str.
+        journal: the path of a file, "run.jsonl", with which the run survives its process: run
+            the same line again after a crash.
 
     Returns:
         A generator, whose return value is the run.
@@ -3514,8 +3530,8 @@ def stream(
     Raises:
         TypeError, ValueError: at once, for wrong use.
         RuntimeError: where another stream holds the run.
-        BlockingIOError: where another process or stream holds the journal; ValueError where it is
-            damaged or another run's; else the system's OSError.
+        BlockingIOError: where another process or stream holds the journal; ValueError where it
+            is damaged or another run's; else the system's OSError.
 
     What leaves a model, `accept` or the journal, and what leaves a tool and is no Exception,
     propagates with the run so far in its `agent_run`.
@@ -3529,10 +3545,10 @@ def run(
     accept: Optional[Callable[[AgentRun], Optional[str]]] = None,
     journal: Union[None, str, "os.PathLike[str]"] = None,
 ) -> AgentRun:  # fmt: skip
-    """`stream`, drained: one result for every ending, with all steps. It takes what `stream` takes.
+    """`stream`, drained, with the same arguments: one result for every ending, with all steps.
 
-    `run.state` says which: model_ended, succeeded (its answer passed `accept`) or budget_exhausted.
-    `run.output` is the answer, None at the limit.
+    `run.state` says which: "model_ended", "succeeded" (its answer passed `accept`) or
+    "budget_exhausted". `run.output` is the answer, None at the limit.
     """
     driver = _Driver(model, task, tools, max_requests, accept, journal)
     events = driver.events()
@@ -3546,14 +3562,14 @@ def run(
 
 
 class Scripted:
-    """A model that follows a script: the n-th request of a conversation gets the n-th decision.
+    """A model by script: the n-th request of a conversation gets the n-th decision.
 
-    Scripted([AgentAction("lookup_stock", {"sku": "A1"}), AgentFinish("3 left")]). Holds no state, so
-    that one object serves many runs. For tests and lessons.
+    Scripted([AgentAction("lookup_stock", {"sku": "A1"}), AgentFinish("3 left")]). Holds no state,
+    so that one object serves many runs. For tests and lessons.
 
     Args:
-        decisions: each an AgentFinish, an AgentAction, a list of actions, or an exception, which is
-            raised. Past the end an IndexError says how many there were.
+        decisions: each an AgentFinish, an AgentAction, a list of actions, or an exception, which
+            is raised. Past the end an IndexError says how many there were.
     """
 
     def __init__(self, decisions: Iterable[Any]) -> None:
@@ -3581,15 +3597,17 @@ class Scripted:
 #     {"event": "requested", "requests"}                       a request is about to be made
 #     {"event": "proposed", "message", "request", "actions"}   its calls, all or none of them
 #     {"event": "started", "call_ids"}                         their execution begins
-#     {"event": "done", "call_id", "observation", "status"}    a step; with "finish" where it is the
-#                                                              answer too; with "message", "log" and
-#                                                              "request" where "call_id" is ""
+#     {"event": "done", "call_id", "observation", "status"}    a step; with "finish" where it is
+#                                                              the answer too; with "message",
+#                                                              "log" and "request" where
+#                                                              "call_id" is ""
 #     {"event": "finished", "finish"}                          a finish; `accept` may follow
 #     {"event": "updated"}                                     a total changed, and nothing else
 #
-# In any of them stand the totals that changed with it, "requests", "usage" and "state", and "time",
-# for people only. A new kind of event has four places: a method of `_NoJournal` and of `_Journal`
-# that writes it, a function that applies it, and a row of `_APPLY`.
+# In any of them stand the totals that changed with it ("requests", "usage", "state") and a
+# "time", for people only. A new kind of event has four places: a method of `_NoJournal` and of
+# `_Journal` that writes it, a function that applies it, and a row of `_APPLY`. What it keeps in
+# the run stands in `_take_over` and `_catch_up` too.
 
 _VERSION = 1
 _FIRST_BYTES = b'{"event": "turn"'  # of every journal
@@ -3615,7 +3633,7 @@ class _RecordedTurn:
         self.lines = [line]
 
     def apply(self, event: _JsonObject, line: int) -> None:
-        """Let the turn follow an event. ValueError, TypeError or LookupError where it cannot."""
+        """Let the turn follow an event. ValueError, TypeError, LookupError where it cannot."""
         kind = event["event"]
         if kind not in _APPLY:
             raise ValueError(f"no event of this format: {_preview(event)}")
@@ -3655,8 +3673,8 @@ def _apply_done(run: AgentRun, event: _JsonObject) -> None:
     if not step.status:
         raise ValueError("a step without a status")
     if not run._record(step) and step not in run.steps[-1:]:
-        # Not pending: a notice. Twice the same is one: Ctrl-C came between writing it and counting
-        # it as written.
+        # Not pending: a notice. Twice the same is one: Ctrl-C came between writing it and
+        # counting it as written.
         run.steps.append(step)
     run.finish = None
     if "finish" in event:
@@ -3707,10 +3725,10 @@ _APPLY: Dict[str, Callable[[AgentRun, _JsonObject], None]] = {
 
 
 def _read_turns(path: str, data: bytes) -> List[_RecordedTurn]:
-    """The turns that the complete lines of a journal tell; ValueError with path and line for others.
+    """The turns that the complete lines of a journal tell. ValueError, with path and line.
 
-    What is behind the last newline is torn, and does not count; it may be all there is, if it could
-    become the first line of a journal.
+    What is behind the last newline is torn, and does not count; it may be all there is, if it
+    could become the first line of a journal.
     """
     turns: List[_RecordedTurn] = []
     lines = data.split(b"\n")
@@ -3748,7 +3766,7 @@ _NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def _open_regular_file(path: str, mode: str, flags: int) -> Any:
-    """Open a file, unbuffered. What is no regular file (a FIFO, a device) is an OSError, at once."""
+    """Open a file, unbuffered. OSError, at once, for a FIFO, a device, a folder."""
 
     def open_at_once(path: str, _: int) -> int:
         binary = getattr(os, "O_BINARY", 0)
@@ -3773,17 +3791,17 @@ def _sync_folder(path: str) -> None:
 class _JournalFile:
     """A file that one process at a time holds, and to whose end lines are written.
 
-    Raises BlockingIOError where another process (or stream) holds it, else the system's OSError.
+    BlockingIOError where another process (or stream) holds it, else the system's OSError.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._process = os.getpid()
         try:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR)
         except FileNotFoundError:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR | os.O_CREAT)
             _sync_folder(path)
-        self._process = os.getpid()
         try:
             self._lock()
             self._identity = self._identify()
@@ -3805,7 +3823,7 @@ class _JournalFile:
             while rest:
                 rest = rest[os.write(file, rest) :]
             os.fsync(file)
-        except BaseException:  # a full disk: no half line may stay for the next to be joined to
+        except BaseException:  # a full disk: the next line must not be joined to half a line
             with contextlib.suppress(OSError):
                 self.cut(size)
             raise
@@ -3824,15 +3842,15 @@ class _JournalFile:
     def _identify(self) -> Optional[os.stat_result]:
         """What tells the file from another in its place.
 
-        None where that changes from look to look: some systems make up the numbers of their files
-        (shared folders of virtual machines, WebDAV).
+        None where that changes from look to look: some systems make up the numbers of their
+        files (shared folders of virtual machines, WebDAV).
         """
         looks = [os.stat(self.path), os.stat(self.path), os.fstat(self._file.fileno())]
         identity = os.fstat(self._file.fileno())
         return identity if all(os.path.samestat(identity, look) for look in looks) else None
 
     def _check_place(self) -> None:
-        """What cannot be found again is not recorded: FileNotFoundError where the file vanished."""
+        """FileNotFoundError where the file vanished: what cannot be found is not recorded."""
         found = os.stat(self.path)
         if self._identity is not None and not os.path.samestat(found, self._identity):
             raise FileNotFoundError(errno.ENOENT, "another file is in its place", self.path)
@@ -3860,12 +3878,11 @@ class _JournalFile:
                 raise
             import logging
 
-            logging.getLogger("agentloop").warning(
-                f"{self.path}: this file system has no locks; nothing keeps a second process away"
-            )
+            text = "this file system has no locks; nothing keeps a second process away"
+            logging.getLogger("agentloop").warning(f"{self.path}: {text}")
 
     def _unlock(self) -> None:
-        # subtle: where a forked child has inherited the file, closing it would leave the lock held
+        # subtle: where a forked child has inherited the file, closing it leaves the lock held
         with contextlib.suppress(ImportError, OSError):
             import fcntl
 
@@ -3876,7 +3893,7 @@ class _JournalFile:
 
 
 class _Journal(_NoJournal):
-    """A journal that is open for writing; what is recorded, and when, says `_NoJournal`."""
+    """A journal that is open for writing. `_NoJournal` says what is recorded, and when."""
 
     def __init__(self, file: _JournalFile, is_continued: bool) -> None:
         self.is_continued = is_continued
@@ -3894,7 +3911,7 @@ class _Journal(_NoJournal):
         self.join(run, nothing, is_last=True)
 
     def join(self, run: AgentRun, recorded: AgentRun, is_last: bool) -> None:
-        """Bring a turn and what the file has of it together, and write this turn from now on."""
+        """Bring a turn and what the file has of it together, and write it from now on."""
         self._run = run
         self._totals = _totals_of(recorded)
         if _is_ahead(run, recorded):
@@ -3907,7 +3924,7 @@ class _Journal(_NoJournal):
                 self.record_state(run.state)
 
     def _catch_up(self, recorded: AgentRun) -> None:
-        """Write what the run has more: replies with their steps, what is started, the finish."""
+        """Write what the run has more: replies with their steps, starts, the finish."""
         run = self._run
         known = {action.call_id for action in recorded.pending}
         steps = run.steps[len(recorded.steps) :]
@@ -3975,7 +3992,7 @@ class _Journal(_NoJournal):
         self._file.close()
 
     def _write(self, event: _JsonObject, **soon: Any) -> None:
-        """Append an event with the totals that changed; `soon`: what they are about to become."""
+        """Append an event with the totals that changed; `soon`: what they will be."""
         totals = {**_totals_of(self._run), **soon}
         for name, value in totals.items():
             if value != self._totals[name]:
@@ -3995,8 +4012,8 @@ def _totals_of(run: AgentRun) -> _JsonObject:
 def _open_journal(path: str, run: AgentRun) -> _Journal:
     """A run's journal: what the one has more than the other, the other takes over.
 
-    BlockingIOError where another process (or stream) holds the file. ValueError, with path and line,
-    where it is no journal, damaged, or another run's; then it is not changed by a byte. OSError.
+    BlockingIOError where another process (or stream) holds the file. ValueError, with path and
+    line, where it is no journal, damaged, or another run's; then no byte of it is changed.
     """
     file = _JournalFile(path)
     try:
@@ -4091,7 +4108,7 @@ def _is_ahead(run: AgentRun, recorded: AgentRun) -> bool:
 def _take_over(run: AgentRun, recorded: AgentRun) -> None:
     """Give the run what the journal has more."""
     shared = len(run.steps)
-    # subtle: `pending` first. What Ctrl-C leaves pending beside its step would be proposed again.
+    # subtle: `pending` first. What Ctrl-C left pending beside its step would be proposed again.
     if [a.call_id for a in run.pending] != [a.call_id for a in recorded.pending]:
         run.pending[:] = recorded.pending
     run.started[:] = recorded.started
