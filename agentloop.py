@@ -653,8 +653,9 @@ _UNKNOWN_OUTCOME = (
 )
 _NOT_EXECUTED = "This call was not executed."
 
-# Guards the moment in which a pending call gets its one step: `close` may come from any thread.
-# subtle: reentrant, so that a thread whose Ctrl-C came inside of it is not stopped by its own lock.
+# Guards the moment in which a pending call gets its one step: `close` may come from any thread, or
+# from a signal handler. subtle: what it guards is one call on the line of the `with`, so that there
+# is no line between the end of that and the release on which Ctrl-C could leave it locked.
 _step_lock = RLock()
 
 
@@ -716,11 +717,7 @@ class AgentRun(_RunInternals):
         """
         if not isinstance(status, str) or not status:
             raise ValueError("status is a word that says how the call ended, such as 'denied'")
-        with _step_lock:
-            index = self._find_pending(action)
-            step = AgentStep(self.pending[index], observation, status)
-            self._move_to_steps(step, index)
-        return step
+        with _step_lock: return self._close_pending(action, observation, status)  # fmt: skip # noqa: E701
 
     def follow_up(self, task: Any) -> "AgentRun":
         """The next turn of this conversation, with a budget of its own; works on any run.
@@ -798,14 +795,22 @@ class AgentRun(_RunInternals):
                 return index
         raise ValueError(f"the call {action.call_id!r} is not pending; see run.pending")
 
+    def _close_pending(self, action: AgentAction, observation: Any, status: str) -> AgentStep:
+        index = self._find_pending(action)
+        step = AgentStep(self.pending[index], observation, status)
+        self._move_to_steps(step, index)
+        return step
+
     def _record(self, step: AgentStep) -> bool:
         """Record the step of a pending action. False, and nothing, where the caller closed it."""
-        with _step_lock:
-            for index, pending in enumerate(self.pending):
-                if pending is step.action:
-                    self._move_to_steps(step, index)
-                    return True
-            return False
+        with _step_lock: return self._record_pending(step)  # fmt: skip # noqa: E701
+
+    def _record_pending(self, step: AgentStep) -> bool:
+        for index, pending in enumerate(self.pending):
+            if pending is step.action:
+                self._move_to_steps(step, index)
+                return True
+        return False
 
     def _move_to_steps(self, step: AgentStep, index: int) -> None:
         # The step first: a call that Ctrl-C leaves both done and pending is known by its step,
