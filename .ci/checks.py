@@ -303,6 +303,42 @@ def _():
         return ran_tests(sh(*node, modules, copy(folder), limit=600))
 
 
+@contextlib.contextmanager
+def windows():
+    """The command of a Python 3.13 for Windows under Wine, for one at a time: of this run or another."""
+    make, folder = shared("real/windows/make.sh"), CACHE / "windows"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "windows.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            with APT:
+                sh(make, folder, "313", limit=900)
+        except Failed as e:
+            words = str(e).strip().splitlines()
+            raise NotRun(next((w for w in words if w.startswith("make.sh:")), words[-1])) from e
+        yield (sys.executable, make.with_name("winpy.py"), "--limit", 500, folder, "313")
+
+
+@check("tests on Windows (Wine)")
+def _():
+    """All but the examples: some of them start programs and end them, which Wine is slow at or unable to."""
+    page = the_file("test_agentloop.py").read_text(encoding="utf-8")
+    classes = re.findall(r"^class ([A-Z]\w*Tests?)\(", page, re.M)
+    classes.remove("ExamplesTest")
+    with windows() as command:
+        for _ in range(3):
+            text = sh(*command, "test_agentloop.py", *classes, limit=600, want=None)
+            if "Wine's own server broke down" not in text:
+                break
+        else:
+            raise NotRun("Wine broke down three times")
+    # The two streams come one after the other, so that unittest's last line is not the last.
+    ended = re.search(r"^Ran .*\s+^OK.*$", text, re.M)
+    if not ended:
+        raise Failed(text)
+    return ran_tests(ended.group())
+
+
 @check("tests under pytest")
 def _():
     """In a copy, to see that the tests leave nothing behind."""
