@@ -40,6 +40,7 @@ from __future__ import annotations
 # A Python that is too old stops at the next line, with a SyntaxError that shows it.
 (PYTHON := "agentloop needs Python 3.8 or newer")
 
+import collections
 import contextlib
 import copy
 import dataclasses
@@ -52,10 +53,12 @@ import json
 import operator
 import os
 import re
+import stat
 import sys
 import time
+import types
 import typing
-from _thread import allocate_lock
+from _thread import RLock
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, FrozenSet, Generator, Iterable, Iterator, List
 from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
@@ -651,14 +654,14 @@ _UNKNOWN_OUTCOME = (
 _NOT_EXECUTED = "This call was not executed."
 
 # Guards the moment in which a pending call gets its one step: `close` may come from any thread.
-_step_lock = allocate_lock()
+# subtle: reentrant, so that a thread whose Ctrl-C came inside of it is not stopped by its own lock.
+_step_lock = RLock()
 
 
 class _RunInternals(_Data):
     """What others keep on a run, by name. It is neither compared, shown, copied nor written."""
 
     _stream: Any = None  # the stream that drives this run, see loop
-    _lines: Optional[List[int]] = None  # where it stands in its file, see journal
     _encoded: Optional[Dict[Any, Any]] = None  # {adapter: the conversation as sent}, see models
 
 
@@ -714,8 +717,9 @@ class AgentRun(_RunInternals):
         if not isinstance(status, str) or not status:
             raise ValueError("status is a word that says how the call ended, such as 'denied'")
         with _step_lock:
-            step = AgentStep(self._find_pending(action), observation, status)
-            self._move_to_steps(step)
+            index = self._find_pending(action)
+            step = AgentStep(self.pending[index], observation, status)
+            self._move_to_steps(step, index)
         return step
 
     def follow_up(self, task: Any) -> "AgentRun":
@@ -727,6 +731,7 @@ class AgentRun(_RunInternals):
         if self._stream is not None:
             raise RuntimeError("a stream holds this run: exhaust or close it before the next turn")
         _check_task(task)
+        self._drop_done()
         started = set(self.started)
         for action in list(self.pending):
             if action.call_id in started:
@@ -783,34 +788,41 @@ class AgentRun(_RunInternals):
             )
         return "; ".join(parts)
 
-    def _find_pending(self, action: AgentAction) -> AgentAction:
-        """The action itself where it is pending, else the first of the same `call_id`."""
-        for pending in self.pending:
+    def _find_pending(self, action: AgentAction) -> int:
+        """The place of the action itself in `pending`, else of the first of the same `call_id`."""
+        for index, pending in enumerate(self.pending):
             if pending is action:
-                return pending
-        for pending in self.pending:
+                return index
+        for index, pending in enumerate(self.pending):
             if pending.call_id == action.call_id:
-                return pending
+                return index
         raise ValueError(f"the call {action.call_id!r} is not pending; see run.pending")
 
     def _record(self, step: AgentStep) -> bool:
         """Record the step of a pending action. False, and nothing, where the caller closed it."""
         with _step_lock:
-            if not any(pending is step.action for pending in self.pending):
-                return False
-            self._move_to_steps(step)
-            return True
+            for index, pending in enumerate(self.pending):
+                if pending is step.action:
+                    self._move_to_steps(step, index)
+                    return True
+            return False
 
-    def _move_to_steps(self, step: AgentStep) -> None:
+    def _move_to_steps(self, step: AgentStep, index: int) -> None:
         # The step first: a call that Ctrl-C leaves both done and pending is known by its step,
         # one that is in neither list would be forgotten.
         self.steps.append(step)
-        for index, pending in enumerate(self.pending):
-            if pending is step.action:
-                del self.pending[index]
-                break
+        del self.pending[index]
         if step.action.call_id in self.started:
             self.started.remove(step.action.call_id)
+
+    def _drop_done(self) -> None:
+        """Take out of `pending` and `started` what has its step: Ctrl-C came while it got it."""
+        if self.pending:
+            done = {id(step.action) for step in self.steps}
+            self.pending[:] = [action for action in self.pending if id(action) not in done]
+        if self.started:
+            call_ids = {action.call_id for action in self.pending}
+            self.started[:] = [call_id for call_id in self.started if call_id in call_ids]
 
     def __getstate__(self) -> _JsonObject:
         # A copy is not held by a stream, and is encoded anew.
@@ -2748,670 +2760,1152 @@ def _describe_input(tool: Tool, tool_input: Any, error: ValueError) -> str:
 
 # == loop ==========================================================================================
 
-_FAILED = ("unknown_tool", "invalid_arguments", "tool_error")
-_DONE = frozenset((list, dict, tuple) + _SCALAR_TYPES)  # what a tool returns that needs no settling
+# -- threads ---------------------------------------------------------------------------------------
+
+_MAX_WORKERS = 16
 
 
-class _Together:
-    """Work done at the same time, at most 16 pieces at once, each in a copy of the context."""
+class _Job:
+    """A function to be called once, in a copy of the caller's context, perhaps in another thread."""
 
-    def __init__(self, works: List[Callable[[], Any]]) -> None:
+    def __init__(self, function: Callable[[], Any]) -> None:
         import contextvars
         import threading
 
-        self.outcomes: List[Any] = [None] * len(works)  # (value, what it raised), once it ended
-        self.ended = [threading.Event() for _ in works]
-        todo = [(n, work, contextvars.copy_context()) for n, work in enumerate(works)][::-1]
+        self.value: Any = None
+        self.error: Optional[BaseException] = None
+        self._function = function
+        self._context = contextvars.copy_context()
+        self._ended = threading.Event()
 
-        def labour() -> None:
-            with contextlib.suppress(IndexError):  # nothing left to do
-                while True:
-                    n, work, context = todo.pop()
-                    try:
-                        self.outcomes[n] = context.run(work), None
-                    except BaseException as e:
-                        self.outcomes[n] = None, e
-                    self.ended[n].set()
+    def run(self) -> None:
+        try:
+            self.value = self._context.run(self._function)
+        except BaseException as error:
+            self.error = error
+        self._ended.set()
+
+    def has_value(self) -> bool:
+        return self._ended.is_set() and self.error is None
+
+    def wait(self) -> Any:
+        """What the function returned; what it raised is raised here."""
+        while not self._ended.wait(1):
+            pass  # subtle: without a bound Ctrl-C would not get through on Windows
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+class _WorkerPool:
+    """Threads that run jobs at the same time, at most 16 at once.
+
+    Nobody has to wait for them: they are daemons, so that Ctrl-C ends the process at once.
+    """
+
+    def __init__(self, jobs: Iterable[_Job]) -> None:
+        self._waiting = collections.deque(jobs)
+
+    def start(self) -> None:
+        import threading
 
         try:
-            for _ in range(min(16, len(works))):  # daemons: Ctrl-C does not wait for them
-                threading.Thread(target=labour, daemon=True).start()
+            for _ in range(min(_MAX_WORKERS, len(self._waiting))):
+                threading.Thread(target=self._work, daemon=True).start()
         except RuntimeError:
-            labour()  # no more threads, or a Python without any
+            self._work()  # no more threads, or a Python without any
 
-    def wait(self, n: int) -> Any:
-        while not self.ended[n].wait(1):
-            pass  # subtle: without a bound Ctrl-C would not get through on Windows
-        value, error = self.outcomes[n]
-        if error is not None:
-            raise error
-        return value
+    def _work(self) -> None:
+        with contextlib.suppress(IndexError):  # no job is left
+            while True:
+                self._waiting.popleft().run()
 
 
-def _bounded(items: List[Any]) -> List[Any]:
+# -- calling a tool --------------------------------------------------------------------------------
+
+# What a tool returns that is complete as it is.
+_COMPLETE_TYPES = frozenset((list, dict, tuple) + _SCALAR_TYPES)
+
+
+def _complete(value: Any) -> Any:
+    """What a tool returned, run to its end: a coroutine's result, a generator's items in a list.
+
+    The type decides: the value itself may raise when it is looked at.
+    """
+    kind = type(value)
+    if issubclass(kind, types.GeneratorType):
+        items = list(itertools.islice(value, _MOST_ITEMS + 1))
+        value.close()
+        return _limit_items(items)
+    if issubclass(kind, types.CoroutineType):
+        return _run_coroutine(value)
+    if issubclass(kind, types.AsyncGeneratorType):
+        return _run_coroutine(_collect_items(value))
+    if hasattr(kind, "__await__"):
+        return _run_coroutine(_await(value))
+    return value
+
+
+def _limit_items(items: List[Any]) -> List[Any]:
+    """Items up to the bound, the rest as a note that says so."""
     if len(items) > _MOST_ITEMS:
-        items[_MOST_ITEMS:] = ["[... only the first %d items; there are more ...]" % _MOST_ITEMS]
+        items[_MOST_ITEMS:] = [f"[... only the first {_MOST_ITEMS} items; there are more ...]"]
     return items
 
 
-def _settled(value: Any) -> Any:
-    """What a tool returned, run to its end: awaited, or its items collected up to a bound."""
-    if inspect.isgenerator(value):
-        items = _bounded(list(itertools.islice(value, _MOST_ITEMS + 1)))
-        value.close()
-        return items
-    if not inspect.isawaitable(value) and not inspect.isasyncgen(value):
-        return value
+async def _collect_items(generator: Any) -> List[Any]:
+    items: List[Any] = []
+    async for item in generator:
+        items.append(item)
+        if len(items) > _MOST_ITEMS:
+            break
+    return _limit_items(items)
+
+
+async def _await(value: Any) -> Any:
+    return await value
+
+
+def _run_coroutine(coroutine: Any) -> Any:
+    """The result of a coroutine, also where the caller is inside an event loop."""
     import asyncio
 
-    async def outcome() -> Any:
-        if inspect.isawaitable(value):
-            return await value
-        items: List[Any] = []
-        async for item in value:
-            items.append(item)
-            if len(items) > _MOST_ITEMS:
-                break
-        return _bounded(items)
+    def run() -> Any:
+        try:
+            return asyncio.run(coroutine)
+        finally:
+            coroutine.close()  # where it could not begin
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(outcome())
-    # The caller is inside an event loop, which cannot be entered twice: a thread of its own.
-    return _Together([lambda: asyncio.run(outcome())]).wait(0)
+        return run()
+    # An event loop cannot be entered twice: the coroutine gets a thread of its own.
+    job = _Job(run)
+    _WorkerPool([job]).start()
+    return job.wait()
 
 
-def _execute(call: Tuple[Tool, Sequence[Any], _JsonObject]) -> Tuple[Any, str]:
-    """Call the function: (observation, status). Only what is no Exception gets out."""
-    tool, args, kwargs = call
-    try:
-        value = tool.function(*args, **kwargs)
-        return value if type(value) in _DONE else _settled(value), "ok"
-    except Exception as e:
-        text = _safe_str(e)
-        return ("%s: %s" % (type(e).__name__, text) if text else type(e).__name__), "tool_error"
+class _PreparedCall:
+    """A pending action, looked up and checked: it can run, or `refusal` is the step that says why not."""
 
+    def __init__(
+        self, action: AgentAction, tool: Any, bound: Any, has_started: bool = False,
+        refusal: Optional[AgentStep] = None,
+    ) -> None:  # fmt: skip
+        self.action = action
+        self.tool: Tool = tool  # what runs, and with what; None where it is refused
+        self.bound: _BoundArguments = bound
+        self.has_started = has_started  # before an interruption
+        self.refusal = refusal
+        self.job: Optional[_Job] = None  # where it runs at the same time as others
 
-class _Unrecorded:
-    """What stands for a journal where none is kept. `bool` takes what it is told and does nothing."""
-
-    continued = False
-    requested = proposed = started = done = finished = update = close = bool
-
-
-class _Book:
-    """What one driver knows of its conversation, so that no list is searched per step."""
-
-    def __init__(self, run: AgentRun, log: Any) -> None:
-        self.run, self.log = run, log
-        ids = [s.action.call_id for turn in [*run.history, run] for s in turn.steps]
-        self.ids = set(ids)
-        self.calls = sum(map(bool, ids)) + len(run.pending)
-        self.seen = len(run.steps)  # so many are written and yielded
-        self.failures: Dict[Any, int] = {}
-        for step in run.steps:
-            if step.status in _FAILED:
-                self.counted(step)
-
-    def propose(self, actions: List[Any]) -> None:
-        """Make a copy of each action pending, with its id and request."""
-        run, own = self.run, {_to_text(a.call_id) for a in actions} if actions[1:] else set()
-        for a in actions:
-            self.calls = n = self.calls + 1
-            name, call_id, log = a.tool, a.call_id, a.log
-            if not type(name) is type(call_id) is type(log) is str:  # the model's mistakes
-                name = _to_text(name) if isinstance(name, str) else ""
-                call_id, log = _to_text(call_id or ""), _to_text(log)
-            while not call_id or n > self.calls and (call_id in self.ids or call_id in own):
-                call_id, n = "c%08d" % n, n + 1
-            own.add(call_id)
-            action = AgentAction(name, a.tool_input, call_id, log, a.message, run.requests)
-            run.pending.append(action)
-        self.log.proposed(run.pending)
-
-    def prepare(self, action: AgentAction, tools: Registry) -> Any:
-        """Found and checked: a call that can run, (tool, args, kwargs). Or what prevents it, which is
-        a value too: its step."""
-        if action.call_id in self.ids:
-            what = "This call id was used before: it is not executed a second time."
-            return AgentStep(action, what, "duplicate_call")
-        self.ids.add(action.call_id)
-        found = tools.get(action.tool)
-        if found is None:  # without what models add to a name; a guess between two is never made
-            name = action.tool.strip()
-            found = tools.get(name) or tools.get(name[10:] if name[:10] == "functions." else "")
-        if self.run.started and action.call_id in self.run.started:
-            if found is None or not (found.read_only or found.idempotent):
-                return AgentStep(action, _UNKNOWN_OUTCOME, "unknown_outcome")
-        if found is None:
-            known = _suggest_name(action.tool, tools) if tools else "; there are no tools"
-            what = "There is no tool %s%s" % (_preview(action.tool), known)
-            return AgentStep(action, what, "unknown_tool")
+    def execute(self) -> AgentStep:
+        """Call the function. Only what is no Exception gets out."""
         try:
-            bound = _bind_arguments(found, action, self.run)
-        except _InvalidArguments as invalid:
-            return AgentStep(action, str(invalid), "invalid_arguments")
-        return found, bound.args, bound.kwargs
+            value = self.tool.function(*self.bound.args, **self.bound.kwargs)
+            if type(value) not in _COMPLETE_TYPES:
+                value = _complete(value)
+            return AgentStep(self.action, value)
+        except Exception as error:
+            text = _safe_str(error)
+            name = type(error).__name__
+            return AgentStep(self.action, f"{name}: {text}" if text else name, "tool_error")
 
-    def start(self, ids: List[str]) -> None:
-        """Their execution begins: written before, since what cannot be recorded must not run."""
-        new = [i for i in ids if i not in self.run.started] if self.run.started else ids
-        if new:
-            self.log.started(new)
-            self.run.started += new
 
-    def add(self, step: AgentStep) -> None:
-        if step.status in _FAILED:
-            step.observation = self.counted(step)
-        self.run._record(step)
+def _refuse(action: AgentAction, observation: str, status: Status) -> _PreparedCall:
+    return _PreparedCall(action, None, None, refusal=AgentStep(action, observation, status))
 
-    def counted(self, step: AgentStep) -> str:
-        """What failed; from the second time on, that repeating it does not help (a model repeated
-        one useless call 220 times). Only the same call that fails in the same way counts."""
-        mark = "\n(The same call has now failed in the same way "
-        text = _to_text(step.observation).split(mark)[0]
-        key = step.action.tool, _to_text(step.action.tool_input), step.status, text
-        n = self.failures[key] = self.failures.get(key, 0) + 1
-        return text if n == 1 else text + mark + "%d times; repeating it will not help.)" % n
 
-    def notice(self, observation: str, status: str, source: Any) -> None:
+def _resolve_tool_name(name: str, tools: Registry) -> str:
+    """The registry's name for what a model wrote: " functions.pay<|channel|>json" -> "pay".
+
+    Exact, else without what models add to a name: white space, the prefix "functions.", and the tail
+    that a server left of the Harmony format. The name as it came where that is no tool either.
+    """
+    bare = name.partition("<|")[0].strip()
+    if bare not in tools and bare.startswith("functions."):
+        bare = bare[len("functions.") :]
+    return bare if bare in tools else name
+
+
+# -- the loop --------------------------------------------------------------------------------------
+
+
+class _NoJournal:
+    """What the loop records, in the order of a request. Here nothing is kept; see `_Journal`."""
+
+    is_continued = False  # True where the file goes on with another turn
+
+    def record_request(self, requests: int) -> None:
+        """A request is about to be made; with it there are so many."""
+
+    def record_actions(self, actions: List[AgentAction]) -> None:
+        """The calls of a reply are about to become pending, all or none of them."""
+
+    def record_start(self, call_ids: List[str]) -> None:
+        """The execution of these calls is about to begin."""
+
+    def record_step(self, step: AgentStep, finish: Optional[AgentFinish]) -> None:
+        """A step was recorded in the run; `finish` where it is the answer too."""
+
+    def record_finish(self, finish: AgentFinish, state: State) -> None:
+        """The model finished. `state`: "running" where `accept` is about to be asked."""
+
+    def record_state(self, state: State) -> None:
+        """The run is about to change to this state."""
+
+    def close(self) -> None:
+        """Nothing more is recorded. May be called twice."""
+
+
+_FAILURES = ("unknown_tool", "invalid_arguments", "tool_error")
+_REPEATED = "\n(The same call has now failed in the same way "
+
+
+class _Driver:
+    """Runs one AgentRun. Its methods stand in the order in which they act.
+
+    Ctrl-C may come between any two statements. So what is about to happen is written to the journal
+    before it changes the run, and a step enters the run before it is written: what the one has
+    more, the other takes over when the run is resumed.
+    """
+
+    def __init__(
+        self, model: Model, task: Any, tools: Any, max_requests: int,
+        accept: Optional[Callable[[AgentRun], Optional[str]]],
+        journal_path: Union[None, str, "os.PathLike[str]"],
+    ) -> None:  # fmt: skip
+        if isinstance(max_requests, bool) or not isinstance(max_requests, int):
+            raise TypeError(f"max_requests is an int from 0 up; got {max_requests!r}")
+        if max_requests < 0:
+            raise ValueError(f"max_requests is an int from 0 up; got {max_requests}")
+        if not callable(model) or (accept is not None and not callable(accept)):
+            raise TypeError("model and accept are called: model(run, tools), accept(run)")
+        if _kind_of(task) != "AgentRun":
+            _check_task(task)
+            task = AgentRun(task)
+        if journal_path is not None:  # a tool may change the folder
+            journal_path = os.path.abspath(os.fsdecode(journal_path))
+        self.model = model
+        self.run: AgentRun = task
+        self.tools = registry(tools)
+        self.max_requests = max_requests
+        self.accept = accept
+        self.journal_path = journal_path
+        self.journal = _NoJournal()
+        self.has_ended = False
+        self.has_finished = False  # with a finish that counts
+        # What is known of the conversation, so that no list is searched for each step:
+        self.used_ids: Set[str] = set()  # the call ids that have a step, or are about to get one
+        self.call_count = 0  # calls proposed so far
+        self.failures: Dict[Any, int] = {}  # how often the same call failed in the same way
+        self.flushed = 0  # so many of run.steps are written and yielded
+
+    def events(self) -> Generator[Event, None, AgentRun]:
+        """The loop. One call, one step, always; what goes wrong on the way is an observation."""
+        run = self.run
+        self._hold_run()
+        try:
+            try:
+                self._resume()
+                while not self.has_ended:
+                    if run.pending:
+                        yield from self._show_pending()
+                        yield from self._execute_pending()
+                    if run.finish is not None:
+                        self._judge_finish()
+                    elif run.requests < self.max_requests:
+                        self._ask_model()
+                    else:
+                        self._end("budget_exhausted")
+                    if self.flushed < len(run.steps):  # a notice: unreadable, or not accepted
+                        yield from self._flush()
+                if self.has_finished:
+                    yield typing.cast(AgentFinish, run.finish)
+            finally:
+                self._let_go()
+        except StopIteration as error:  # from a generator it would look like a normal end (PEP 479)
+            text = f"StopIteration from the model or from accept: {error}"
+            raise _add_run(RuntimeError(text), run) from error
+        except BaseException as error:
+            self._let_go()  # subtle: again, for Ctrl-C may have come inside of the first
+            raise _add_run(error, run)
+        return run
+
+    def _hold_run(self) -> None:
+        # subtle: one operation of the dict, so that of two threads only one gets it
+        if self.run.__dict__.setdefault("_stream", self) is not self:
+            raise RuntimeError("another stream holds this run: exhaust or close it first")
+
+    def _let_go(self) -> None:
+        self.journal.close()
+        if self.run._stream is self:
+            del self.run._stream
+
+    def _resume(self) -> None:
+        """Bring run and journal together, and learn what was done in this conversation."""
+        run = self.run
+        run._drop_done()
+        if self.journal_path is not None:
+            self.journal = _open_journal(self.journal_path, run)
+        if run.state in ("model_ended", "succeeded") or self.journal.is_continued:
+            self.has_ended = True
+            return
+        ids = [step.action.call_id for turn in [*run.history, run] for step in turn.steps]
+        self.used_ids.update(ids)
+        self.call_count = len(run.pending) + sum(1 for call_id in ids if call_id)
+        for step in run.steps:
+            if step.status in _FAILURES:
+                self._count_failure(step)
+        self.flushed = len(run.steps)
+
+    def _flush(self) -> Iterator[AgentStep]:
+        """Write and yield the new steps: the loop's own, and those of calls that the caller closed."""
+        steps = self.run.steps
+        while self.flushed < len(steps):
+            step = steps[self.flushed]
+            self.used_ids.add(step.action.call_id)
+            self.journal.record_step(step, self.run.finish)
+            self.flushed += 1
+            yield step
+
+    def _show_pending(self) -> Iterator[Event]:
+        """Every call is shown before any of them runs; the caller may close it."""
+        run = self.run
+        closed: Set[int] = set()
+        for action in list(run.pending):
+            if id(action) in closed:
+                continue
+            yield action
+            if self.flushed < len(run.steps):
+                for step in self._flush():
+                    closed.add(id(step.action))
+                    yield step
+
+    def _execute_pending(self) -> Iterator[AgentStep]:
+        """Each call is prepared, executed and recorded, in order."""
+        run = self.run
+        interrupted = set(run.started)
+        calls = [self._prepare(action, interrupted) for action in run.pending]
+        if len(calls) > 1:
+            self._start_read_only(calls)
+        try:
+            for call in calls:
+                if not run.pending or run.pending[0] is not call.action:
+                    continue  # the caller closed it meanwhile
+                step = self._execute(call)
+                if run._record(step):  # not where the caller closed it while it ran
+                    if step.status in _FAILURES:
+                        step.observation = self._count_failure(step)
+                    elif step.status == "ok" and call.tool.return_direct and len(calls) == 1:
+                        self._finish_directly(step)
+                yield from self._flush()
+        except BaseException:
+            self._record_ended(calls)
+            raise
+
+    def _prepare(self, action: AgentAction, interrupted: Set[str]) -> _PreparedCall:
+        """Look the call up and check it: what prevents it from running is its step."""
+        if action.call_id in self.used_ids:
+            text = "This call id was used before: it is not executed a second time."
+            return _refuse(action, text, "duplicate_call")
+        self.used_ids.add(action.call_id)
+        tool = self.tools.get(action.tool)
+        has_started = action.call_id in interrupted
+        if has_started and (tool is None or not (tool.read_only or tool.idempotent)):
+            return _refuse(action, _UNKNOWN_OUTCOME, "unknown_outcome")
+        if tool is None:
+            names = "; there are no tools"
+            if self.tools:
+                names = _suggest_name(action.tool, self.tools)
+            text = f"There is no tool {_preview(action.tool)}{names}"
+            return _refuse(action, text, "unknown_tool")
+        try:
+            bound = _bind_arguments(tool, action, self.run)
+        except _InvalidArguments as error:
+            return _refuse(action, str(error), "invalid_arguments")
+        return _PreparedCall(action, tool, bound, has_started)
+
+    def _start_read_only(self, calls: List[_PreparedCall]) -> None:
+        """Run the calls at the same time, where all that can run change nothing."""
+        runnable = [call for call in calls if call.refusal is None]
+        if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
+            return
+        self._start([call.action.call_id for call in runnable if not call.has_started])
+        jobs = []
+        for call in runnable:
+            call.job = _Job(call.execute)
+            jobs.append(call.job)
+        _WorkerPool(jobs).start()
+
+    def _start(self, call_ids: List[str]) -> None:
+        """Their execution begins. Written first: what cannot be recorded must not run."""
+        if call_ids:
+            self.journal.record_start(call_ids)
+            self.run.started.extend(call_ids)
+
+    def _execute(self, call: _PreparedCall) -> AgentStep:
+        if call.refusal is not None:
+            return call.refusal
+        if call.job is not None:
+            return typing.cast(AgentStep, call.job.wait())
+        if not call.has_started:
+            self._start([call.action.call_id])
+        return call.execute()
+
+    def _finish_directly(self, step: AgentStep) -> None:
+        """The observation is the answer, where the call was the only one of its reply."""
+        action = step.action
+        for other in self.run.steps[-2:-1]:  # done before the run was resumed
+            if _from_same_request(other.action, action):
+                return
+        finish = AgentFinish(step.observation, action.log, action.message, "return_direct")
+        self.run.finish = finish
+
+    def _count_failure(self, step: AgentStep) -> str:
+        """What failed; from the second time on, that repeating it will not help.
+
+        A model repeated one useless call 220 times. Only the same call that fails in the same way
+        counts.
+        """
+        text = _to_text(step.observation).split(_REPEATED)[0]
+        failure = (step.action.tool, _to_text(step.action.tool_input), step.status, text)
+        times = self.failures.get(failure, 0) + 1
+        self.failures[failure] = times
+        if times == 1:
+            return text
+        return f"{text}{_REPEATED}{times} times; repeating it will not help.)"
+
+    def _record_ended(self, calls: List[_PreparedCall]) -> None:
+        """Interrupted: of parallel calls those that ended are recorded first."""
+        self.run._drop_done()
+        for call in calls:
+            if call.job is not None and call.job.has_value():
+                self.run._record(call.job.value)
+        for _ in self._flush():
+            pass
+
+    def _judge_finish(self) -> None:
+        """A finish is a claim. It is recorded before `accept` is asked, so that it can be asked again."""
+        run = self.run
+        finish = typing.cast(AgentFinish, run.finish)
+        if self.accept is None or finish.reason == "refusal":
+            self.journal.record_finish(finish, "model_ended")
+            self._end("model_ended")
+            return
+        self.journal.record_finish(finish, "running")
+        run.state = "running"
+        reason = self.accept(run)
+        if reason is None:
+            self._end("succeeded")
+            return
+        if not isinstance(reason, str) or not reason:
+            raise TypeError(
+                f"accept returns None or the reason, a non-empty str; got {_preview(reason)}"
+            )
+        run.finish = None
+        self._add_notice(reason, "not_accepted", finish)
+
+    def _add_notice(self, observation: str, status: Status, source: Any) -> None:
         """A step about a reply without a call to answer: unreadable, or a rejected finish."""
         action = AgentAction("", {}, "", source.log, source.message, self.run.requests)
         self.run.steps.append(AgentStep(action, observation, status))
 
-    def news(self) -> List[AgentStep]:
-        """The new steps, written: the loop's own, and those that the caller closed meanwhile."""
-        fresh = self.run.steps[self.seen :]
-        for step in fresh:
-            self.ids.add(step.action.call_id)
-            self.log.done(step)
-            self.seen += 1
-        return fresh
+    def _end(self, state: State) -> None:
+        self.journal.record_state(state)
+        self.run.state = state
+        self.has_finished = state != "budget_exhausted"
+        self.has_ended = True
 
-    def settle(self, tools: Registry) -> Iterator[AgentStep]:
-        """Prepare, execute and record what is pending, in order; yield the steps."""
-        run, at = self.run, 0
-        together: Optional[_Together] = None
-        plans = [(a, self.prepare(a, tools)) for a in run.pending]
-        calls = [p for p in plans if type(p[1]) is tuple] if len(plans) > 1 else []
-        if len(calls) > 1 and all(p[0].read_only for _, p in calls):
-            self.start([a.call_id for a, _ in calls])
-            together = _Together([functools.partial(_execute, p) for _, p in calls])
+    def _ask_model(self) -> None:
+        """A request counts once it is begun; its answer is recorded before anything follows from it."""
+        run = self.run
+        self.journal.record_request(run.requests + 1)
+        run.requests += 1
+        run.state = "running"
         try:
-            for action, plan in plans:
-                outcome: Any = None
-                if together and type(plan) is tuple:
-                    outcome = together.wait(at)
-                    at += 1
-                if not run.pending or run.pending[0] is not action:
-                    continue  # closed by the caller meanwhile
-                step: Any = plan
-                if type(plan) is tuple:
-                    if not together:
-                        self.start([action.call_id])
-                        outcome = _execute(plan)
-                    step = AgentStep(action, *outcome)
-                    if plan[0].return_direct and step.status == "ok" and len(plans) == 1:
-                        if not (run.steps and _from_same_request(run.steps[-1].action, action)):
-                            finish = step.observation, action.log, action.message
-                            run.finish = AgentFinish(*finish, "return_direct")
-                self.add(step)
-                yield from self.news()
-        except BaseException:  # of parallel calls, those that ended are recorded first
-            for n, (action, _) in enumerate(calls):
-                outcome = together and together.outcomes[n]
-                if outcome and outcome[0] and _among(action, run.pending):
-                    self.add(AgentStep(action, *outcome[0]))
-            self.news()
-            raise
+            reply: Any = self.model(run, self.tools)
+            if isinstance(reply, list) and not reply:
+                raise InvalidResponse("The reply held neither a call nor an answer.")
+        except Exception as error:
+            if _kind_of(error) != "InvalidResponse":
+                raise
+            self._add_notice(getattr(error, "observation", ""), "invalid_response", error)
+            return
+        if _kind_of(reply) == "AgentFinish":
+            run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
+        else:
+            self._propose(reply)
+
+    def _propose(self, reply: Any) -> None:
+        """Copies of the reply's actions become pending, all at once."""
+        actions = reply if isinstance(reply, list) else [reply]
+        for action in actions:
+            if type(action) is not AgentAction and _kind_of(action) != "AgentAction":
+                container = "a list with " if actions is reply else ""
+                raise TypeError(
+                    "a model returns an AgentFinish, an AgentAction or a list of them; "
+                    f"got {container}{_preview(action)}"
+                )
+        taken: Set[str] = set()  # by this reply
+        if len(actions) > 1:
+            taken.update(_to_text(action.call_id) for action in actions)
+        proposed = [self._copy_action(action, taken) for action in actions]
+        self.journal.record_actions(proposed)
+        self.run.pending.extend(proposed)
+
+    def _copy_action(self, action: AgentAction, taken: Set[str]) -> AgentAction:
+        """The action with the registry's name, an id and its request; a wrong field becomes text."""
+        self.call_count += 1
+        name, call_id, log = action.tool, action.call_id, action.log
+        if not type(name) is type(call_id) is type(log) is str:
+            name = _to_text(name) if isinstance(name, str) else ""
+            call_id = _to_text(call_id or "")
+            log = _to_text(log)
+        if not call_id:
+            call_id = self._make_call_id(taken)
+        if name not in self.tools:
+            name = _resolve_tool_name(name, self.tools)
+        return AgentAction(name, action.tool_input, call_id, log, action.message, self.run.requests)
+
+    def _make_call_id(self, taken: Set[str]) -> str:
+        """Nine characters made of the call's number, "c00000007"; the next free one."""
+        number = self.call_count
+        call_id = f"c{number:08d}"
+        while call_id in self.used_ids or call_id in taken:
+            number += 1
+            call_id = f"c{number:08d}"
+        taken.add(call_id)
+        return call_id
 
 
-def _among(action: AgentAction, actions: List[AgentAction]) -> bool:
-    return any(a is action for a in actions)
-
-
-def _carrying(error: BaseException, run: AgentRun) -> BaseException:
+def _add_run(error: BaseException, run: AgentRun) -> BaseException:
     """The exception with the run so far in `agent_run`."""
     with contextlib.suppress(Exception):  # one that takes no attributes
         error.agent_run = run  # type: ignore[attr-defined]
     return error
 
 
-def _drive(
-    model: Any, run: AgentRun, tools: Registry, max_requests: int, accept: Any, journal: Any
-) -> Generator[Any, None, AgentRun]:  # fmt: skip
-    """The loop. One call, one step, always; what goes wrong on the way is an observation."""
-    if run.__dict__.setdefault("_stream", token := object()) is not token:
-        raise RuntimeError("another stream holds this run: exhaust or close it first")
-    log: Any = _Unrecorded()
-    try:
-        if journal is not None:
-            log = _Journal(journal, run)
-        if run.state in ("model_ended", "succeeded") or log.continued:
-            return run
-        book = _Book(run, log)
-        while True:
-            # 1. Every pending call is shown before any of them runs; the caller may close it.
-            before = len(run.pending)
-            for action in run.pending[:]:
-                if len(run.pending) == before or _among(action, run.pending):
-                    yield action
-                    if len(run.steps) > book.seen:
-                        yield from book.news()
-            # 2. Each is prepared, executed and recorded.
-            if run.pending:
-                yield from book.settle(tools)
-            # 3. A finish is a claim. Recorded before `accept` is asked, it can be asked again.
-            if run.finish is not None:
-                final = accept is None or run.finish.reason == "refusal"
-                run.state = "model_ended" if final else "running"
-                log.finished()
-                reason = None if final else accept(run)
-                if reason is None:
-                    run.state = "model_ended" if final else "succeeded"
-                    log.update()
-                    yield run.finish
-                    return run
-                if not isinstance(reason, str) or not reason:
-                    what = "accept returns None or the reason, a non-empty str; got %s"
-                    raise TypeError(what % _preview(reason))
-                rejected, run.finish = run.finish, None
-                book.notice(reason, "not_accepted", rejected)
-                yield from book.news()
-                continue
-            # 4. The budget is checked before it is spent; a request counts once it is begun.
-            if run.requests >= max_requests:
-                run.state = "budget_exhausted"
-                log.update()
-                return run
-            log.requested()
-            run.state, run.requests = "running", run.requests + 1
-            # 5. The model is asked; its answer is recorded before anything follows from it.
-            try:
-                reply: Any = model(run, tools)
-                if reply.__class__ is list and not reply:
-                    raise InvalidResponse("The reply held neither a call nor an answer.")
-            except Exception as e:
-                if getattr(e, "type", None) != "InvalidResponse":
-                    raise
-                book.notice(getattr(e, "observation", ""), "invalid_response", e)
-                yield from book.news()
-                continue
-            if getattr(type(reply), "type", None) == "AgentFinish":
-                run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
-                continue
-            actions = reply if isinstance(reply, list) else [reply]
-            wrong = [a for a in actions if getattr(type(a), "type", None) != "AgentAction"]
-            if wrong:
-                what = "a model returns an AgentFinish, an AgentAction or a list of them; got %s%s"
-                raise TypeError(what % ("a list with " * (actions is reply), _preview(wrong[0])))
-            book.propose(actions)
-    except StopIteration as e:  # from a generator it would look like a normal end (PEP 479)
-        what = "StopIteration from the model or from accept: %s" % e
-        raise _carrying(RuntimeError(what), run) from e
-    except BaseException as e:
-        raise _carrying(e, run)
-    finally:
-        log.close()
-        del run.__dict__["_stream"]
-
-
 def stream(
-    model: Callable[[AgentRun, Registry], Any], task: Any, tools: Any = (), *,
+    model: Model, task: Any, tools: Any = (), *,
     max_requests: int = 10,
-    accept: Optional[Callable[[AgentRun], Any]] = None,
+    accept: Optional[Callable[[AgentRun], Optional[str]]] = None,
     journal: Union[None, str, "os.PathLike[str]"] = None,
-) -> Generator[Any, None, AgentRun]:  # fmt: skip
-    """Run the loop; yield each AgentAction, AgentStep and AgentFinish as it happens. The
-    generator's return value is the run.
+) -> Generator[Event, None, AgentRun]:  # fmt: skip
+    """Run the loop; yield each AgentAction, AgentStep and AgentFinish as it happens.
 
-    `model(run, tools)` returns an AgentFinish, an AgentAction or a list of actions, or raises
-    InvalidResponse. `task`: a str, a list of str and Image, or an AgentRun to go on with. `tools`:
-    functions, Tools or a registry. `max_requests`: an int from 0 up; bounds `run.requests` over
-    every resume. `accept(run)` sees the run with its finish and returns None, or the reason why
-    not. `journal`: a path; the run survives its process: run the same line again after a crash.
+    for event in stream(model, "How many A1?", [lookup_stock]): print(event)
 
-    What is yielded is already in the run (and the journal). Breaking off leaves the run to be taken
-    up again. At the limit the stream just ends, with `run.state == "budget_exhausted"`. Raises
-    TypeError and ValueError at once for wrong use, RuntimeError where another stream holds the
-    run. What leaves a model, `accept` or the journal, and what leaves a tool and is no Exception,
+    What is yielded is already in the run (and the journal). Leaving the `for` loop leaves a run that
+    can be resumed. At the limit the stream just ends, with the state `budget_exhausted`.
+
+    Args:
+        model: called as model(run, tools); returns an AgentFinish, an AgentAction or a list of
+            actions, or raises InvalidResponse.
+        task: a str, a list of str and Image, or an AgentRun to go on with.
+        tools: functions, Tools, or a registry.
+        max_requests: an int from 0 up; bounds `run.requests`, over every resume.
+        accept: called with the run and its finish; returns None, or the reason why it does not
+            count, a non-empty str.
+        journal: the path of a file, "run.jsonl", with which the run survives its process: run the
+            same line again after a crash.
+
+    Returns:
+        A generator, whose return value is the run.
+
+    Raises:
+        TypeError, ValueError: at once, for wrong use.
+        RuntimeError: where another stream holds the run.
+        BlockingIOError: where another process or stream holds the journal; ValueError where it is
+            damaged or another run's; else the system's OSError.
+
+    What leaves a model, `accept` or the journal, and what leaves a tool and is no Exception,
     propagates with the run so far in its `agent_run`.
     """
-    if isinstance(max_requests, bool) or not isinstance(max_requests, int):
-        raise TypeError("max_requests is an int from 0 up; got %r" % (max_requests,))
-    if max_requests < 0:
-        raise ValueError("max_requests is an int from 0 up; got %d" % max_requests)
-    if not callable(model) or accept is not None and not callable(accept):
-        raise TypeError("model and accept are called: model(run, tools), accept(run)")
-    if getattr(task, "type", None) != "AgentRun":
-        _check_task(task)
-        task = AgentRun(task)
-    return _drive(model, task, registry(tools), max_requests, accept, journal)
+    return _Driver(model, task, tools, max_requests, accept, journal).events()
 
 
 def run(
-    model: Callable[[AgentRun, Registry], Any], task: Any, tools: Any = (), *,
+    model: Model, task: Any, tools: Any = (), *,
     max_requests: int = 10,
-    accept: Optional[Callable[[AgentRun], Any]] = None,
+    accept: Optional[Callable[[AgentRun], Optional[str]]] = None,
     journal: Union[None, str, "os.PathLike[str]"] = None,
 ) -> AgentRun:  # fmt: skip
-    """`stream`, drained: one result for every ending, with all steps.
+    """`stream`, drained: one result for every ending, with all steps. It takes what `stream` takes.
 
     `run.state` says which: model_ended, succeeded (its answer passed `accept`) or budget_exhausted.
     `run.output` is the answer, None at the limit.
     """
-    events = stream(model, task, tools, max_requests=max_requests, accept=accept, journal=journal)
-    while True:
-        try:
-            next(events)
-        except StopIteration as end:
-            return typing.cast(AgentRun, end.value)
+    driver = _Driver(model, task, tools, max_requests, accept, journal)
+    events = driver.events()
+    try:
+        for _ in events:
+            pass
+        return driver.run
+    except BaseException as error:
+        events.close()  # Ctrl-C may have come between two events
+        raise _add_run(error, driver.run)
 
 
 class Scripted:
     """A model that follows a script: the n-th request of a conversation gets the n-th decision.
 
-    A decision is an AgentFinish, an AgentAction, a list of actions, or an exception, which is
-    raised. Past the end: IndexError. Holds no state, so that one object serves many runs.
+    Scripted([AgentAction("lookup_stock", {"sku": "A1"}), AgentFinish("3 left")]). Holds no state, so
+    that one object serves many runs. For tests and lessons.
+
+    Args:
+        decisions: each an AgentFinish, an AgentAction, a list of actions, or an exception, which is
+            raised. Past the end an IndexError says how many there were.
     """
 
     def __init__(self, decisions: Iterable[Any]) -> None:
         self.decisions = list(decisions)
 
     def __call__(self, run: AgentRun, tools: Registry) -> Any:
-        n = sum(turn.requests for turn in [*run.history, run])
-        if n > len(self.decisions):
-            what = "request %d of the conversation, and the script has %d decisions"
-            raise IndexError(what % (n, len(self.decisions)))
-        decision = self.decisions[max(n, 1) - 1]
-        if isinstance(decision, BaseException) or BaseException in getattr(decision, "__mro__", ()):
+        number = sum(turn.requests for turn in [*run.history, run])
+        if number > len(self.decisions):
+            raise IndexError(
+                f"request {number} of the conversation, and the script has "
+                f"{len(self.decisions)} decisions"
+            )
+        decision = self.decisions[max(number, 1) - 1]
+        is_error = isinstance(decision, type) and issubclass(decision, BaseException)
+        if is_error or isinstance(decision, BaseException):
             raise decision
         return decision
 
 
 # == journal =======================================================================================
 #
-# JSON Lines, one event a line, each written and synced before what follows from it. All have a
-# `time`, for people only; `requests`, `usage` and `state` stand in an event where they changed.
+# A file of JSON Lines, one event a line, each written and synced before what follows from it.
 #
 #     {"event": "turn", "version": 1, "task"}                  a turn of the conversation begins
 #     {"event": "requested", "requests"}                       a request is about to be made
 #     {"event": "proposed", "message", "request", "actions"}   its calls, all or none of them
 #     {"event": "started", "call_ids"}                         their execution begins
-#     {"event": "done", "call_id", "observation", "status"}    a step; with "finish" where it ends
-#                                                              the run, with "message", "log" and
+#     {"event": "done", "call_id", "observation", "status"}    a step; with "finish" where it is the
+#                                                              answer too; with "message", "log" and
 #                                                              "request" where "call_id" is ""
 #     {"event": "finished", "finish"}                          a finish; `accept` may follow
-#     {"event": "updated"}                                     requests, usage or state changed
+#     {"event": "updated"}                                     a total changed, and nothing else
+#
+# In any of them stand the totals that changed with it, "requests", "usage" and "state", and "time",
+# for people only. A new kind of event has four places: a method of `_NoJournal` and of `_Journal`
+# that writes it, a function that applies it, and a row of `_APPLY`.
 
 _VERSION = 1
-_TYPES = {"version": int, "call_id": str, "call_ids": list, "actions": list, "status": str}
-_TYPES.update(request=int, requests=int, usage=dict, state=str, tool=str, log=str)
-_STATES = ("running", "model_ended", "succeeded", "budget_exhausted")
+_FIRST_BYTES = b'{"event": "turn"'  # of every journal
+
+# -- reading ---------------------------------------------------------------------------------------
 
 
-def _replay(path: str, data: bytes) -> List[AgentRun]:
-    """The turns that complete lines tell; ValueError with path and line where one is damaged. Each
-    has in `_lines` the numbers of the lines that began it and each step."""
-    turns: List[AgentRun] = []
-    for number, line in enumerate(data.split(b"\n")[:-1], 1):
+class _RecordedTurn:
+    """A turn as the events of a journal tell it.
+
+    Attributes:
+        run: the turn, without its history.
+        lines: the number of the line that began it, then those of its steps.
+    """
+
+    def __init__(self, event: _JsonObject, line: int) -> None:
+        version = _field(event, "version", int)
+        if version > _VERSION:
+            raise ValueError(
+                f"its format is newer: version {version}; use the agentloop.py that wrote it"
+            )
+        self.run = AgentRun(_unpack_value(event, "task"))
+        self.lines = [line]
+
+    def apply(self, event: _JsonObject, line: int) -> None:
+        """Let the turn follow an event. ValueError, TypeError or LookupError where it cannot."""
+        kind = event["event"]
+        if kind not in _APPLY:
+            raise ValueError(f"no event of this format: {_preview(event)}")
+        _APPLY[kind](self.run, event)
+        while len(self.lines) <= len(self.run.steps):
+            self.lines.append(line)
+        _apply_totals(self.run, event)
+
+
+def _field(entries: _JsonObject, name: str, kind: type) -> Any:
+    """entries[name], which has to be of this type: ({"log": "Hm"}, "log", str) -> "Hm"."""
+    value = entries[name]
+    if type(value) is not kind:
+        raise TypeError(f"{name} is no {kind.__name__}")
+    return value
+
+
+def _apply_proposed(run: AgentRun, event: _JsonObject) -> None:
+    message = _unpack_value(event, "message")  # one object for all actions of the reply
+    request = _field(event, "request", int)
+    for entry in _field(event, "actions", list):
+        action = AgentAction(_field(entry, "tool", str), _unpack_value(entry, "tool_input"))
+        action.call_id = _field(entry, "call_id", str)
+        action.log = _field(entry, "log", str) if "log" in entry else ""
+        action.message = message
+        action.request = request
+        run.pending.append(action)
+
+
+def _apply_started(run: AgentRun, event: _JsonObject) -> None:
+    run.started.extend(str(call_id) for call_id in _field(event, "call_ids", list))
+
+
+def _apply_done(run: AgentRun, event: _JsonObject) -> None:
+    step = AgentStep(_find_done(run, event), _unpack_value(event, "observation"))
+    step.status = _field(event, "status", str)
+    if not step.status:
+        raise ValueError("a step without a status")
+    if not run._record(step) and step not in run.steps[-1:]:
+        # Not pending: a notice. Twice the same is one: Ctrl-C came between writing it and counting
+        # it as written.
+        run.steps.append(step)
+    run.finish = None
+    if "finish" in event:
+        _apply_finished(run, event)
+
+
+def _find_done(run: AgentRun, event: _JsonObject) -> AgentAction:
+    """The action whose step a `done` event is."""
+    call_id = _field(event, "call_id", str)
+    if not call_id:
+        log = _field(event, "log", str)
+        request = _field(event, "request", int)
+        return AgentAction("", {}, "", log, _unpack_value(event, "message"), request)
+    for action in run.pending:
+        if action.call_id == call_id:
+            return action
+    for step in run.steps[-1:]:
+        if step.action.call_id == call_id:
+            return step.action
+    raise ValueError(f"the call {_preview(call_id)} is not pending")
+
+
+def _apply_finished(run: AgentRun, event: _JsonObject) -> None:
+    run.finish = _object_from_json(event["finish"], "AgentFinish")
+
+
+def _apply_totals(run: AgentRun, event: _JsonObject) -> None:
+    if "requests" in event:
+        run.requests = _field(event, "requests", int)
+    if "usage" in event:
+        run.usage = _field(event, "usage", dict)
+        sum(run.usage.values())  # a TypeError where one is no number
+    if "state" in event:
+        if event["state"] not in typing.get_args(State):
+            raise ValueError(f"no state of a run: {_preview(event['state'])}")
+        run.state = event["state"]
+
+
+_APPLY: Dict[str, Callable[[AgentRun, _JsonObject], None]] = {
+    "turn": _apply_totals,
+    "requested": _apply_totals,
+    "proposed": _apply_proposed,
+    "started": _apply_started,
+    "done": _apply_done,
+    "finished": _apply_finished,
+    "updated": _apply_totals,
+}
+
+
+def _read_turns(path: str, data: bytes) -> List[_RecordedTurn]:
+    """The turns that the complete lines of a journal tell; ValueError with path and line for others.
+
+    What is behind the last newline is torn, and does not count; it may be all there is, if it could
+    become the first line of a journal.
+    """
+    turns: List[_RecordedTurn] = []
+    lines = data.split(b"\n")
+    torn = lines.pop().rstrip(b"\0")  # a power cut may leave NUL bytes
+    for number, line in enumerate(lines, 1):
         try:
-            event = _parse_json(line.decode("ascii"))
-            for part in (event, *event.get("actions", ())):
-                for name, kind in _TYPES.items():
-                    if type(part.get(name, kind())) is not kind:
-                        raise TypeError("%s is no %s" % (name, kind.__name__))
-            sum(event.get("usage", {}).values())  # numbers
+            event = _parse_json(line.decode("ascii"), max_depth=2 * _MAX_DEPTH)
             if event["event"] == "turn":
-                if event["version"] > _VERSION:
-                    what = "its format is newer: version %d; use the agentloop.py that wrote it"
-                    raise ValueError(what % event["version"])
-                turns.append(AgentRun(_unpack_value(event, "task")))
-                turns[-1]._lines = [number]
-            _apply(event, turns[-1], number)
-        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as e:
-            told = path, number, type(e).__name__, _one_line(_safe_str(e))
-            raise ValueError("%s, line %d: cannot be read (%s: %s)" % told) from None
+                turns.append(_RecordedTurn(event, number))
+            turns[-1].apply(event, number)
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            reason = f"{type(error).__name__}: {_one_line(_safe_str(error))}"
+            raise ValueError(f"{path}, line {number}: cannot be read ({reason})") from None
+    if not turns and not torn.startswith(_FIRST_BYTES) and not _FIRST_BYTES.startswith(torn):
+        raise ValueError(f"{path}, line 1: this is no journal")
     return turns
 
 
-def _apply(event: _JsonObject, turn: AgentRun, number: int) -> None:
-    kind = event["event"]
-    if kind == "proposed":
-        message = _unpack_value(event, "message")  # one object for all actions of the reply
-        for a in event["actions"]:
-            given = _unpack_value(a, "tool_input"), a["call_id"], a.get("log", "")
-            turn.pending.append(AgentAction(a["tool"], *given, message, event["request"]))
-    elif kind == "started":
-        turn.started += [str(i) for i in event["call_ids"]]
-    elif kind == "done" and event["status"]:  # no step is without a status
-        if event["call_id"]:
-            action = {a.call_id: a for a in turn.pending[::-1]}[event["call_id"]]
-        else:
-            notice = event["log"], _unpack_value(event, "message"), event["request"]
-            action = AgentAction("", {}, "", *notice)
-        turn._move_to_steps(AgentStep(action, _unpack_value(event, "observation"), event["status"]))
-        turn.finish = None
-        (turn._lines or []).append(number)
-    elif kind not in ("turn", "requested", "finished", "updated"):
-        raise ValueError("no event of this format: %s" % _preview(event))
-    if "finish" in event:
-        turn.finish = AgentFinish(**vars(from_json(event["finish"])))
-    turn.requests = event.get("requests", turn.requests)
-    turn.usage = event.get("usage", turn.usage)
-    turn.state = event.get("state", turn.state)
-    if turn.state not in _STATES:
-        raise ValueError("no state of a run: %s" % _preview(turn.state))
-
-
-def _load_journal(path: Any) -> AgentRun:
-    with open(path, "rb") as file:
-        turns = _replay(os.fspath(path), file.read())
+def _load_journal(path: Union[str, "os.PathLike[str]"]) -> AgentRun:
+    """The last turn in a journal, its earlier turns as history."""
+    path = os.fsdecode(path)
+    with _open_regular_file(path, "rb", os.O_RDONLY) as file:
+        turns = [recorded.run for recorded in _read_turns(path, file.read())]
     if not turns:
-        raise ValueError("%s, line 1: a run not begun" % os.fspath(path))
+        raise ValueError(f"{path}, line 1: has no turns yet")
     turns[-1].history = turns[:-1]
     return turns[-1]
 
 
-def _told(run: AgentRun) -> _JsonObject:
-    """What stands in an event where it changed."""
-    return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
+# -- the file --------------------------------------------------------------------------------------
+
+# What a lock that is held by another is reported as: Windows says EACCES, Wine 0.
+_LOCK_IS_HELD = (0, errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+_NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
-class _Journal:
-    """A journal open for writing, brought together with a run: what either has more, the other
-    takes over.
+def _open_regular_file(path: str, mode: str, flags: int) -> Any:
+    """Open a file, unbuffered. What is no regular file (a FIFO, a device) is an OSError, at once."""
 
-    Raises BlockingIOError where another process (or stream) holds the file, ValueError with path
-    and line where it is damaged or another run's, OSError.
+    def open_at_once(path: str, _: int) -> int:
+        binary = getattr(os, "O_BINARY", 0)
+        at_once = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+        return os.open(path, flags | binary | at_once, 0o600)
+
+    file = open(path, mode, buffering=0, opener=open_at_once)  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "a journal is a regular file", path)
+    return file
+
+
+def _sync_folder(path: str) -> None:
+    """A new file is safe only once its name is. Not every system can say so of a folder."""
+    with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+        stack.callback(os.close, folder)
+        os.fsync(folder)
+
+
+class _JournalFile:
+    """A file that one process at a time holds, and to whose end lines are written.
+
+    Raises BlockingIOError where another process (or stream) holds it, else the system's OSError.
     """
 
-    def __init__(self, path: Any, run: AgentRun) -> None:
-        self.path, self.run, self.told = os.fspath(path), run, _told(run)
-        flags = os.O_RDWR | getattr(os, "O_BINARY", 0)
+    def __init__(self, path: str) -> None:
+        self.path = path
         try:
-            self.file = os.open(self.path, flags)
+            self._file = _open_regular_file(path, "r+b", os.O_RDWR)
         except FileNotFoundError:
-            self.file = os.open(self.path, flags | os.O_CREAT, 0o600)
-            # A new file is safe only once its name is; not every system can say so of a folder.
-            with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
-                folder = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
-                opened.callback(os.close, folder)
-                os.fsync(folder)
+            self._file = _open_regular_file(path, "r+b", os.O_RDWR | os.O_CREAT)
+            _sync_folder(path)
+        self._process = os.getpid()
         try:
             self._lock()
-            self.identity = os.fstat(self.file)
-            with open(self.file, "rb", closefd=False) as file:
-                data = file.read()
-            self.end = data.rfind(b"\n") + 1
-            turns = _replay(self.path, data[: self.end])
-            os.ftruncate(self.file, self.end)  # a torn line, or NUL bytes that a power cut left
-            os.lseek(self.file, self.end, os.SEEK_SET)
-            self._join(turns)
+            self._identity = self._identify()
         except BaseException:
-            self.close()
+            self._file.close()
             raise
 
-    def close(self) -> None:
-        os.close(self.file)
+    def read(self) -> bytes:
+        data: bytes = self._file.read()
+        return data
 
-    # the events, in the order of a request
-
-    def requested(self) -> None:
-        self._write({"event": "requested"}, requests=self.run.requests + 1, state="running")
-
-    def proposed(self, actions: List[AgentAction]) -> None:
-        first, entries = actions[0], []
-        for a in actions:
-            log = {"log": a.log} if a.log else {}
-            given = _pack_value("tool_input", a.tool_input)
-            entries.append({"tool": a.tool, **given, "call_id": a.call_id, **log})
-        message = _pack_value("message", first.message)
-        self._write({"event": "proposed", **message, "request": first.request, "actions": entries})
-
-    def started(self, call_ids: List[str]) -> None:
-        self._write({"event": "started", "call_ids": call_ids})
-
-    def done(self, step: AgentStep) -> None:
-        action = step.action
-        event: _JsonObject = {"event": "done", "call_id": action.call_id}
-        if not action.call_id:  # a notice about a reply that held no call
-            event.update(
-                _pack_value("message", action.message), log=action.log, request=action.request
-            )
-        event.update(_pack_value("observation", step.observation), status=step.status)
-        if self.run.finish is not None:
-            event["finish"] = to_json(self.run.finish)  # of a return_direct step: one event
-        self._write(event)
-        self.finish = self.run.finish
-
-    def finished(self) -> None:
-        if self.run.finish is not self.finish:
-            self._write({"event": "finished", "finish": to_json(self.run.finish)})
-            self.finish = self.run.finish
-
-    def update(self) -> None:
-        if self.told != _told(self.run):
-            self._write({"event": "updated"})
-
-    # the file
-
-    def _write(self, event: _JsonObject, **soon: Any) -> None:
-        told = {**_told(self.run), **soon}
-        event.update((name, value) for name, value in told.items() if value != self.told[name])
-        event["time"] = round(time.time(), 3)
-        line = json.dumps(event).encode("ascii") + b"\n"
-        # What cannot be found again is not recorded: FileNotFoundError where the file vanished.
-        if not os.path.samestat(os.stat(self.path), self.identity):
-            raise FileNotFoundError(errno.ENOENT, "another file is in its place", self.path)
+    def append(self, line: bytes) -> None:
+        """Write a line and sync it, whole or not at all."""
+        self._check_place()
+        file = self._file.fileno()
+        size = os.lseek(file, 0, os.SEEK_END)
         try:
             rest = line
             while rest:
-                rest = rest[os.write(self.file, rest) :]
-            os.fsync(self.file)
+                rest = rest[os.write(file, rest) :]
+            os.fsync(file)
         except BaseException:  # a full disk: no half line may stay for the next to be joined to
             with contextlib.suppress(OSError):
-                os.ftruncate(self.file, self.end)
-                os.lseek(self.file, self.end, os.SEEK_SET)
+                self.cut(size)
             raise
-        self.end += len(line)
-        self.told = told
+
+    def cut(self, size: int) -> None:
+        """Leave the first `size` bytes."""
+        os.ftruncate(self._file.fileno(), size)
+
+    def close(self) -> None:
+        if self._file.closed:
+            return
+        if self._process == os.getpid():
+            self._unlock()
+        self._file.close()
+
+    def _identify(self) -> Optional[os.stat_result]:
+        """What tells the file from another in its place.
+
+        None where that changes from look to look: some systems make up the numbers of their files
+        (shared folders of virtual machines, WebDAV).
+        """
+        looks = [os.stat(self.path), os.stat(self.path), os.fstat(self._file.fileno())]
+        identity = os.fstat(self._file.fileno())
+        return identity if all(os.path.samestat(identity, look) for look in looks) else None
+
+    def _check_place(self) -> None:
+        """What cannot be found again is not recorded: FileNotFoundError where the file vanished."""
+        found = os.stat(self.path)
+        if self._identity is not None and not os.path.samestat(found, self._identity):
+            raise FileNotFoundError(errno.ENOENT, "another file is in its place", self.path)
 
     def _lock(self) -> None:
+        file = self._file.fileno()
         try:
             try:
                 import fcntl
 
-                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except ImportError:
                 import msvcrt
 
-                os.lseek(self.file, 1 << 40, os.SEEK_SET)  # far behind the end: it can be read
-                msvcrt.locking(self.file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-                os.lseek(self.file, 0, os.SEEK_SET)
+                os.lseek(file, 1 << 40, os.SEEK_SET)  # far behind the end: it can be read
+                msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+                os.lseek(file, 0, os.SEEK_SET)
         except ImportError:
             pass  # a system without locks
-        except (BlockingIOError, PermissionError):  # the second is how Windows says it
-            what = "another process or stream holds the journal"
-            raise BlockingIOError(errno.EAGAIN, what, self.path) from None
+        except OSError as error:
+            if error.errno in _LOCK_IS_HELD:
+                reason = "another process or stream holds the journal"
+                raise BlockingIOError(errno.EAGAIN, reason, self.path) from None
+            if error.errno not in _NO_LOCKS_HERE:
+                raise
+            import logging
 
-    # run and file brought together
+            logging.getLogger("agentloop").warning(
+                f"{self.path}: this file system has no locks; nothing keeps a second process away"
+            )
 
-    def _join(self, turns: List[AgentRun]) -> None:
-        """Compare the run, turn by turn, with the file: one must be the beginning of the other."""
-        run = self.run
-        for at, turn in enumerate([*run.history, run]):
-            self.run = turn
-            if at == len(turns):
-                turns.append(AgentRun(turn.task))
-                self.told = _told(turns[at])
-                self._write(
-                    {"event": "turn", "version": _VERSION, **_pack_value("task", turn.task)}
-                )
-            self._join_turn(turns[at], at + 1 == len(turns))
-        # A turn that the file continues with another one is only taken over.
-        self.continued = len(turns) > len(run.history) + 1
+    def _unlock(self) -> None:
+        # subtle: where a forked child has inherited the file, closing it would leave the lock held
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
 
-    def _join_turn(self, disk: AgentRun, last: bool) -> None:
-        run, n = self.run, min(len(self.run.steps), len(disk.steps))
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
 
-        def need(true: Any, at: int, what: str) -> None:
-            if not true:
-                told = self.path, (disk._lines or [])[at], what
-                text = "%s, line %d: the journal of another run, %s; give this one its own"
-                raise ValueError(text % told)
 
-        def same(a: Any, b: Any) -> bool:
-            return a is b or bool(from_json(to_json(a)) == from_json(to_json(b)))
+# -- writing ---------------------------------------------------------------------------------------
 
-        def came(turn: AgentRun) -> Tuple[int, bool, int]:
-            return len(turn.steps), bool(turn.pending or turn.finish), len(turn.started)
 
-        need(same(AgentRun(run.task), AgentRun(disk.task)), 0, "with another task")
-        for at in range(n):
-            need(same(run.steps[at], disk.steps[at]), at + 1, "with another step")
-        ahead, behind = (run, disk) if came(run) > came(disk) else (disk, run)
-        later = ahead.steps[n:] + [AgentStep(a, None) for a in ahead.pending]
-        ids = {s.action.call_id for s in later}
-        need(ids.issuperset(a.call_id for a in behind.pending), n, "with other pending calls")
-        if behind.finish and len(ahead.steps) == n:
-            need(ahead.finish and same(ahead.finish, behind.finish), n, "with another finish")
-        self.told, self.finish = _told(disk), disk.finish  # as last written
-        if ahead is run:
-            need(last, n, "which goes on with another turn")
-            self._catch_up(disk, _group_by_reply(later), n)
-            return
-        if run.finish is None or disk.steps[n:]:
-            run.finish = disk.finish
-        run.steps += disk.steps[n:]
-        if [a.call_id for a in run.pending] != [a.call_id for a in disk.pending]:
-            run.pending[:] = disk.pending
-        run.started[:], self.finish = disk.started, run.finish
-        if disk.requests >= run.requests:
-            run.requests, run.state = disk.requests, disk.state
-            if sum(disk.usage.values()) >= sum(run.usage.values()):
-                run.usage = dict(disk.usage)
-        if last:
-            self.update()
+class _Journal(_NoJournal):
+    """A journal that is open for writing; what is recorded, and when, says `_NoJournal`."""
 
-    def _catch_up(self, disk: AgentRun, replies: List[List[AgentStep]], n: int) -> None:
-        """Write what the run has more than the file: replies, steps from the n-th on, finish."""
-        run, known = self.run, {a.call_id for a in disk.pending}
-        finish, run.finish = run.finish, None
-        for reply in replies:
-            ids = {s.action.call_id for s in reply}
-            if ids - known - {""}:  # not in the file yet: the whole reply
-                self.proposed([s.action for s in reply])
-            for step in run.steps[n : n + len(reply)]:
-                self.done(step)
-            n, known = n + len(reply), known - ids
-        begun = [i for i in run.started if i not in disk.started]
+    def __init__(self, file: _JournalFile, is_continued: bool) -> None:
+        self.is_continued = is_continued
+        self._file = file
+        # The turn that is written, and its finish and totals as last written.
+        self._run = AgentRun("")
+        self._finish: Optional[AgentFinish] = None
+        self._totals: _JsonObject = {}
+
+    def begin_turn(self, run: AgentRun) -> None:
+        nothing = AgentRun(run.task)
+        self._run = run
+        self._totals = _totals_of(nothing)
+        self._write({"event": "turn", "version": _VERSION, **_pack_value("task", run.task)})
+        self.join(run, nothing, is_last=True)
+
+    def join(self, run: AgentRun, recorded: AgentRun, is_last: bool) -> None:
+        """Bring a turn and what the file has of it together, and write this turn from now on."""
+        self._run = run
+        self._totals = _totals_of(recorded)
+        if _is_ahead(run, recorded):
+            self._finish = recorded.finish
+            self._catch_up(recorded)
+        else:
+            _take_over(run, recorded)
+            self._finish = run.finish
+            if is_last:
+                self.record_state(run.state)
+
+    def _catch_up(self, recorded: AgentRun) -> None:
+        """Write what the run has more: replies with their steps, what is started, the finish."""
+        run = self._run
+        known = {action.call_id for action in recorded.pending}
+        steps = run.steps[len(recorded.steps) :]
+        left = [AgentStep(action, None) for action in run.pending]
+        done = 0
+        for reply in _group_by_reply([*steps, *left]):
+            call_ids = {step.action.call_id for step in reply}
+            if call_ids - known - {""}:  # not in the file yet: the whole reply
+                self.record_actions([step.action for step in reply])
+            for step in steps[done : done + len(reply)]:
+                self.record_step(step, None)
+            done += len(reply)
+        started = set(recorded.started)
+        begun = [call_id for call_id in run.started if call_id not in started]
         if begun:
-            self.started(begun)
-        run.finish = finish
-        self.finished()
-        self.update()
+            self.record_start(begun)
+        if run.finish is not None:
+            self.record_finish(run.finish, run.state)
+        self.record_state(run.state)
+
+    def record_request(self, requests: int) -> None:
+        self._write({"event": "requested"}, requests=requests, state="running")
+
+    def record_actions(self, actions: List[AgentAction]) -> None:
+        entries = []
+        for action in actions:
+            entry = {"tool": action.tool, **_pack_value("tool_input", action.tool_input)}
+            entry["call_id"] = action.call_id
+            if action.log:
+                entry["log"] = action.log
+            entries.append(entry)
+        message = _pack_value("message", actions[0].message)
+        request = actions[0].request
+        self._write({"event": "proposed", **message, "request": request, "actions": entries})
+
+    def record_start(self, call_ids: List[str]) -> None:
+        self._write({"event": "started", "call_ids": call_ids})
+
+    def record_step(self, step: AgentStep, finish: Optional[AgentFinish]) -> None:
+        action = step.action
+        event: _JsonObject = {"event": "done", "call_id": action.call_id}
+        if not action.call_id:  # a notice about a reply that held no call
+            event.update(_pack_value("message", action.message))
+            event["log"] = action.log
+            event["request"] = action.request
+        event.update(_pack_value("observation", step.observation))
+        event["status"] = step.status
+        if finish is not None:
+            event["finish"] = to_json(finish)
+        self._write(event)
+        self._finish = finish
+
+    def record_finish(self, finish: AgentFinish, state: State) -> None:
+        if finish is self._finish:
+            self.record_state(state)
+            return
+        self._write({"event": "finished", "finish": to_json(finish)}, state=state)
+        self._finish = finish
+
+    def record_state(self, state: State) -> None:
+        if {**_totals_of(self._run), "state": state} != self._totals:
+            self._write({"event": "updated"}, state=state)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _write(self, event: _JsonObject, **soon: Any) -> None:
+        """Append an event with the totals that changed; `soon`: what they are about to become."""
+        totals = {**_totals_of(self._run), **soon}
+        for name, value in totals.items():
+            if value != self._totals[name]:
+                event[name] = value
+        event["time"] = round(time.time(), 3)
+        self._file.append(json.dumps(event).encode("ascii") + b"\n")
+        self._totals = totals
+
+
+def _totals_of(run: AgentRun) -> _JsonObject:
+    return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
+
+
+# -- run and file brought together -----------------------------------------------------------------
+
+
+def _open_journal(path: str, run: AgentRun) -> _Journal:
+    """A run's journal: what the one has more than the other, the other takes over.
+
+    BlockingIOError where another process (or stream) holds the file. ValueError, with path and line,
+    where it is no journal, damaged, or another run's; then it is not changed by a byte. OSError.
+    """
+    file = _JournalFile(path)
+    try:
+        data = file.read()
+        recorded = _read_turns(path, data)
+        turns = [*run.history, run]
+        for turn, found in zip(turns, recorded):
+            _check_same_turn(path, turn, found, found is recorded[-1])
+        complete = data.rfind(b"\n") + 1
+        if complete < len(data):  # a torn line
+            file.cut(complete)
+        journal = _Journal(file, len(recorded) > len(turns))
+        for turn, found in zip(turns, recorded):
+            journal.join(turn, found.run, found is recorded[-1])
+        for turn in turns[len(recorded) :]:
+            journal.begin_turn(turn)
+        return journal
+    except BaseException:
+        file.close()
+        raise
+
+
+def _check_same_turn(path: str, run: AgentRun, recorded: _RecordedTurn, is_last: bool) -> None:
+    """ValueError unless the one is the beginning of the other."""
+    found = recorded.run
+    shared = min(len(run.steps), len(found.steps))
+
+    def check(is_right: bool, line: int, difference: str) -> None:
+        if not is_right:
+            raise ValueError(
+                f"{path}, line {line}: the journal of another run, {difference}; "
+                "give this one its own"
+            )
+
+    check(_is_same(run.task, found.task), recorded.lines[0], "with another task")
+    at = 0
+    for reply in _group_by_reply(run.steps[:shared]):  # whose actions share one message
+        is_right = _is_same(reply[0].action.message, found.steps[at].action.message)
+        for step in reply:
+            is_right = is_right and _is_same_step(step, found.steps[at])
+            check(is_right, recorded.lines[at + 1], "with another step")
+            at += 1
+    line = recorded.lines[shared]
+    ahead, behind = found, run
+    if _is_ahead(run, found):
+        ahead, behind = run, found
+        check(is_last, line, "which goes on with another turn")
+    later = {step.action.call_id for step in ahead.steps[shared:]}
+    later.update(action.call_id for action in ahead.pending)
+    is_right = all(action.call_id in later for action in behind.pending)
+    check(is_right, line, "with other pending calls")
+    if behind.finish is not None and len(ahead.steps) == shared:
+        check(_is_same_finish(ahead.finish, behind.finish), line, "with another finish")
+
+
+def _as_recorded(value: Any) -> Any:
+    """A value as a journal gives it back: (1, 2) -> "[1, 2]"."""
+    if _is_plain_json(value):
+        return value
+    return _unpack_value(_pack_value("value", value), "value")
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or bool(_as_recorded(one) == _as_recorded(other))
+
+
+def _is_same_step(one: AgentStep, other: AgentStep) -> bool:
+    """Whether two steps are the same, but for the messages that their actions came in."""
+    for name in ("tool", "call_id", "log", "request", "tool_input"):
+        if not _is_same(getattr(one.action, name), getattr(other.action, name)):
+            return False
+    return one.status == other.status and _is_same(one.observation, other.observation)
+
+
+def _is_same_finish(one: Optional[AgentFinish], other: AgentFinish) -> bool:
+    if one is None:
+        return False
+    names = [f.name for f in dataclasses.fields(AgentFinish)]
+    return all(_is_same(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def _is_ahead(run: AgentRun, recorded: AgentRun) -> bool:
+    """True where the run has come further than what is recorded of it."""
+
+    def progress(run: AgentRun) -> List[int]:
+        has_more = len(run.pending) > 0 or run.finish is not None
+        return [len(run.steps), int(has_more), len(run.started)]
+
+    return progress(run) > progress(recorded)
+
+
+def _take_over(run: AgentRun, recorded: AgentRun) -> None:
+    """Give the run what the journal has more."""
+    shared = len(run.steps)
+    # subtle: `pending` first. What Ctrl-C leaves pending beside its step would be proposed again.
+    if [a.call_id for a in run.pending] != [a.call_id for a in recorded.pending]:
+        run.pending[:] = recorded.pending
+    run.started[:] = recorded.started
+    if run.finish is None or len(recorded.steps) > shared:
+        run.finish = recorded.finish
+    run.steps.extend(recorded.steps[shared:])
+    if recorded.requests >= run.requests:
+        run.requests = recorded.requests
+        run.state = recorded.state
+        if sum(recorded.usage.values()) >= sum(run.usage.values()):
+            run.usage = dict(recorded.usage)
 
 
 # == models ========================================================================================
