@@ -521,7 +521,7 @@ def _():
     return "%d rows within their bounds%s" % (len(tries) - len(known), "".join(twice + known))
 
 
-@check("README in a fresh clone")
+@check("README and reference pages in a fresh clone")
 def _():
     with scratch() as folder:
         return last_line(sh(sys.executable, CI / "readme.py", copy(folder), limit=600))
