@@ -129,6 +129,16 @@ def loops() -> None:
     print(events)
 
 
+# So that an editor offers the loop's own words, while a caller's own word is one too.
+Status = Union[
+    Literal[
+        "ok", "unknown_tool", "invalid_arguments", "tool_error", "duplicate_call",
+        "invalid_response", "not_accepted", "unknown_outcome", "not_executed",
+    ],
+    str,
+]  # fmt: skip
+
+
 def never(value: Never) -> None:
     """Called where nothing can be left: a type checker says so if something is."""
 
@@ -142,6 +152,7 @@ def events() -> Generator[agentloop.Event, None, AgentRun]:
             assert_type(event.request, int)
         elif isinstance(event, AgentStep):
             assert_type(event.action, AgentAction)
+            assert_type(event.status, Status)
         elif isinstance(event, AgentFinish):
             assert_type(event.reason, Literal["stop", "refusal", "return_direct"])
         else:
