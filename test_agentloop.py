@@ -15,6 +15,7 @@ import concurrent.futures
 import contextlib
 import contextvars
 import copy
+import ctypes
 import dataclasses
 import datetime
 import decimal
@@ -40,6 +41,7 @@ import pickle
 import random
 import re
 import py_compile
+import select
 import shutil
 import signal
 import socket
@@ -99,6 +101,10 @@ class ErrorTests(unittest.TestCase):
 
 
 _BROWSER = sys.platform == "emscripten"  # Pyodide: no processes, sockets or threads
+
+
+# Windows' functions on Linux, with faults of their own.
+_WINE = os.name == "nt" and hasattr(ctypes.windll.ntdll, "wine_get_version")
 
 
 _real_threads = unittest.skipIf(_BROWSER, "there are no threads")
@@ -6723,6 +6729,7 @@ class JournalTest(_FolderCase):
             self.assertEqual([s.status for s in run.steps], ["unknown_outcome"])
             self.assertEqual(play.load(), run)
 
+    @unittest.skipIf(_WINE, "there each look at a locked file leaves a descriptor open")
     def test_ten_thousand_steps(self):
         """Size and loading time grow as the steps do."""
         times, sizes = [], []
@@ -8670,7 +8677,7 @@ class CommandLineTest(_FolderCase):
         line[2] = self.path("none", "run.jsonl")
         status, out, err = self.ask(*line)
         self.assertEqual((status, out), (2, ""))
-        self.assertIn(line[2], err)
+        self.assertIn(repr(line[2]), err)  # on Windows its backslashes are doubled
         for data in (b"", b'{"event": "turn", "ver'):  # a run not begun
             with open(self.journal, "wb") as f:
                 f.write(data)
@@ -10424,7 +10431,7 @@ class _Http:
                 s = self.tls.wrap_socket(s, server_side=True)
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with s.makefile("rb") as reader:
-                while self._one(s, reader):
+                while self._awaited(s) and self._one(s, reader):
                     pass
         except (OSError, ValueError):
             pass
@@ -10432,6 +10439,13 @@ class _Http:
             s.close()
             with self.lock:
                 self.open -= 1
+
+    def _awaited(self, s):
+        """Wait for a request. Under Wine a shutdown does not wake who reads, so it is looked at."""
+        while not select.select([s], [], [], 0.1)[0]:
+            if self.listener.fileno() < 0:
+                return False
+        return True
 
     def _one(self, s, reader):
         head = b""
