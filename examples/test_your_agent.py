@@ -64,9 +64,6 @@ def reply(**message):
     return 200, {"choices": [{"message": {"role": "assistant", **message}}]}
 
 
-CALL = agentloop.AgentAction("lookup_stock", {"sku": "A1"})
-
-
 class ToolTest(unittest.TestCase):
     """A tool is a function: most of its tests need no agent."""
 
@@ -83,7 +80,8 @@ class ScriptedTest(unittest.TestCase):
         return answer("Is A1 there?", agentloop.Scripted(decisions))
 
     def test_look_up_and_answer(self):
-        self.assertEqual(self.ask(CALL, agentloop.AgentFinish("Yes, 3.")), "Yes, 3.")
+        call = agentloop.AgentAction("lookup_stock", {"sku": "A1"})
+        self.assertEqual(self.ask(call, agentloop.AgentFinish("Yes, 3.")), "Yes, 3.")
 
     def test_an_answer_without_a_look_does_not_get_through(self):
         guesses = [agentloop.AgentFinish("Sure!")] * 4
@@ -119,5 +117,4 @@ class RecordedTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    runner = unittest.TextTestRunner(stream=sys.stdout, verbosity=2)
-    unittest.main(testRunner=runner)
+    unittest.main(testRunner=unittest.TextTestRunner(stream=sys.stdout, verbosity=2))
