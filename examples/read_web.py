@@ -45,7 +45,8 @@ def connect(parts, deadline, allowed):
     """A connection to the URL's host. PermissionError where one of its addresses is private."""
     if parts.scheme not in CONNECTIONS or not parts.hostname:
         raise PermissionError("only http:// and https:// are read")
-    connection = CONNECTIONS[parts.scheme](parts.hostname, parts.port)
+    kind = CONNECTIONS[parts.scheme]
+    connection = kind(parts.hostname, parts.port or kind.default_port)
     for *_, place in socket.getaddrinfo(parts.hostname, connection.port, 0, socket.SOCK_STREAM):
         public = place[1] in (80, 443) and is_public(place[0])
         if not public and place[:2] not in allowed:
@@ -66,8 +67,8 @@ def fetch(url, deadline, allowed):
     """One request: (the reply's head, the beginning of its body)."""
     parts = urlsplit(url)
     connection = connect(parts, deadline, allowed)
-    # A time-out is for one silence. This ends an exchange that goes on and on.
-    end = threading.Timer(deadline - time.monotonic(), give_up, [connection.sock])
+    # The socket's timeout ends a silence; this, a little later, what goes on and on.
+    end = threading.Timer(deadline - time.monotonic() + 0.1, give_up, [connection.sock])
     end.start()
     try:
         target = (parts.path or "/") + ("?" + parts.query if parts.query else "")
@@ -173,8 +174,6 @@ def main():
     tools = [web_reader(allowed=[server.server_address])]
     for event in agentloop.stream(model, f"How long does tea take? See {web}/old", tools):
         print(event)
-    server.shutdown()
-    server.server_close()
 
 
 if __name__ == "__main__":

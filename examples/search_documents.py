@@ -1,14 +1,13 @@
 """Search in a folder of documents, and an answer that names its sources.
 
-What you learn: retrieval is two tools. `search` finds paragraphs by full text (SQLite's FTS5),
-`read_on` shows what stands around one, each with its source, "guide.md:12". Both read from the
-index alone, so no call reaches another file. `accept` wants sources that this run has found.
+What you learn: `search` finds paragraphs by full text (SQLite's FTS5), `read_on` shows what stands
+around one, each with its source, "guide.md:12". Both read from the index alone, so that no call
+reaches another file. And `accept` wants sources in the answer, such as this run has found.
 
     python3 search_documents.py
     python3 search_documents.py --folder docs --model NAME --base-url http://127.0.0.1:8080/v1
 
-Change and try: take `accept` away; take the quotes out of as_query(): in FTS5's own syntax `C++`,
-`don't` and `???` are errors.
+Change and try: take `accept` away; take the quotes out of as_query(), and search for `don't`.
 """
 
 import argparse
@@ -57,7 +56,7 @@ def document_tools(index):
 
     def search(words: str) -> list:
         """Find the paragraphs of the shop's documents that have most of these words in them."""
-        query = as_query(words)
+        query = as_query(words)  # "" where there is no word, "???"
         found = rows("text MATCH ? ORDER BY rank LIMIT 5", query) if query else []
         return found or ["Nothing was found. Try other words."]
 
@@ -76,7 +75,7 @@ def names_its_sources(run):
     found = re.findall(source, str([step.observation for step in run.steps]))
     named = re.findall(source, str(run.output))
     if not named and "not in the documents" not in str(run.output):
-        return "Name your sources, like [file.md:1]; or say: that is not in the documents."
+        return "Name your sources, like [file.md:1], or say that it is not in the documents."
     made_up = sorted(set(named) - set(found))
     return f"These were not found in this run: {', '.join(made_up)}." if made_up else None
 
@@ -107,10 +106,12 @@ def main():
         model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
     with tempfile.TemporaryDirectory() as folder:
         for name, text in DOCUMENTS.items():
-            (Path(folder) / name).write_text(text, "utf-8")
+            Path(folder, name).write_text(text, "utf-8")
         tools = document_tools(build_index(options.folder or folder))
-    for event in agentloop.stream(model, options.question, tools, accept=names_its_sources):
+    run = agentloop.AgentRun(options.question)
+    for event in agentloop.stream(model, run, tools, accept=names_its_sources):
         print(event)
+    print(f"{run.state} after {run.requests} requests")
 
 
 if __name__ == "__main__":

@@ -17,20 +17,22 @@ import argparse
 import queue
 import sys
 from pathlib import Path
+from typing import Literal
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # agentloop.py lies one folder up
 import agentloop  # noqa: E402
 
 BUDGET = 8  # requests, over all turns
 PRICES = {"flight": 220, "train": 140, "bus": 90}
+Means = Literal["flight", "train", "bus"]
 
 
-def find(means: str) -> str:
-    """Look up what the journey costs by "flight", "train" or "bus"; books nothing."""
+def find(means: Means) -> str:
+    """Look up what the journey costs; books nothing."""
     return f"{means}: {PRICES[means]} euros"
 
 
-def book(means: str) -> str:
+def book(means: Means) -> str:
     """Book the journey. This cannot be undone."""
     return f"booked: {means}"
 
