@@ -47,11 +47,13 @@ def connect(parts, deadline, allowed):
         raise PermissionError("only http:// and https:// are read")
     kind = CONNECTIONS[parts.scheme]
     connection = kind(parts.hostname, parts.port or kind.default_port)
-    for *_, place in socket.getaddrinfo(parts.hostname, connection.port, 0, socket.SOCK_STREAM):
-        public = place[1] in (80, 443) and is_public(place[0])
-        if not public and place[:2] not in allowed:
-            raise PermissionError(f"{parts.hostname} is {place[0]}, port {place[1]}: not public")
-    sock = socket.create_connection(place[:2], max(0.001, deadline - time.monotonic()))
+    found = socket.getaddrinfo(parts.hostname, connection.port, 0, socket.SOCK_STREAM)
+    places = [entry[-1][:2] for entry in found]  # ("93.184.215.14", 80)
+    for address, port in places:
+        public = port in (80, 443) and is_public(address)
+        if not public and (address, port) not in allowed:
+            raise PermissionError(f"{parts.hostname} is {address}, port {port}: not public")
+    sock = socket.create_connection(places[0], max(0.001, deadline - time.monotonic()))
     if parts.scheme == "https":
         sock = ssl.create_default_context().wrap_socket(sock, server_hostname=parts.hostname)
     connection.sock = sock  # subtle: http.client connects by itself only where there is none
@@ -86,20 +88,22 @@ class PageText(html.parser.HTMLParser):
 
     def __init__(self, url):
         super().__init__()
-        self.url, self.lines, self.hidden = url, [""], 0
+        self.url = url
+        self.lines = [""]
+        self.inside = ""  # the tag that was opened last, while it is open
 
     def handle_starttag(self, tag, attributes):
-        self.hidden += tag in ("script", "style", "template")
+        self.inside = tag
         if tag == "a" and dict(attributes).get("href"):
             self.lines[-1] += f"[{urljoin(self.url, dict(attributes)['href'])}] "
         elif tag in ("p", "br", "div", "li", "tr", "pre", "h1", "h2", "h3", "h4", "title"):
             self.lines.append("")
 
     def handle_endtag(self, tag):
-        self.hidden -= tag in ("script", "style", "template") and self.hidden > 0
+        self.inside = ""
 
     def handle_data(self, data):
-        if not self.hidden:
+        if self.inside not in ("script", "style"):
             self.lines[-1] += data
 
 
@@ -128,9 +132,10 @@ def web_reader(allowed=()):
             response, body = fetch(url, deadline, allowed)
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{url} takes more than {SECONDS} s")
-            if not response.getheader("Location"):
+            location = response.getheader("Location")
+            if not 300 <= response.status < 400 or not location:
                 return page_text(url, response, body)
-            url = urljoin(url, response.getheader("Location"))
+            url = urljoin(url, location)
         raise ConnectionError(f"more than {REDIRECTS} redirects")
 
     return read_web

@@ -96,9 +96,8 @@ SCRIPT = [
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model")
-    parser.add_argument("--base-url")
-    parser.add_argument("--folder")
+    for name in ("--model", "--base-url", "--folder"):
+        parser.add_argument(name)
     parser.add_argument("--question", default="How long do I have to return a lamp?")
     options = parser.parse_args()
     model = agentloop.Scripted(SCRIPT)
