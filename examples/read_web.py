@@ -77,10 +77,16 @@ def fetch(url, deadline, allowed):
         headers = {"Accept-Encoding": "identity", "User-Agent": "agentloop-example"}
         connection.request("GET", quote(target, safe="%/?:@!$&'()*+,;=~"), headers=headers)
         response = connection.getresponse()
-        return response, response.read(BYTES)
+        body = response.read(BYTES)
+    except (OSError, http.client.HTTPException):
+        if time.monotonic() < deadline:
+            raise
     finally:
         end.cancel()
         connection.close()
+    if time.monotonic() >= deadline:
+        raise TimeoutError(f"{url} takes more than {SECONDS} s")
+    return response, body
 
 
 class PageText(html.parser.HTMLParser):
@@ -130,8 +136,6 @@ def web_reader(allowed=()):
         deadline = time.monotonic() + SECONDS
         for _ in range(REDIRECTS + 1):
             response, body = fetch(url, deadline, allowed)
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{url} takes more than {SECONDS} s")
             location = response.getheader("Location")
             if not 300 <= response.status < 400 or not location:
                 return page_text(url, response, body)
