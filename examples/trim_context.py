@@ -19,6 +19,7 @@ Change and try: a window that keeps every step that failed; JUMP = 1; another te
 
 import argparse
 import dataclasses
+import json
 import sys
 from pathlib import Path
 
@@ -98,18 +99,17 @@ class Compaction:
 
 
 def look(messages):
-    """Which calls were sent, and whether each has its result directly behind it."""
-    calls, results = [], []
-    for message in messages:
-        calls += [call["id"] for call in message.get("tool_calls", ())]
-        results += [message["tool_call_id"]] if message["role"] == "tool" else []
+    """Say how long it is, whether each call has its result, and which pages were asked for."""
+    calls = [call for message in messages for call in message.get("tool_calls", ())]
+    results = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+    paired = "yes" if [call["id"] for call in calls] == results else "NO"
     size = sum(len(str(message)) for message in messages) // 4
-    paired = "yes" if calls == results else "NO"
-    return f"{len(messages)} messages, about {size // 100 * 100} tokens, paired: {paired}", calls
+    pages = [json.loads(call["function"]["arguments"])["number"] for call in calls]
+    return f"about {size // 100 * 100} tokens, paired: {paired}, pages {pages}"
 
 
 def read(number):
-    return agentloop.AgentAction("read_page", {"number": number}, f"p{number}")
+    return agentloop.AgentAction("read_page", {"number": number})
 
 
 def reader(run, tools):
@@ -148,8 +148,7 @@ def main():
         ("compaction", compaction),
     ]:
         messages = adapter(trim).body(run, tools)["messages"]
-        text, calls = look(messages)
-        print(f"{title}: {text}\n   {' '.join(calls)}")
+        print(f"{title}: {look(messages)}")
     print(f"   the summary: {messages[2]['content']}")
     print(f"the run still holds {len(run.steps)} steps")
 
