@@ -8054,7 +8054,7 @@ _EXAMPLES = {
         "tool_error: TimeoutError: timed out after 0.1 s, effect unknown",
         'translate(text="I do not know.") -> ok: Je ne sais pas.',
         "on and on\n   ModelError of kind timeout",
-        "small: $0.0010 for 1 requests, 3000 input_tokens, 0 cached_tokens, 200 output_tokens",
+        "small: $0.0010 for 1 requests, 3000 input_tokens, 0 cached_tokens, 250 output_tokens",
     ],
     "long_output.py": [
         "the step keeps 10002441 characters, 2063 are sent",

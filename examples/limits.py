@@ -161,7 +161,7 @@ def reader(run, tools):
 
 
 def speaker(run, tools):
-    spend(run, 3000, 0, 200)
+    spend(run, 3000, 0, 250)
     return agentloop.AgentFinish("Je ne sais pas.")
 
 
@@ -176,18 +176,8 @@ def chatty_server(method, url, headers, body, timeout):
     return 200, {"content-type": "text/event-stream"}, pieces()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model")
-    parser.add_argument("--base-url")
-    options = parser.parse_args()
-    large, small, patience = reader, speaker, 0.3
-    if options.model:
-        settings = {"base_url": options.base_url, "max_tokens": 2000, "deadline": 60}
-        large = small = agentloop.OpenAIChat(options.model, **settings)
-        patience = 10
-    bill = Bill()
-    model = bill.metered("large", large)
+def stop_at_limits(model, bill, patience):
+    """The same run four times, each with another limit; then an answer with what is there."""
     button = threading.Event()
     for title, limits in [
         ("time", {"seconds": patience}),
@@ -203,23 +193,39 @@ def main():
     turn = last_answer(model, run, [read_page])
     print(f"one last request: {turn.state}, {turn.requests} request: {turn.output}")
 
+
+def limit_a_tool(model, translate):
     print("a tool that hangs, and a sub-agent")
-    tools = [within(0.1, print_report), translator(bill.metered("small", small))]
     run = agentloop.AgentRun("Print the report on paper; if that fails, tell me so in French.")
-    run_within(model, run, tools)
+    run_within(model, run, [within(0.1, print_report), translate])
     for step in run.steps:
         print(f"   {step}")
     print(f"   {run.output}")
 
+
+def limit_a_request():
     print("a request that would go on and on")
-    model = agentloop.OpenAIChat(
-        "any", transport=chatty_server, on_text=len, retries=0, deadline=0.3
-    )
+    settings = {"transport": chatty_server, "on_text": len, "deadline": 0.3}
     try:
-        agentloop.run(model, "Tell me a story.")
+        agentloop.run(agentloop.OpenAIChat("chatty", **settings), "Tell me a story.")
     except agentloop.ModelError as error:
         print(f"   ModelError of kind {error.kind}")
 
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model")
+    parser.add_argument("--base-url")
+    options = parser.parse_args()
+    large, small, patience = reader, speaker, 0.3
+    if options.model:
+        settings = {"base_url": options.base_url, "max_tokens": 2000, "deadline": 60}
+        large = small = agentloop.OpenAIChat(options.model, **settings)
+        patience = 10
+    bill = Bill()
+    stop_at_limits(bill.metered("large", large), bill, patience)
+    limit_a_tool(bill.metered("large", large), translator(bill.metered("small", small)))
+    limit_a_request()
     print("the bill")
     for name, usage in bill.usage.items():
         counts = ", ".join(f"{count} {kind}" for kind, count in usage.items())
