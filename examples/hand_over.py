@@ -1,4 +1,4 @@
-"""A hand-over: another model and other tools take the same run up; and tools in two levels.
+"""A hand-over: another model goes on with the run, with other tools; and tools in two levels.
 
 What you learn: neither model nor tools belong to a run. A call such as `hand_over(to="billing")` is
 an ordinary step; the loop around stream() sees it, closes the stream, and goes on with the model

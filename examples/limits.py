@@ -96,7 +96,7 @@ def last_answer(model, run, tools):
 def within(seconds, function):
     """The same tool, given up after `seconds`. Its thread cannot be killed and may still finish."""
 
-    @functools.wraps(function)  # keeps the signature, so the model is told of the same tool
+    @functools.wraps(function)  # keeps the signature, and so what the model is shown
     def limited(*args, **kwargs):
         outcome = {}
 

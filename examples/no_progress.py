@@ -48,7 +48,7 @@ def errors_in_a_row(steps):
 
 
 def hint_for(run, action):
-    """What the model is told in place of this call's result; None where the call may run."""
+    """What the model reads in place of this call's result; None where the call may run."""
     same = times_without_news(run.steps, action)
     if same >= SAME:
         return f"Not run: this call has brought the same result {same} times. Try another way."
@@ -93,7 +93,7 @@ def sensible(run, tools):
 
 
 def stubborn(run, tools):
-    """A scripted model that tries one city after the other, whatever it is told."""
+    """A scripted model that tries one city after the other, whatever the hints say."""
     return agentloop.AgentAction("find_train", {"city": f"city {len(run.steps) + 1}"})
 
 
