@@ -137,8 +137,10 @@ def main():
     run = agentloop.AgentRun(TASK)
     model = adapter(compaction) if options.model else reader
     helper = adapter(None) if options.model else reader
-    for _ in agentloop.stream(model, run, tools, max_requests=20):
+    for event in agentloop.stream(model, run, tools, max_requests=20):
         compaction.update(helper, run)
+        if options.model:
+            print(event)
     print(f"the run: {run.state}, {len(run.steps)} steps, {run.requests} requests, {run.output}")
     for title, trim in [
         ("everything", None),
