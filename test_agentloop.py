@@ -9040,6 +9040,14 @@ _EXAMPLES = {
         "-> ok: deleted cust-7",
         "nothing happens twice.\n   state: model_ended\n   customers left: cust-1, cust-4\n",
     ],
+    "ask_sqlite.py": [
+        'schema() -> ok: ["customers", "orders"]',
+        'query(sql="DELETE FROM orders") -> tool_error: DatabaseError: not authorized',
+        "tool_error: DatabaseError: access to customers.card_number is prohibited",
+        "tool_error: OperationalError: interrupted",
+        '-> ok: {"more_rows": true, "columns": ["i"], "rows": [[1], [2]',
+        '"rows": [["Anna", 4000], ["Ben", 450]]',
+    ],
     "async_app.py": [
         (
             "1. A patient reader\n   text came in pieces: yes\n   events: AgentAction, "
@@ -9067,6 +9075,11 @@ _EXAMPLES = {
         "lookup_stock: 1 of 2 failed",
         "one handler failed at every event: yes",
         "and the run: model_ended, We have 3 pieces of A1.",
+    ],
+    "chat.py": [
+        '\nreasoning: I need the time.\nevent: get_time(city="Oslo") -> ok: 14:05\n',
+        "\nanswer: It is 14:05 in Oslo.\n",
+        "\nreasoning: Polite.\nanswer: You are welcome.\n",
     ],
     "check_server.py": [
         (
@@ -9126,6 +9139,17 @@ _EXAMPLES = {
         "get_stock          8  100 %  unknown_tool 8",
         "lookup_price      51   25 %  invalid_arguments 5, tool_error 8",
     ],
+    "fallback.py": [
+        "   busy failed (server)\n   [large] lookup_stock",
+        (
+            '   [large] lookup_stock(sku="A2")\n   large is too dear\n   [shy] '
+            'lookup_stock(sku="A2")\n   [shy] lookup_stock(sku="A2") -> ok: 7'
+        ),
+        "   [shy] finish (refusal): I do not talk about locks.\n   shy refused",
+        "   model_ended after 5 requests: In stock: [3, 7]",
+        "the refused turn shown: I do not talk about locks.",
+        "the refused turn left out: Ask a neighbour, or call a craftsman.",
+    ],
     "fan_out.py": [
         "200 of 200",
         "budget_exhausted       4        12",
@@ -9147,13 +9171,24 @@ _EXAMPLES = {
         "budget_exhausted: 3 step(s), 3 request(s), None",
         "duplicate_call: ",
     ],
+    "hand_over.py": [
+        '[front] hand_over(to="billing") -> ok: billing',
+        "[billing] refund(euros=12.5) -> ok: 12.50 euros paid back",
+        "model_ended after 3 requests",
+        "refund(euros=5) -> unknown_tool: ",
+        "refund(euros=5) -> ok: 5.00 euros paid back",
+        "tools at the end: open_drawer, refund",
+    ],
     "limits.py": [
         "time: time limit of 0.3 s reached",
-        "tokens: token limit of 5000 reached",
-        "cost: cost limit of $0.02 reached",
+        "tokens: limit of 100 tokens reached",
+        "cost: cost limit of $0.04 reached",
         "stop button: stopped by the user\n   state running, steps kept: yes",
-        ("one last request: model_ended, 1 request: Nothing new on the pages that I have read"),
+        "one last request: model_ended, 1 request: Nothing new on the pages that I have read",
         "tool_error: TimeoutError: timed out after 0.1 s, effect unknown",
+        'translate(text="I do not know.") -> ok: Je ne sais pas.',
+        "on and on\n   ModelError of kind timeout",
+        "small: $0.0010 for 1 requests, 3000 input_tokens, 0 cached_tokens, 250 output_tokens",
     ],
     "long_output.py": [
         "the step keeps 10002441 characters, 2063 are sent",
@@ -9172,21 +9207,45 @@ _EXAMPLES = {
         "finish: That is what the server said.",
     ],
     "memory.py": [
-        "everything       6    306  Your order number is W-17.",
-        "last             2    105  I was not told.",
-        "summary          4    270  Your order number is W-17.",
+        "everything       6    280  Your order number is W-17.",
+        "last             2     79  I do not know.",
+        "summary          4    244  Your order number is W-17.",
         "the summary: My order number is W-17. My dog's name is Rex.",
         "search           3    1",
-        "embeddings       3    146  Your order number is W-17.",
+        "embeddings       3    120  Your order number is W-17.",
+    ],
+    "no_progress.py": [
+        (
+            "-> no_progress: Not run: this call has brought the same result 3 times. Try another "
+            "way.\n   finish: There is no report.txt here, only notes.txt.\n   model_ended "
+            "after 5 requests"
+        ),
+        (
+            'find_train(city="city 4") -> no_progress: Not run: the last 3 results were errors. '
+            'Say so, or try another way.\n   find_train(city="city 5") -> ok: error'
+        ),
+        "   stopped, no progress after 12 requests",
     ],
     "parallel_reads.py": [
+        "six reads: 6 calls in 0.",
         (
-            "six reads: 6 calls\n   at the same time: yes\n   faster than one after the "
-            "other: yes\n   came out last: Cairo\n   recorded in the order asked: yes"
+            " s, at most 6 at once\n   came out last: Cairo\n   recorded in the order asked: yes\n"
+            "a limit of 2: 6 calls in "
         ),
-        "a write among them: 3 calls\n   at the same time: no",
-        "   came out last: Oslo\n   recorded in the order asked: yes",
-        "one read a reply: 3 calls\n   at the same time: no",
+        " s, at most 2 at once",
+        "a write among them: 3 calls in 0.",
+        (
+            " s, at most 1 at once\n   came out last: Oslo\n   recorded in the order asked: yes\n"
+            "one read a reply: 3 calls in 0."
+        ),
+    ],
+    "read_web.py": [
+        "/tea, status 200\\nTea\\nFour [http://127.0.0.1:",
+        "/m] minutes.",
+        "PermissionError: 169.254.169.254 is 169.254.169.254, port 80: not public",
+        'read_web(url="http://localhost:22/") -> tool_error: PermissionError: localhost is ',
+        "PermissionError: only http:// and https:// are read",
+        "/slow takes more than 1.0 s",
     ],
     "real_model.py": [
         "A scripted model; the top of this file says how to get a real one.",
@@ -9200,6 +9259,14 @@ _EXAMPLES = {
         "the recording answers\n   In stock: 3., requests: 2",
         "LookupError: not recorded; from character",
         "B2",
+    ],
+    "search_documents.py": [
+        'search(words="???") -> ok: ["Nothing was found. Try other words."]',
+        "[returns.md:3] Lamps can be returned within 30 days.",
+        'read_on(source="returns.md:3") -> ok: ["[returns.md:1] # Returns", "[returns.md:3] Lamps',
+        "not_accepted: Name your sources",
+        "not_accepted: These were not found in this run: terms.md:7.",
+        "finish: You have 30 days [returns.md:3], except for bulbs [returns.md:5].",
     ],
     "see_images.py": [
         'take_photo(room="kitchen") -> ok: [picture: image/png',
@@ -9217,6 +9284,22 @@ _EXAMPLES = {
         "first difference: step 2: reserved() -> ok: 0 | reserved() -> ok: 3",
         "  simulated, mended      succeeded        in the store: 3",
     ],
+    "skills.py": [
+        (
+            "- invoices: How an invoice looks.\n- letters: How we write to customers, also to "
+            "those who complain.\n"
+        ),
+        'read_skill(name="letters") -> ok: Be short. Sign as "Your shop".',
+        'file="complaints.md") -> ok: Say sorry once.',
+        "tool_error: PermissionError: ../secret.txt is outside the skill's folder",
+    ],
+    "steering.py": [
+        '   book(means="flight")\n   user: Not by plane, please: by train.\n   find(means="train")',
+        "model_ended: By train, for 140 euros.",
+        "the first turn: ['find ok', 'book not_executed']",
+        "   flight: By flight, for 220 euros.\n   train: By train, for 140 euros.\n   bus: By bus",
+        "the run that was forked still has 2 steps",
+    ],
     "structured_answer.py": [
         "1. not_accepted: Answer by calling the tool `answer`.",
         (
@@ -9229,14 +9312,15 @@ _EXAMPLES = {
         "2 x box of tea = 900",
     ],
     "sub_agents.py": [
-        'research(question="When was the lighthouse built?") -> ok: It was built in 1921.',
-        "model_ended: 4 requests of 10, the colleague's among them",
-        '[front] hand_over(to="billing") -> ok: billing',
-        "[billing] refund(euros=12.5) -> ok: 12.50 euros paid back",
-        "model_ended: 3 requests",
-        "refund(euros=5) -> unknown_tool: ",
-        "refund(euros=5) -> ok: 5.00 euros paid back",
-        "tools shown at the end: open_drawer, refund",
+        '[harbour] search(words="harbour") -> ok: ["harbour: a book of 1921"]',
+        "[lighthouse] finish: 1921",
+        "model_ended: Built in 1921: 3 of 3. 8 requests in 0.",
+        "of 3. 6 requests in 0.",
+    ],
+    "test_your_agent.py": [
+        "test_an_answer_without_a_look_does_not_get_through",
+        "Ran 6 tests in",
+        "\nOK\n",
     ],
     "tools_from_functions.py": [
         '"enum": [',
@@ -9259,13 +9343,13 @@ _EXAMPLES = {
         "scripts: 1, its own",
     ],
     "trim_context.py": [
-        "everything: 25 messages, about 1500 tokens, paired: yes",
-        "the last 3 replies: 8 messages, about 400 tokens, paired: yes\n   p10 p11 p12\n",
-        "about 400 tokens: ",
-        (
-            "first two, last five: 17 messages, about 900 tokens, paired: yes\n   p1 p2 p7 "
-            "p8 p9 p10 p11 p12\n"
-        ),
+        "the run: model_ended, 12 steps, 14 requests, Page 7 is the longest.",
+        "everything: about 1600 tokens, paired: yes, pages [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]",
+        "the last 3 replies: about 400 tokens, paired: yes, pages [10, 11, 12]",
+        "about 400 tokens: about 800 tokens, paired: yes, pages [7, 8, 9, 10, 11, 12]",
+        "masking: about 1100 tokens, paired: yes, pages [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]",
+        "compaction: about 600 tokens, paired: yes, pages [1, 9, 10, 11, 12]",
+        "the summary: (a summary so far) 5 results, page 7 is longest.",
         "the run still holds 12 steps",
     ],
     "unavailable_tool.py": [
