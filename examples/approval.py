@@ -90,7 +90,7 @@ def work(options):
     """One process: take the run up where the journal has it, go as far as the verdicts reach."""
     model = agentloop.Scripted(SCRIPT)
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
 
     def decide(action):
         # A real model's arguments come as JSON text. Compare the value itself, exactly: a search in
@@ -141,4 +141,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

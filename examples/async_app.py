@@ -179,7 +179,9 @@ def main():
     options = parser.parse_args()
 
     def real(on_text):
-        return agentloop.OpenAIChat(options.model, base_url=options.base_url, on_text=on_text)
+        return agentloop.OpenAIChat(
+            options.model, base_url=options.base_url, max_tokens=2000, on_text=on_text
+        )
 
     make_model = real if options.model else talkative
     asyncio.run(web(make_model))
@@ -187,4 +189,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

@@ -237,7 +237,9 @@ def main():
     options = parser.parse_args()
     seller, buyer = SELLER, BUYER
     if options.model:
-        seller = buyer = agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        seller = buyer = agentloop.OpenAIChat(
+            options.model, base_url=options.base_url, max_tokens=2000
+        )
 
     def ask_buyer(question: str) -> str:
         """Let the buyer, an agent of its own, answer a question about an article."""
@@ -280,4 +282,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

@@ -309,7 +309,9 @@ def main():
                 (folder / name).write_text(text, encoding="utf-8")
         before = contents(folder)
         if options.model:
-            model = agentloop.OpenAIChat(options.model, base_url=options.base_url, system=SYSTEM)
+            model = agentloop.OpenAIChat(
+                options.model, base_url=options.base_url, max_tokens=2000, system=SYSTEM
+            )
             workspace = Workspace(folder)
         else:
             model, workspace = scripted(), Workspace(folder, time_limit=0.3)
@@ -319,4 +321,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

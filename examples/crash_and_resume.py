@@ -86,7 +86,7 @@ def child(options):
     """The line that is simply run again after a crash; nothing in it knows of the crash."""
     model = shop_assistant
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
     tools = shop_tools(OrderService(options.folder), options.die)
     journal = str(Path(options.folder) / "run.jsonl")
     for event in agentloop.stream(model, TASK, tools, journal=journal):
@@ -127,4 +127,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

@@ -231,7 +231,9 @@ def main():
     parser.add_argument("--save", help="a file for the runs, as JSON Lines")
     parser.add_argument("--plot", help="a file for the plot")
     options = parser.parse_args()
-    model = options.model and agentloop.OpenAIChat(options.model, base_url=options.base_url)
+    model = options.model and agentloop.OpenAIChat(
+        options.model, base_url=options.base_url, max_tokens=2000
+    )
     trials, total = [], len(TASKS) * options.trials
 
     def make_model(task, number):
@@ -258,4 +260,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

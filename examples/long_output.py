@@ -74,7 +74,7 @@ def main():
     parser.add_argument("--base-url")
     options = parser.parse_args()
     adapter = agentloop.OpenAIChat(
-        options.model or "any", base_url=options.base_url, max_observation=2000
+        options.model or "any", base_url=options.base_url, max_observation=2000, max_tokens=2000
     )
     model = adapter if options.model else reader(adapter)
 
@@ -91,4 +91,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

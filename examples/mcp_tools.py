@@ -326,7 +326,7 @@ def main():
             print("  %s %s" % (tool.name, kind))
         model = scripted(calls)
         if options.model:
-            model = agentloop.OpenAIChat(options.model, base_url=options.base_url)
+            model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
         elif not calls:
             return None
         for event in agentloop.stream(model, options.task, tools):
@@ -336,4 +336,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

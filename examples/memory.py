@@ -6,7 +6,7 @@ What one learns: what a model remembers is what the next request holds, and that
 `AgentRun.history`, a plain list of earlier turns. So a kind of memory is a function that chooses
 that list. Every turn is kept in an archive (SQLite, from the standard library); what is *shown* is:
 
-    everything      all turns: nothing is forgotten, and each request is dearer than the last
+    everything      all turns: nothing is forgotten, and each request costs more than the last
     last            the last N turns: cheap, and what was said before is gone
     summary         the model sums up older turns; the summary is a finished turn made by hand
     search          turns that share words with the question (full text search), and the last one
@@ -66,6 +66,7 @@ class Archive:
         self.db = sqlite3.connect(str(path))
         self.db.execute("CREATE TABLE IF NOT EXISTS turns (n INTEGER PRIMARY KEY, run TEXT)")
         self.db.execute("CREATE TABLE IF NOT EXISTS summary (upto INTEGER, text TEXT)")
+        self.db.execute("CREATE TABLE IF NOT EXISTS vectors (n INTEGER, model TEXT, vector TEXT)")
         try:
             self.db.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(said, tokenize='porter')"
@@ -81,13 +82,12 @@ class Archive:
     def add(self, run):
         alone = copy.copy(run)
         alone.history = []  # each turn is kept once, not once more in every later one
-        text = json.dumps(agentloop.to_json(alone), ensure_ascii=False)
+        said = as_text(run).encode("utf-8", "replace").decode("utf-8")  # no lone surrogates
         with self.db:  # both tables or neither, synced when the block ends
+            text = json.dumps(agentloop.to_json(alone))
             row = self.db.execute("INSERT INTO turns (run) VALUES (?)", (text,)).lastrowid
             if self.full_text:
-                self.db.execute(
-                    "INSERT INTO words (rowid, said) VALUES (?, ?)", (row, as_text(run))
-                )
+                self.db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (row, said))
 
     def summary(self):
         """How many turns the summary covers, and its text."""
@@ -100,7 +100,9 @@ class Archive:
 
     def search(self, question, count):
         """The places (from 0) of the turns that share the rarest words with the question."""
-        words = set(re.findall(r"\w+", question.lower()))
+        words = set(re.findall(r"\w+", question.lower())[:100])  # FTS5 bounds its expressions
+        if not words:
+            return []  # "???" asks for nothing that could be looked up
         if self.full_text:
             match = " OR ".join('"%s"' % word for word in sorted(words))
             rows = self.db.execute(
@@ -115,6 +117,19 @@ class Archive:
         ]
         places = sorted(range(len(said)), key=lambda place: -score[place])
         return [place for place in places[:count] if score[place]]
+
+    def vectors(self, encode, model):
+        """The vector of each turn. A turn is encoded once, when it is first looked at."""
+        query = "SELECT n, vector FROM vectors WHERE model = ?"
+        known = {n: json.loads(vector) for n, vector in self.db.execute(query, (model,))}
+        turns = list(enumerate(self.turns()))
+        new = [(place, as_text(turn)) for place, turn in turns if place not in known]
+        with self.db:
+            for (place, _), vector in zip(new, encode([text for _, text in new])):
+                known[place] = vector
+                row = (place, model, json.dumps(vector))
+                self.db.execute("INSERT INTO vectors VALUES (?, ?, ?)", row)
+        return [known[place] for place, _ in turns]
 
 
 # -- the kinds of memory: each chooses what is shown ---------------------------------------------
@@ -135,7 +150,7 @@ def summary(model, keep=2, batch=3):
     """Turns that are older than the last `keep` are summed up, `batch` or more at a time.
 
     In batches, since each new summary costs a request, and changes the beginning of every later
-    request, so that the provider's prompt cache has to begin anew.
+    request, so that the provider's prompt cache has to begin again.
     """
 
     def choose(archive, question):
@@ -145,7 +160,8 @@ def summary(model, keep=2, batch=3):
             older = turns[upto : len(turns) - keep]
             task = SUMMARISE % (text, "\n".join(map(as_text, older)))
             run = agentloop.run(model, task, max_requests=2)
-            if run.output:  # no summary came: show the turns themselves, try again next time
+            # No summary came, or a refusal: show the turns themselves, try again next time.
+            if run.output and run.finish.reason == "stop":
                 upto, text = len(turns) - keep, run.output
                 archive.keep_summary(upto, text)
         told = agentloop.AgentRun(
@@ -169,17 +185,24 @@ def relevant(search, count=2):
     return choose
 
 
-def by_vectors(encode):
-    """A search by the angle between vectors; encode(texts) gives a vector for each text."""
+def by_vectors(encode, name="letters"):
+    """A search by the angle between vectors; encode(texts) gives a vector for each text.
 
-    def vectors(texts):
+    The archive keeps the vectors under the model's `name`: those of two models do not compare.
+    """
+
+    def unit_vectors(texts):
+        if not texts:
+            return
         for vector in encode(texts):
-            pairs = vector if isinstance(vector, dict) else dict(enumerate(map(float, vector)))
-            size = math.sqrt(sum(x * x for x in pairs.values())) or 1.0
-            yield {key: x / size for key, x in pairs.items()}
+            if not isinstance(vector, dict):
+                vector = {str(place): float(x) for place, x in enumerate(vector)}
+            size = math.sqrt(sum(x * x for x in vector.values())) or 1.0
+            yield {key: x / size for key, x in vector.items()}
 
     def search(archive, question, count):
-        asked, *said = vectors([question] + [as_text(turn) for turn in archive.turns()])
+        said = archive.vectors(unit_vectors, name)
+        (asked,) = unit_vectors([question])
         score = [sum(x * v.get(key, 0.0) for key, x in asked.items()) for v in said]
         return sorted(range(len(said)), key=lambda place: -score[place])[:count]
 
@@ -254,7 +277,7 @@ def kinds(model, embeddings=None):
         "last": last(2),
         "summary": summary(model),
         "search": relevant(Archive.search),
-        "embeddings": relevant(by_vectors(encoder(embeddings))),
+        "embeddings": relevant(by_vectors(encoder(embeddings), embeddings or "letters")),
     }
 
 
@@ -289,7 +312,7 @@ def main():
     options = parser.parse_args()
     model = good_listener
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
     if not options.question:
         return compare(model, options.embeddings)
     memory = kinds(model, options.embeddings)[options.memory]
@@ -299,4 +322,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

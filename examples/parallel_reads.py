@@ -90,7 +90,7 @@ def main():
     parser.add_argument("--base-url")
     options = parser.parse_args()
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
         measure("a real model", model, "How warm is it in " + ", ".join(CITIES) + "?")
         return
     measure("six reads", agentloop.Scripted([READS, DONE]), "How warm is it everywhere?")
@@ -99,4 +99,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

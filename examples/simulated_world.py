@@ -126,7 +126,11 @@ def main():
     options = parser.parse_args()
     agents = {"the agent that tries again": hasty, "the agent that looks first": careful}
     if options.model:
-        agents = {options.model: agentloop.OpenAIChat(options.model, base_url=options.base_url)}
+        agents = {
+            options.model: agentloop.OpenAIChat(
+                options.model, base_url=options.base_url, max_tokens=2000
+            )
+        }
     for name, model in agents.items():
         print(name)
         with tempfile.TemporaryDirectory() as folder:
@@ -139,4 +143,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

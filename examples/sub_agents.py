@@ -119,7 +119,9 @@ def main():
         """
         if not options.model:
             return lambda run, tools: decisions[len(run.steps)]
-        return agentloop.OpenAIChat(options.model, base_url=options.base_url, system=system)
+        return agentloop.OpenAIChat(
+            options.model, base_url=options.base_url, max_tokens=2000, system=system
+        )
 
     print("An agent as a tool:")
     inner = choose(Action("search", {"words": "lighthouse"}), Finish("It was built in 1921."))
@@ -155,4 +157,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

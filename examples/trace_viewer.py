@@ -365,7 +365,9 @@ def main():
         if not options.journal:
             model = scripted(options.steps)
             if options.model:
-                model = agentloop.OpenAIChat(options.model, base_url=options.base_url)
+                model = agentloop.OpenAIChat(
+                    options.model, base_url=options.base_url, max_tokens=2000
+                )
             record(model, journal, options.steps + 10)
         made = page(journal)
     print("%d requests," % made.count("<section>"), "%d calls" % made.count("<code>"))
@@ -378,4 +380,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

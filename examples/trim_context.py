@@ -84,7 +84,9 @@ def main():
     options = parser.parse_args()
 
     def adapter(trim):
-        return agentloop.OpenAIChat(options.model or "any", base_url=options.base_url, trim=trim)
+        return agentloop.OpenAIChat(
+            options.model or "any", base_url=options.base_url, max_tokens=2000, trim=trim
+        )
 
     model = adapter(first_two_last_five) if options.model else SCRIPTED
     tools = agentloop.registry([read_page])
@@ -97,4 +99,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")
