@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """agentloop: any language model and a few Python functions become an agent. No dependencies.
 
-The model proposes calls, the loop checks and executes them, what came of it goes back to the model,
+The model proposes calls, the loop checks and executes them, the results go back to the model,
 until the model finishes or its budget of requests is spent. Copy this file into a project and
 import it. Ten lines that run offline:
 
@@ -23,36 +23,21 @@ Vocabulary, used alike in code, messages and documentation:
     request      one call of the model                     the budget counts these
     reply        what the model answered to it             calls, a finish, or unreadable
     action       a call the model proposed; nothing ran    AgentAction("lookup", {"sku": "A1"})
-    observation  what came of an action                    3
+    observation  the result of an action                   3
     step         an action and its observation             AgentStep(action, 3, "ok")
     finish       the model's claim to be done              AgentFinish("3 left")
     run          the whole state of one task               AgentRun("How many A1?")
     budget       how many requests a run may make          max_requests=10
 
-Sections, each to be understood with those above it alone, and to be cut off from the bottom up:
-errors, data, tools, loop, journal, models, command line.
+Sections: errors, data, tools, loop, journal, models, command line. Each can be understood with
+those above it alone, and the file can be cut off at any banner from the bottom up.
 
-Copyright (c) 2026 the agentloop authors. MIT licence:
-
-Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
-associated documentation files (the "Software"), to deal in the Software without restriction,
-including without limitation the rights to use, copy, modify, merge, publish, distribute,
-sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
-furnished to do so, subject to the following conditions:
-
-The above copyright notice and this permission notice shall be included in all copies or substantial
-portions of the Software.
-
-THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
-NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
-NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES
-OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN
-CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+MIT licence; its text stands at the end of the file.
 """
 
 from __future__ import annotations
 
-# subtle: a Python that is too old stops at one of these lines, with a SyntaxError that shows it.
+# A Python that is too old stops at the next line, with a SyntaxError that shows it.
 (PYTHON := "agentloop needs Python 3.8 or newer")
 
 import contextlib
@@ -69,19 +54,22 @@ import re
 import sys
 import time
 import typing
+from _thread import allocate_lock
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List
 from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
 
-# subtle: `dataclass` looks for the module of annotations that are text, and this file may have been
-# loaded without being put there.
-_absent = sys.modules.setdefault(__name__, typing) is typing
+# subtle: `dataclass` looks this module up in sys.modules, because the annotations are strings. A
+# file that was loaded without being entered there gets an entry while its classes are made.
+_is_registered = __name__ in sys.modules
+if not _is_registered:
+    sys.modules[__name__] = typing
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"
 __all__ = [
     "run", "stream", "tool", "registry", "Tool",
-    "AgentAction", "AgentStep", "AgentFinish", "AgentRun", "Image", "to_json", "from_json",
-    "InvalidResponse", "ModelError", "Scripted",
+    "AgentAction", "AgentStep", "AgentFinish", "AgentRun", "Image", "Event", "Decision", "Model",
+    "to_json", "from_json", "InvalidResponse", "ModelError", "Scripted",
     "ReActText", "REACT_TEMPLATE", "OpenAIChat", "OpenAIResponses", "AnthropicMessages",
     "http_transport",
 ]  # fmt: skip
@@ -91,163 +79,437 @@ __all__ = [
 
 
 class InvalidResponse(Exception):
-    """A reply that a model could not read; the loop records an `invalid_response` step and goes on.
+    """A reply that a model could not read. Models raise it; the loop records it and goes on.
 
-    `observation` (str) is what the model is told; empty: nothing is said, its message is just
-    continued. `message` (any JSON) is the reply as it came, `log` the text in it. Raised by models,
-    caught by the loop: callers never see it.
+    Callers of the loop never see it: it becomes a step with the status `invalid_response`.
+
+    Args:
+        observation: what the model is shown about it, for example "The reply was cut: be shorter."
+            With "" nothing is said, and the model continues its message.
+        message: the reply as it came, any JSON value.
+        log: the text in it.
     """
 
     type = "InvalidResponse"
 
     def __init__(self, observation: str, message: Any = None, log: str = "") -> None:
         super().__init__(observation)
-        self.observation, self.message, self.log = observation, message, log
+        self.observation = observation
+        self.message = message
+        self.log = log
 
 
 class ModelError(Exception):
     """A request that a server refused or could not answer, after the last retry.
 
-    `kind` (str): auth, rate_limit, context_length, bad_request, server, timeout, connection or
-    bad_response. `status` (int or None): of the HTTP reply. The text has the server's words, the
-    URL and the setting to look at. `agent_run`: the run so far; going on with it runs no tool a
-    second time.
+    Its text has the server's words, the URL and the setting to look at; never a secret.
+
+    Attributes:
+        kind: "auth", "rate_limit", "context_length", "bad_request", "server", "timeout",
+            "connection" or "bad_response".
+        status: the status of the HTTP reply, for example 429; None where there was no reply.
+        agent_run: the run so far, set by the loop. Resuming it runs no tool a second time.
     """
+
+    agent_run: "AgentRun"
 
     def __init__(self, text: str, kind: str = "server", status: Optional[int] = None) -> None:
         super().__init__(text)
-        self.kind, self.status = kind, status
+        self.kind = kind
+        self.status = status
 
 
 # == data ==========================================================================================
 
-_Object = Dict[str, Any]  # a JSON object
-_SCALARS = (str, int, float, bool, type(None))
-# Patterns are compiled at their first use: importing this file costs little.
-_CONTROL = "[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"  # bidi too
+# -- values as text --------------------------------------------------------------------------------
+
+_JsonObject = Dict[str, Any]
+_SCALAR_TYPES = (str, int, float, bool, type(None))
+_MAX_DEPTH = 100  # lists and objects inside one another; deeper ones overflow a small stack
+_MAX_INTEGER_BITS = 10_000  # Python refuses to write or read more than 4,300 digits
+
+# Characters that a terminal obeys or that nobody sees: C0, C1, line and paragraph separators, zero
+# width, bidirectional controls, lone surrogates, tags. Joiners are kept: scripts and emoji need them.
+_UNPRINTABLE = (
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
 
 
-def _line(text: str, most: int = 200) -> str:
-    """One printable line of about `most` characters; letters of every script stay as they are."""
-    text = text if len(text) <= most else text[:most] + " ..."
-    return re.sub(_CONTROL, lambda c: c.group().encode("unicode_escape").decode("ascii"), text)
+def _escape(text: str) -> str:
+    r"""Unprintable characters as escapes: 'a<newline>b' -> 'a\nb'. Letters of every script stay."""
+
+    def escape_one(match: "re.Match[str]") -> str:
+        return match.group().encode("unicode_escape").decode("ascii")
+
+    return re.sub(_UNPRINTABLE, escape_one, text)
 
 
-def _cut(text: str, most: int) -> str:
-    """The text, its middle left out where it has more than `most` characters."""
-    if len(text) <= most:
+def _one_line(text: str, limit: int = 200) -> str:
+    """One printable line of about `limit` characters: ("abcdef", 3) -> "abc ..."."""
+    if len(text) > limit:
+        text = text[:limit] + " ..."
+    return _escape(text)
+
+
+def _cut_middle(text: str, limit: int) -> str:
+    """The text; where it is longer than `limit`, without its middle, and with a note that says so."""
+    if len(text) <= limit:
         return text
-    head, tail = most - most // 3, len(text) - most // 3
-    gap = "[... characters %d to %d of %d are missing ...]" % (head + 1, tail, len(text))
-    return "%s\n%s\n%s" % (text[:head], gap, text[tail:])
+    head = limit - limit // 3
+    tail = len(text) - limit // 3
+    gap = f"[... characters {head + 1} to {tail} of {len(text)} are missing ...]"
+    return f"{text[:head]}\n{gap}\n{text[tail:]}"
 
 
-def _shown(value: Any) -> str:
-    """str() of anything, also where that raises."""
+def _safe_str(value: Any) -> str:
+    """str(value), or a placeholder where that raises."""
     try:
         return str(value)
-    except Exception as e:
-        return "<%s that cannot be shown: %s>" % (type(value).__name__, type(e).__name__)
+    except Exception as error:
+        return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
 
 
-def _base64(data: bytes) -> str:
-    import base64
+def _kind_of(value: Any) -> str:
+    """The class attribute `type`: "AgentRun" for an AgentRun of this or another copy of the file.
 
-    return base64.b64encode(data).decode("ascii")
+    "" for anything else. The value itself is not looked at: a tool may have returned it, and its
+    attributes may raise, or exist whatever their name (a mock).
+    """
+    for cls in type(value).__mro__:
+        kind = cls.__dict__.get("type")
+        if kind is not None:
+            return kind if type(kind) is str else ""
+    return ""
 
 
-def _images(value: Any) -> List["Image"]:
-    """The pictures in an observation or a task: an Image, or those in a list."""
-    found = value if isinstance(value, list) else [value]
-    return [v for v in found if getattr(v, "type", None) == "Image"]
+def _is_image(value: Any) -> bool:
+    """True for an Image of this or another copy of the file; not for an object that resembles one."""
+    if _kind_of(value) != "Image":
+        return False
+    fields = getattr(value, "__dict__", {})
+    return type(fields.get("data")) is bytes and type(fields.get("media_type")) is str
 
 
-def _jsonable(value: Any) -> Any:
-    """Something closer to JSON for what json.dumps does not know; in the end its text."""
-    if _images(value):
-        return "[picture: %s, %d bytes]" % (value.media_type, len(value.data))
+def _images_in(value: Any) -> List["Image"]:
+    """The pictures in an observation or a task: an Image alone, or those in a list or tuple."""
+    values = value if type(value) in (list, tuple) else [value]
+    return [v for v in values if _is_image(v)]
+
+
+def _to_jsonable(value: Any) -> Any:
+    """Something closer to JSON for what json.dumps does not know: {2, 1} -> [1, 2], b"a" -> "a"."""
+    if _is_image(value):
+        return f"[picture: {value.media_type}, {len(value.data)} bytes]"
     if isinstance(value, (bytes, bytearray)):
         return value.decode("utf-8", "backslashreplace")
     if isinstance(value, (set, frozenset)):
-        return sorted(value, key=_shown)  # without an order of its own the text would be chance
+        return sorted(value, key=_safe_str)  # a set has no order of its own
     if isinstance(value, enum.Enum):
         return value.value
-    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-    return _shown(value)
+    return _safe_str(value)
 
 
-def _text(value: Any) -> str:
-    """What a model is shown of a value: a str as it is, else JSON with non-ASCII, else str()."""
-    if isinstance(value, list) and _images(value):
-        return "\n".join(map(_text, value))
-    if not isinstance(value, (list, dict, tuple) + _SCALARS):
-        value = _jsonable(value)
-    if isinstance(value, str):
-        return str.__str__(value)
+def _to_text(value: Any) -> str:
+    """What a model is shown of a value: a str as it is, else JSON with non-ASCII, else str().
+
+    (1, "a") -> '[1, "a"]'. Never raises: a tool may have returned anything.
+    """
     try:
-        return json.dumps(value, ensure_ascii=False, default=_jsonable)
-    except (TypeError, ValueError, RecursionError):  # keys that are no str, a circle, too deep
-        return _shown(value)
+        if type(value) in (list, tuple) and _images_in(value):
+            return "\n".join(_to_text(v) for v in value)
+        if not isinstance(value, (list, dict, tuple) + _SCALAR_TYPES):
+            value = _to_jsonable(value)
+        if isinstance(value, str):
+            return str.__str__(value)
+        return json.dumps(value, ensure_ascii=False, default=_to_jsonable)
+    except Exception:  # keys that are no str, a circle, too deep, attributes that raise
+        return _safe_str(value)
 
 
-def _quoted(value: Any, most: int = 60) -> str:
-    """A short piece of a value, for a message."""
-    text = json.dumps(value, ensure_ascii=False) if type(value) is str else _text(value)
-    return _line(text, most)
+def _beginning_of(value: Any, limit: int) -> Any:
+    """As much of a value as `limit` characters can show; what would be cut off is not encoded.
+
+    ("abcdef", 3) -> "abcd"; ([1, 2, 3, 4, 5], 3) -> [1, 2, 3].
+    """
+    left = limit
+
+    def shorten(value: Any, depth: int) -> Any:
+        nonlocal left
+        if type(value) is str:
+            value = value[: left + 1]
+            left -= len(value)
+        if type(value) not in (list, tuple, dict) or depth == 0:
+            return value
+        items = value.items() if type(value) is dict else enumerate(value)
+        kept = []
+        for key, item in items:
+            if left <= 0:
+                break
+            left -= 1
+            kept.append((key, shorten(item, depth - 1)))
+        return dict(kept) if type(value) is dict else [item for _, item in kept]
+
+    return shorten(value, 10)
 
 
-def _is_plain(value: Any, depth: int = 100) -> bool:
-    """True for what comes back from JSON as it went: exact types, finite numbers, not too deep."""
+def _preview(value: Any, limit: int = 60) -> str:
+    """A short piece of a value on one line, for a message: "a" -> '"a"'; [1, 2] -> "[1, 2]"."""
+    if not _images_in(value):
+        value = _beginning_of(value, limit)
+    text = json.dumps(value, ensure_ascii=False) if type(value) is str else _to_text(value)
+    return _one_line(text, limit)
+
+
+def _is_plain_json(value: Any, depth: int = _MAX_DEPTH) -> bool:
+    """True for what JSON gives back unchanged: exact types, finite numbers, at most `depth` deep."""
     kind = type(value)
     if kind is str or kind is bool or value is None:
         return True
-    if kind is int or kind is float:  # Python refuses to write very long integers
-        return bool(value - value == 0 if kind is float else value.bit_length() < 10000)
-    if kind is list:
-        return depth > 0 and all(_is_plain(v, depth - 1) for v in value)
-    if kind is not dict or depth == 0:
+    if kind is int:
+        return bool(value.bit_length() < _MAX_INTEGER_BITS)
+    if kind is float:
+        return bool(value - value == 0.0)  # false for inf and nan
+    if depth == 0:
         return False
-    return all(type(k) is str and _is_plain(v, depth - 1) for k, v in value.items())
+    if kind is list:
+        return all(_is_plain_json(item, depth - 1) for item in value)
+    if kind is dict:
+        return all(type(k) is str and _is_plain_json(v, depth - 1) for k, v in value.items())
+    return False
+
+
+# -- a model's text as values ----------------------------------------------------------------------
+
+_MAX_LITERAL = 100_000  # characters of a text that is read as a Python literal
+_MAX_LITERAL_DEPTH = 20  # Python's parser needs some kB of stack for each level
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_strict_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+# Also takes raw control characters in strings, such as the newlines of a program.
+_loose_decoder = json.JSONDecoder(parse_constant=_refuse_constant, strict=False)
+
+
+def _is_deeper(text: str, limit: int) -> bool:
+    """True where brackets stand more than `limit` deep; those in strings do not count.
+
+    ('[[1], "[["]', 1) -> True, and with 2 -> False. One pass, whatever the text.
+    """
+    if text.count("[") + text.count("{") <= limit:
+        return False
+    depth = 0
+    for match in re.finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', text, re.S):
+        if match.group() in "[{":
+            depth += 1
+        elif match.group() in "]}":
+            depth -= 1
+        if depth > limit:
+            return True
+    return False
+
+
+def _parse_json(
+    text: str, decoder: json.JSONDecoder = _strict_decoder, max_depth: int = _MAX_DEPTH
+) -> Any:
+    """One JSON value: '{"n": 1}' -> {"n": 1}. ValueError for anything else, NaN, or too deep."""
+    if _is_deeper(text, max_depth):
+        raise ValueError(f"nested more than {max_depth} deep")
+    text = text.strip(" \t\r\n")
+    value, end = decoder.raw_decode(text)  # `decode` would cost twice as much
+    if end < len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return value
+
+
+# What a Python literal may consist of: what JSON has too. No names, operators or numbers with
+# underscores, so that reading one never shows a warning of Python's.
+_LITERAL_TOKENS = r"""(?sx)
+    ' (?: [^'\\] | \\\D )* '                            # a string
+    | " (?: [^"\\] | \\\D )* "
+    | -? \d+ (?: \.\d* )? (?: [eE][-+]?\d+ )? (?![\w.])   # a number
+    | True | False | None
+    | [\[\]{}:,\s]+
+"""
+
+
+def _parse_literal(text: str) -> Any:
+    """A Python literal that JSON could hold: "{'n': None}" -> {"n": None}. Else ValueError."""
+    import ast
+
+    if len(text) > _MAX_LITERAL or _is_deeper(text, _MAX_LITERAL_DEPTH):
+        raise ValueError("too long or too deeply nested for a Python literal")
+    if re.sub(_LITERAL_TOKENS, "", text):
+        raise ValueError("not a Python literal")
+    try:
+        value = ast.literal_eval(_double_unknown_escapes(text.strip()))
+    except (SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise ValueError(f"not a Python literal: {type(error).__name__}") from None
+    if not _is_plain_json(value):
+        raise ValueError("a Python literal that JSON cannot hold")
+    return value
+
+
+def _double_unknown_escapes(text: str) -> str:
+    r"""'a\d' -> 'a\\d': the same string to Python, which warns about the first."""
+
+    def double(match: "re.Match[str]") -> str:
+        known = match.group(1) in "\n\\'\"abfnrtvxuUN"
+        return match.group() if known else "\\" + match.group()
+
+    return re.sub(r"(?s)\\(.)", double, text)
+
+
+def _parse_loosely(text: str) -> Any:
+    """JSON, also with raw control characters in its strings, or a Python literal. Else ValueError."""
+    try:
+        return _parse_json(text, _loose_decoder)
+    except ValueError:
+        return _parse_literal(text)
+
+
+# Only a fence at the start of a line ends the block: the text may hold others.
+_CODE_FENCE = r"(?s)\s*```[\w-]*[ \t]*\n(.*?)(?:\n[ \t]*```\s*)?\Z"
+
+
+def _copy_value(value: Any) -> Any:
+    return value if type(value) in _SCALAR_TYPES else copy.deepcopy(value)
+
+
+def _read_arguments(tool_input: Any) -> _JsonObject:
+    """The arguments that a model gave, as a dict of the caller's own; '{"n": 1}' -> {"n": 1}.
+
+    A text has to be one JSON object. It is read leniently where only one reading is possible (in a
+    code fence, encoded once more, with raw control characters, as a Python literal), and never
+    completed. None, "" and "null" are no arguments: {}. ValueError, with the reason, for the rest.
+    """
+    if type(tool_input) is dict:
+        try:
+            return {k: _copy_value(v) for k, v in tool_input.items()}
+        except Exception as error:  # what a model of the caller's own put there
+            raise ValueError(f"cannot be copied: {type(error).__name__}") from None
+    if isinstance(tool_input, str):
+        arguments = _read_arguments_text(tool_input)
+    else:
+        arguments = tool_input
+    if arguments is None:
+        return {}
+    if type(arguments) is not dict:
+        raise ValueError("not an object")
+    return arguments
+
+
+def _read_arguments_text(text: str) -> Any:
+    if not text.strip():
+        return None
+    try:
+        value = _parse_json(text)
+    except ValueError as error:
+        fence = re.match(_CODE_FENCE, text)
+        try:
+            value = _parse_loosely(fence.group(1) if fence else text)
+        except ValueError:
+            raise ValueError(str(error)) from None  # how JSON sees it is what helps
+    if type(value) is str:
+        value = _parse_loosely(value)
+    return value
+
+
+# -- the data classes ------------------------------------------------------------------------------
+
+State = Literal["running", "model_ended", "succeeded", "budget_exhausted"]
+Reason = Literal["stop", "refusal", "return_direct"]
+# A status may also be any word that a caller gave to `AgentRun.close`, such as "denied".
+Status = Union[
+    Literal[
+        "ok", "unknown_tool", "invalid_arguments", "tool_error", "duplicate_call",
+        "invalid_response", "not_accepted", "unknown_outcome", "not_executed",
+    ],
+    str,
+]  # fmt: skip
 
 
 class _Data:
-    """What the data share. subtle: what `dataclass` writes for each of them costs import time."""
+    """What the data classes share. `dataclass` could write these methods for each of them, but
+    compiles them one by one, which would double the time of the import."""
 
     __hash__ = None  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        names = [f.name for f in dataclasses.fields(self) if f.compare]  # type: ignore
+        names = [f.name for f in dataclasses.fields(self) if f.compare]  # type: ignore[arg-type]
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __repr__(self) -> str:
-        names = [f.name for f in dataclasses.fields(self) if f.repr]  # type: ignore
-        pairs = [(name, getattr(self, name)) for name in names]
-        return "%s(%s)" % (type(self).__name__, ", ".join("%s=%r" % pair for pair in pairs))
+        names = [f.name for f in dataclasses.fields(self) if f.repr]  # type: ignore[arg-type]
+        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"{type(self).__name__}({values})"
+
+
+def _media_type_of(data: bytes) -> Optional[str]:
+    r"""What the first bytes say: b"\x89PNG..." -> "image/png"; None where they say nothing.
+
+    These four are what every vendor takes, and a wrong type is refused for ever.
+    """
+    if data.startswith(b"\x89PNG"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith(b"GIF8"):
+        return "image/gif"
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        return "image/webp"
+    return None
 
 
 @dataclass(repr=False, eq=False)
 class Image(_Data):
-    """A picture, in a task or in what a tool returns. `data`: the file's bytes."""
+    """A picture, in a task or in what a tool returns: Image(open("shot.png", "rb").read()).
+
+    Attributes:
+        data: the bytes of the file. TypeError for anything else.
+        media_type: what the first bytes say (png, jpeg, gif, webp), else what was given.
+    """
 
     type = "Image"
     data: bytes
     media_type: str = "image/png"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, (bytes, bytearray, memoryview)):
+            raise TypeError(
+                f"Image takes the bytes of a picture, as from open(path, 'rb').read(); "
+                f"got {type(self.data).__name__}"
+            )
+        self.data = bytes(self.data)
+        self.media_type = _media_type_of(self.data) or str(self.media_type)
+
     def __repr__(self) -> str:
-        return "Image(<%d bytes>, %r)" % (len(self.data), self.media_type)
+        return f"Image(<{len(self.data)} bytes>, {self.media_type!r})"
+
+
+_SHOWN_ARGUMENTS = 10_000  # characters: a longer text is shown as it came, without reading it
 
 
 @dataclass(repr=False, eq=False)
 class AgentAction(_Data):
     """A call that the model proposed. Nothing has run.
 
-    `tool_input`: a dict, or a str with the JSON text as it came. `log`: the text beside the call.
-    `message`: the assistant message it came in, untouched, one object for all actions of a reply.
-    `request`: the number, within the turn, of the request that gave it, from 1; the loop fills it
-    in, and `call_id` where it is empty.
+    Attributes:
+        tool: the tool's name, for example "lookup_stock".
+        tool_input: the arguments: a dict, or a str with their JSON text as it came. Use
+            `arguments` to read them.
+        call_id: what ties the result to the call; the loop fills it in where it is "".
+        log: the text that came beside the call.
+        message: the assistant message it came in, untouched; one object for all actions of a reply.
+        request: the number, within the turn and from 1, of the request that gave it; filled in by
+            the loop.
     """
 
     type = "AgentAction"
@@ -258,87 +520,167 @@ class AgentAction(_Data):
     message: Any = None
     request: int = 0
 
+    @property
+    def arguments(self) -> Optional[_JsonObject]:
+        """The arguments as a dict of their own, read as the loop reads them: {"sku": "A1"}.
+
+        None where `tool_input` is not one object; then the call will be `invalid_arguments`.
+        """
+        try:
+            return _read_arguments(self.tool_input)
+        except ValueError:
+            return None
+
     def __str__(self) -> str:
-        given = self.tool_input
-        if isinstance(given, dict):
-            given = ", ".join("%s=%s" % (_shown(k), _quoted(v)) for k, v in given.items())
-        return "%s(%s)" % (_line(_text(self.tool), 64), _line(_text(given), 120))
+        """lookup_stock(sku="A1")"""
+        shown = self.tool_input
+        if isinstance(shown, str) and len(shown) <= _SHOWN_ARGUMENTS:
+            arguments = self.arguments
+            shown = shown if arguments is None else arguments
+        if isinstance(shown, dict):
+            shown = _beginning_of(shown, 120)
+            shown = ", ".join(f"{_safe_str(name)}={_preview(v)}" for name, v in shown.items())
+        elif not isinstance(shown, str):
+            shown = _preview(shown, 120)
+        return f"{_one_line(_to_text(self.tool), 64)}({_one_line(shown, 120)})"
 
 
 @dataclass(repr=False, eq=False)
 class AgentStep(_Data):
-    """An action and what came of it. `observation`: the tool's own return value; a text where the
-    call did not run or failed.
+    """An action and its result.
 
-    `status`: ok, unknown_tool, invalid_arguments, tool_error, duplicate_call, invalid_response,
-    not_accepted, unknown_outcome, not_executed, or the word that a caller gave to `AgentRun.close`.
-    The action of an invalid_response and a not_accepted step has an empty `tool` and `call_id`.
+    Attributes:
+        action: the call. It has an empty `tool` and `call_id` where a reply held none
+            (`invalid_response`, `not_accepted`).
+        observation: the tool's own return value; a text where the call failed or did not run.
+        status: "ok", "unknown_tool", "invalid_arguments", "tool_error", "duplicate_call",
+            "invalid_response", "not_accepted", "unknown_outcome", "not_executed", or the word that
+            a caller gave to `AgentRun.close`.
     """
 
     type = "AgentStep"
     action: AgentAction
     observation: Any
-    status: str = "ok"
+    status: Status = "ok"
 
     def __str__(self) -> str:
-        name = str(self.action) if self.action.call_id or self.action.tool else "reply"
-        return "%s -> %s: %s" % (name, _line(self.status, 40), _line(_text(self.observation), 120))
+        """lookup_stock(sku="A1") -> ok: 3"""
+        is_call = self.action.call_id or self.action.tool
+        subject = str(self.action) if is_call else "reply"
+        return f"{subject} -> {self._show_result()}"
+
+    def _show_result(self) -> str:
+        observation = self.observation
+        if type(observation) is not str:
+            observation = _preview(observation, 120)
+        return f"{_one_line(self.status, 40)}: {_one_line(observation, 120)}"
 
 
 @dataclass(repr=False, eq=False)
 class AgentFinish(_Data):
-    """The model's claim to be done. `output`: any value. `reason`: stop, refusal, return_direct."""
+    """The model's claim to be done.
+
+    Attributes:
+        output: the answer, any value. Of a refusal its explanation.
+        log: the text around the answer.
+        message: the assistant message it came in, untouched.
+        reason: "stop", "refusal", or "return_direct" where a tool's observation is the answer.
+    """
 
     type = "AgentFinish"
     output: Any
     log: str = ""
     message: Any = None
-    reason: str = "stop"
+    reason: Reason = "stop"
 
     def __str__(self) -> str:
-        word = "finish" if self.reason == "stop" else "finish (%s)" % _line(self.reason, 40)
-        return "%s: %s" % (word, _line(_text(self.output), 240))
+        """finish: 3 left"""
+        word = "finish"
+        if self.reason != "stop":
+            word = f"finish ({_one_line(self.reason, 40)})"
+        output = self.output if type(self.output) is str else _preview(self.output, 240)
+        return f"{word}: {_one_line(output, 240)}"
 
 
-_alone = itertools.count(-1, -1)
+Event = Union[AgentAction, AgentStep, AgentFinish]  # what `stream` yields
+Decision = Union[AgentFinish, AgentAction, List[AgentAction]]  # what a model returns
 
 
-def _reply_of(a: AgentAction) -> int:
-    """What the actions of one reply have in common: the request, or the message's identity."""
-    return a.request or (next(_alone) if a.message is None else id(a.message))
+def _group_by_reply(steps: Iterable[AgentStep]) -> List[List[AgentStep]]:
+    """Neighbouring steps whose actions came in one reply: [a1, a2, b1] -> [[a1, a2], [b1]].
+
+    A step about a reply without calls stands alone; so does one of a run made by hand, without
+    request and message.
+    """
+    groups: List[List[AgentStep]] = []
+    for step in steps:
+        if groups and _same_reply(groups[-1][-1].action, step.action):
+            groups[-1].append(step)
+        else:
+            groups.append([step])
+    return groups
 
 
-def _groups(steps: List[AgentStep]) -> List[List[AgentStep]]:
-    """The steps, those of one reply together; a notice about a reply without calls stands alone."""
-    groups = itertools.groupby(steps, lambda s: (not s.action.call_id, _reply_of(s.action)))
-    return [list(group) for _, group in groups]
+def _same_reply(one: AgentAction, other: AgentAction) -> bool:
+    if not one.call_id or not other.call_id:
+        return False
+    return _from_same_request(one, other)
 
 
-_UNKNOWN = (
-    "This call was interrupted: whether it took effect is not known. Find out before a repeat."
-)
+def _from_same_request(one: AgentAction, other: AgentAction) -> bool:
+    """Told by the request's number; in a run made by hand by the message they share."""
+    if one.request or other.request:
+        return one.request == other.request
+    return one.message is not None and one.message is other.message
 
 
 def _check_task(task: Any) -> None:
-    parts = [task] if isinstance(task, str) else task if isinstance(task, list) else []
-    if not parts or not all(isinstance(p, str) or _images([p]) for p in parts):
-        what = "a task is a str, a list of str and Image, or an AgentRun to go on with; got "
-        raise TypeError(what + _quoted(task))
+    if isinstance(task, str):
+        return
+    is_list = isinstance(task, list) and len(task) > 0
+    if not is_list or not all(isinstance(part, str) or _is_image(part) for part in task):
+        raise TypeError(
+            "a task is a str, a list of str and Image, or an AgentRun to go on with; "
+            f"got {_preview(task)}"
+        )
 
 
-_NOT_EXECUTED = "This call was not executed.", "not_executed"
+_UNKNOWN_OUTCOME = (
+    "This call was interrupted: whether it took effect is not known. Find out before a repeat."
+)
+_NOT_EXECUTED = "This call was not executed."
+
+# Guards the moment in which a pending call gets its one step: `close` may come from any thread.
+_step_lock = allocate_lock()
+
+
+class _RunInternals(_Data):
+    """What others keep on a run, by name. It is neither compared, shown, copied nor written."""
+
+    _stream: Any = None  # the stream that drives this run, see loop
+    _lines: Optional[List[int]] = None  # where it stands in its file, see journal
+    _encoded: Optional[Dict[Any, Any]] = None  # {adapter: the conversation as sent}, see models
 
 
 @dataclass(repr=False, eq=False)
-class AgentRun(_Data):
-    """The whole state of one run; one turn of a conversation.
+class AgentRun(_RunInternals):
+    """The whole state of one run, which is one turn of a conversation.
 
-    `task`: str, or a list of str and Image. `pending`: actions proposed and not done, in order;
-    `started`: the call ids among them whose execution has begun. `state`: running (also where the
-    caller broke off), model_ended, succeeded or budget_exhausted. `usage`: token counts, summed:
-    input_tokens (the whole input), output_tokens, cached_tokens (the part of the input read from a
-    cache). `history`: the earlier turns, oldest first, as AgentRuns with an empty history of their
-    own; a plain list, which the caller may shorten or replace.
+    print(run) shows it as a tree: each request, its actions, their results, the finish.
+
+    Attributes:
+        task: a str, or a list of str and Image.
+        steps: what was done, in order.
+        pending: actions that were proposed and are not done, in order.
+        started: the call ids among them whose execution has begun.
+        finish: the model's finish, or None.
+        state: "running" (also where the caller interrupted it), "model_ended", "succeeded" or
+            "budget_exhausted".
+        requests: how many were begun in this turn.
+        usage: token counts, summed: {"input_tokens": 900, "output_tokens": 40, "cached_tokens": 0}.
+            `input_tokens` is the whole input, `cached_tokens` the part of it read from a cache.
+        history: the earlier turns, oldest first, as AgentRuns with an empty history of their own; a
+            plain list, which the caller may shorten or replace.
     """
 
     type = "AgentRun"
@@ -347,7 +689,7 @@ class AgentRun(_Data):
     pending: List[AgentAction] = field(default_factory=list)
     started: List[str] = field(default_factory=list)
     finish: Optional[AgentFinish] = None
-    state: str = "running"
+    state: State = "running"
     requests: int = 0
     usage: Dict[str, int] = field(default_factory=dict)
     history: List["AgentRun"] = field(default_factory=list)
@@ -355,136 +697,230 @@ class AgentRun(_Data):
     @property
     def output(self) -> Any:
         """The finish's output, or None where there is no finish."""
-        return self.finish.output if self.finish else None
+        return None if self.finish is None else self.finish.output
 
     def close(self, action: AgentAction, observation: Any, status: str) -> AgentStep:
-        """End a pending action without running it, or settle one that had been started.
+        """End a pending action without running it, or settle one that had started.
 
-        `status` is any word. The action is found by `call_id`; ValueError where it is not pending.
-        May be called while a stream is suspended: the loop records and yields the step before it
-        goes on.
+        run.close(action, "Not on a Sunday.", "denied"). The model sees the observation. May be
+        called while a stream is suspended (the loop records and yields the step before it goes on),
+        and from another thread while the tool runs (its own result is then dropped).
+
+        Args:
+            action: found by its `call_id`; ValueError where that is not pending.
+            observation: any value, like a tool's.
+            status: any word; "ok" where someone else did it. ValueError for none.
         """
         if not isinstance(status, str) or not status:
-            raise ValueError("status says what came of it, in a word such as 'denied'")
-        same = [a for a in self.pending if a.call_id == action.call_id]
-        if not same:
-            raise ValueError("the call %r is not pending; see run.pending" % action.call_id)
-        found = next((a for a in same if a is action), same[0])
-        return self._add(AgentStep(found, observation, status))
+            raise ValueError("status is a word that says how the call ended, such as 'denied'")
+        with _step_lock:
+            step = AgentStep(self._find_pending(action), observation, status)
+            self._move_to_steps(step)
+        return step
 
     def follow_up(self, task: Any) -> "AgentRun":
         """The next turn of this conversation, with a budget of its own; works on any run.
 
-        What was pending is closed first: `not_executed`, or `unknown_outcome` where it had been
-        started. RuntimeError while a stream holds the run.
+        Pending calls are closed first: as `not_executed`, or `unknown_outcome` where they had
+        started. TypeError for a task that is none, RuntimeError while a stream holds the run.
         """
-        if "_held" in self.__dict__:
+        if self._stream is not None:
             raise RuntimeError("a stream holds this run: exhaust or close it before the next turn")
         _check_task(task)
+        started = set(self.started)
         for action in list(self.pending):
-            begun = action.call_id in self.started
-            self.close(action, *((_UNKNOWN, "unknown_outcome") if begun else _NOT_EXECUTED))
+            if action.call_id in started:
+                self.close(action, _UNKNOWN_OUTCOME, "unknown_outcome")
+            else:
+                self.close(action, _NOT_EXECUTED, "not_executed")
         turn = AgentRun(task, history=[*self.history, dataclasses.replace(self, history=[])])
-        # What adapters have encoded of it moves on, see models.
-        turn.__dict__["_wire"] = self.__dict__.pop("_wire", {})
+        turn._encoded = self._encoded
+        self._encoded = None
         return turn
 
     @staticmethod
     def load(path: Union[str, "os.PathLike[str]"]) -> "AgentRun":
         """The last turn in a journal, its earlier turns as history. Reads only, needs no lock.
 
-        ValueError with path and line where the file is damaged or newer than this version, and for
-        a run not begun.
+        ValueError, with path and line, where the file is no journal, is damaged, is newer than
+        this version, or has no turns yet.
         """
-        return _load(path)
+        return _load_journal(path)
 
-    def _add(self, step: AgentStep) -> AgentStep:
-        """Record a step; its action is pending no longer."""
-        for at, action in enumerate(self.pending):
-            if action is step.action:
-                del self.pending[at]
+    def __str__(self) -> str:
+        """The run as a tree of printable lines."""
+        turn = f" (turn {len(self.history) + 1})" if self.history else ""
+        lines = [f"task{turn}: {_one_line(_to_text(self.task))}"]
+        request = 0
+        for step in self.steps:
+            if step.action.request > request:
+                request = step.action.request
+                lines.append(f"  request {request}")
+            if step.action.call_id or step.action.tool:
+                lines.append(f"    {step.action}")
+            lines.append(f"      {step._show_result()}")
+        for action in self.pending:
+            if action.request > request:
+                request = action.request
+                lines.append(f"  request {request}")
+            lines.append(f"    {action}")
+            lines.append("      started" if action.call_id in self.started else "      pending")
+        if self.finish is not None:
+            if self.finish.reason != "return_direct":
+                lines.append(f"  request {self.requests}")
+            lines.append(f"    {self.finish}")
+        lines.append(self._show_totals())
+        return "\n".join(lines)
+
+    def _show_totals(self) -> str:
+        """model_ended; 3 requests; 900 input tokens (0 cached), 40 output tokens"""
+        parts = [self.state, "1 request" if self.requests == 1 else f"{self.requests} requests"]
+        if self.usage:
+            cached = self.usage.get("cached_tokens", 0)
+            parts.append(
+                f"{self.usage.get('input_tokens', 0):,} input tokens ({cached:,} cached), "
+                f"{self.usage.get('output_tokens', 0):,} output tokens"
+            )
+        return "; ".join(parts)
+
+    def _find_pending(self, action: AgentAction) -> AgentAction:
+        """The action itself where it is pending, else the first of the same `call_id`."""
+        for pending in self.pending:
+            if pending is action:
+                return pending
+        for pending in self.pending:
+            if pending.call_id == action.call_id:
+                return pending
+        raise ValueError(f"the call {action.call_id!r} is not pending; see run.pending")
+
+    def _record(self, step: AgentStep) -> bool:
+        """Record the step of a pending action. False, and nothing, where the caller closed it."""
+        with _step_lock:
+            if not any(pending is step.action for pending in self.pending):
+                return False
+            self._move_to_steps(step)
+            return True
+
+    def _move_to_steps(self, step: AgentStep) -> None:
+        # The step first: a call that Ctrl-C leaves both done and pending is known by its step,
+        # one that is in neither list would be forgotten.
+        self.steps.append(step)
+        for index, pending in enumerate(self.pending):
+            if pending is step.action:
+                del self.pending[index]
                 break
         if step.action.call_id in self.started:
             self.started.remove(step.action.call_id)
-        self.steps.append(step)
-        return step
 
-    def __getstate__(self) -> _Object:
+    def __getstate__(self) -> _JsonObject:
         # A copy is not held by a stream, and is encoded anew.
-        return {k: v for k, v in self.__dict__.items() if k[0] != "_"}
+        return {name: v for name, v in self.__dict__.items() if not name.startswith("_")}
 
 
-# The fields that hold our own objects, and what they are.
-_PARTS: _Object = {"action": AgentAction, "finish": (AgentFinish, type(None))}
-_PARTS.update(dict.fromkeys(("steps", "pending", "history"), list))
-_CLASSES: _Object = {c.type: c for c in (AgentAction, AgentStep, AgentFinish, AgentRun)}
+# -- as JSON ---------------------------------------------------------------------------------------
+
+_CLASSES: Dict[str, Any] = {
+    cls.type: cls for cls in (AgentAction, AgentStep, AgentFinish, AgentRun)
+}
+# The fields that hold objects of ours: lists of them, or one.
+_LIST_FIELDS = {"steps": "AgentStep", "pending": "AgentAction", "history": "AgentRun"}
+_OBJECT_FIELDS = {"action": "AgentAction", "finish": "AgentFinish"}
 
 
-def _pack(name: str, value: Any) -> _Object:
-    """Entries of a JSON object for a value of any kind: itself, its pictures, or its text."""
-    if _is_plain(value):
+def _pack_value(name: str, value: Any) -> _JsonObject:
+    """The entries of a JSON object that keep a value of any kind under `name`.
+
+    Plain JSON is kept as it is: ("observation", 3) -> {"observation": 3}. Pictures are kept as
+    such: {"observation_images": [...]}. The rest as the text that the model is shown:
+    {"observation": "[1, 2]", "observation_as_text": true}.
+    """
+    if _is_plain_json(value):
         return {name: value}
-    if not _images(value):
-        return {name: _text(value), name + "_as_text": True}
-    if not isinstance(value, list):
-        return {name + "_images": to_json(value)}
-    return {name + "_images": [to_json(v) if _images(v) else _pack("value", v) for v in value]}
+    if not _images_in(value):
+        return {name: _to_text(value), f"{name}_as_text": True}
+    if _is_image(value):
+        return {f"{name}_images": to_json(value)}
+    items = [to_json(v) if _is_image(v) else _pack_value("value", v) for v in value]
+    return {f"{name}_images": items}
 
 
-def _unpack(found: _Object, name: str) -> Any:
-    """What `_pack` packed."""
-    if name + "_images" not in found:
-        return found[name]
-    value = found[name + "_images"]
+def _unpack_value(entries: _JsonObject, name: str) -> Any:
+    """The value that `_pack_value` kept under `name`; KeyError where there is none."""
+    if f"{name}_images" not in entries:
+        return entries[name]
+    value = entries[f"{name}_images"]
     if not isinstance(value, list):
         return from_json(value)
-    return [from_json(v) if "type" in v else v["value"] for v in value]
+    return [from_json(item) if "type" in item else item["value"] for item in value]
 
 
-def _each(value: Any, turn: Callable[[Any], Any]) -> Any:
-    """One of our own objects, a list of them, or None: each turned."""
-    if isinstance(value, list):
-        return [turn(v) for v in value]
-    return None if value is None else turn(value)
+def to_json(x: Any) -> _JsonObject:
+    """An action, step, finish, run or Image as a JSON object with a `type`.
 
-
-def to_json(x: Any) -> _Object:
-    """An action, step, finish, run or Image as a JSON object with a `type` field.
-
-    An observation or output that is not plain JSON is written as the text that a model is shown,
-    and marked so.
+    to_json(AgentFinish("3 left")) -> {"type": "AgentFinish", "output": "3 left", ...}. An
+    observation or output that is not plain JSON is written as the text that the model is shown, and
+    marked. TypeError for anything else.
     """
-    kind = getattr(x, "type", None)
-    if kind == "Image":
-        return {"type": kind, "media_type": x.media_type, "data": _base64(x.data)}
+    if _is_image(x):
+        return {"type": "Image", "media_type": x.media_type, "data": _encode_base64(x.data)}
+    kind = _kind_of(x)
     if kind not in _CLASSES:
         names = ", ".join([*_CLASSES, "Image"])
-        raise TypeError("to_json takes %s; got %s" % (names, type(x).__name__))
-    found: _Object = {"type": kind}
+        raise TypeError(f"to_json takes one of {names}; got {type(x).__name__}")
+    entries: _JsonObject = {"type": kind}
     for f in dataclasses.fields(_CLASSES[kind]):
         value = getattr(x, f.name)
-        found.update({f.name: _each(value, to_json)} if f.name in _PARTS else _pack(f.name, value))
-    return found
+        if f.name in _LIST_FIELDS:
+            entries[f.name] = [to_json(item) for item in value]
+        elif f.name in _OBJECT_FIELDS:
+            entries[f.name] = None if value is None else to_json(value)
+        else:
+            entries.update(_pack_value(f.name, value))
+    return entries
 
 
-def from_json(d: _Object) -> Any:
-    """The object that `to_json` wrote; ValueError for anything else."""
+def _encode_base64(data: bytes) -> str:
+    import base64
+
+    return base64.b64encode(data).decode("ascii")
+
+
+def from_json(d: _JsonObject) -> Any:
+    """The object that `to_json` wrote. A field that is missing takes its default, so that JSON of
+    an older file is read. ValueError for anything else."""
     try:
         if d["type"] == "Image":
             import base64
 
             return Image(base64.b64decode(d["data"]), d["media_type"])
-        kind = _CLASSES[d["type"]]
-        found = {}
-        for f in dataclasses.fields(kind):
-            part = f.name in _PARTS
-            found[f.name] = _each(d[f.name], from_json) if part else _unpack(d, f.name)
-            if part and not isinstance(found[f.name], _PARTS[f.name]):
-                raise TypeError("no " + f.name)
-        return kind(**found)
-    except (KeyError, TypeError, AttributeError, ValueError) as e:
-        what = "not what to_json wrote (%s: %s): %s" % (type(e).__name__, e, _quoted(d))
-        raise ValueError(what) from None
+        cls = _CLASSES[d["type"]]
+        values = {}
+        for f in dataclasses.fields(cls):
+            if f.name in d or f"{f.name}_images" in d:
+                values[f.name] = _field_from_json(d, f.name)
+        return cls(**values)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"not what to_json wrote ({type(error).__name__}: {error}): {_preview(d)}"
+        ) from None
+
+
+def _field_from_json(d: _JsonObject, name: str) -> Any:
+    if name in _LIST_FIELDS:
+        if not isinstance(d[name], list):
+            raise TypeError(f"{name} is no list")
+        return [_object_from_json(item, _LIST_FIELDS[name]) for item in d[name]]
+    if name in _OBJECT_FIELDS:
+        if name == "finish" and d[name] is None:
+            return None
+        return _object_from_json(d[name], _OBJECT_FIELDS[name])
+    return _unpack_value(d, name)
+
+
+def _object_from_json(d: Any, kind: str) -> Any:
+    if d["type"] != kind:
+        raise TypeError(f"expected {kind}")
+    return from_json(d)
 
 
 # == tools =========================================================================================
@@ -505,7 +941,7 @@ class _Faults:
     def at(self, key: Any) -> "_Faults":
         if type(key) is int:
             return _Faults("%s[%d]" % (self.path, key), self.found)
-        key = _line(_text(key), 100)
+        key = _one_line(_to_text(key), 100)
         part = "." + key if key.isidentifier() else '["%s"]' % key.replace('"', "'")
         return _Faults(self.path + part, self.found)
 
@@ -517,13 +953,13 @@ def _fail(where: Optional[_Faults], expected: str, value: Any, mend: str = "") -
     """The one way to say that a value does not fit."""
     if where is None:
         raise _Mismatch
-    where.add("expected %s, got %s%s" % (expected, _quoted(value), mend))
+    where.add("expected %s, got %s%s" % (expected, _preview(value), mend))
 
 
 def _closest(name: Any, names: Iterable[Any]) -> str:
     import difflib
 
-    name, known = _text(name), [str(n) for n in names]
+    name, known = _to_text(name), [str(n) for n in names]
     near = difflib.get_close_matches(name[:200], known, 1)
     near = near or [n for n in known if n.lower() == name.lower()]
     listed = "; known: " + ", ".join(known[:50]) if known else ""
@@ -546,7 +982,7 @@ class Tool(_Data):
     type = "Tool"
     name: str
     description: str
-    parameters: _Object
+    parameters: _JsonObject
     function: Callable[..., Any]
     return_direct: bool = False
     read_only: bool = False
@@ -564,7 +1000,7 @@ class Tool(_Data):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
-    def bind(self, arguments: _Object, action: AgentAction, run: AgentRun) -> Any:
+    def bind(self, arguments: _JsonObject, action: AgentAction, run: AgentRun) -> Any:
         """The (args, kwargs) to call the function with, or a str that says all that is wrong."""
         if self.convert:
             return self.convert(arguments, action, run)
@@ -579,24 +1015,11 @@ class Tool(_Data):
 
 
 Registry = Dict[str, Tool]
+Model = Callable[[AgentRun, Registry], Decision]  # what `run` and `stream` take
 
 
-if _absent:
+if not _is_registered:
     del sys.modules[__name__]
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError("%s is not JSON" % constant)
-
-
-_decoder = json.JSONDecoder(parse_constant=_refuse)
-
-
-def _loads(text: str) -> Any:
-    """Strict JSON: no NaN. ValueError or RecursionError for anything else."""
-    text = text.strip(" \t\r\n")
-    found, end = _decoder.raw_decode(text)  # `decode` costs twice as much
-    return found if end == len(text) else _decoder.decode(text)
 
 
 # A converter, convert(value, strict, where), gives the value as the annotated Python type. `strict`
@@ -608,7 +1031,7 @@ def _decoded(value: Any, kind: type, strict: bool) -> Any:
     """A list or dict that came as JSON text; anything else as it is."""
     if type(value) is str and not strict and value.lstrip()[:1] == ("[" if kind is list else "{"):
         with contextlib.suppress(ValueError, RecursionError):
-            return _loads(value)
+            return _parse_json(value)
     return value
 
 
@@ -663,7 +1086,7 @@ class _Type:
     """What the walk gives for an annotation. `text`: the description from an Annotated; `exact`: a
     Python type whose values need no conversion."""
 
-    def __init__(self, schema: _Object, convert: Any, exact: Any = None) -> None:
+    def __init__(self, schema: _JsonObject, convert: Any, exact: Any = None) -> None:
         self.schema, self.convert, self.exact, self.text = schema, convert, exact, ""
 
     def also(self, **entries: Any) -> "_Type":
@@ -680,7 +1103,7 @@ class _Type:
 
 # "Any value" is spelled out: an empty schema means "object only" to some grammar converters, and a
 # description without a type is refused by others (llama.cpp issue 19716).
-_WORDS: List[_Object] = [{"type": t} for t in ("string", "number", "boolean", "object")]
+_WORDS: List[_JsonObject] = [{"type": t} for t in ("string", "number", "boolean", "object")]
 _ARRAY = {"type": "array", "items": {"anyOf": [*_WORDS, {"type": "null"}]}}
 _ANY = _Type({"anyOf": [*_WORDS, _ARRAY, {"type": "null"}]}, _anything)
 _NULL = _Type({"type": "null"}, _null)
@@ -714,7 +1137,7 @@ def _datetime(t: Any, text: str) -> Any:
 
 # Types that JSON has no form of its own for, by name, since their modules are not imported here:
 # what is expected, the schema, and how to read it.
-_WRITTEN: Dict[str, Tuple[str, _Object, Callable[[Any, Any], Any]]] = {
+_WRITTEN: Dict[str, Tuple[str, _JsonObject, Callable[[Any, Any], Any]]] = {
     "datetime.date": ("date like 2024-01-31", {"type": "string", "format": "date"}, _date),
     "datetime.datetime": (
         "date-time like 2024-01-31T09:30:00Z", {"type": "string", "format": "date-time"}, _datetime,
@@ -749,7 +1172,7 @@ def _choice(members: List[Tuple[Any, Any]], names: Iterable[Tuple[str, Any]] = (
 
     def spelled(v: Any) -> str:
         v = int(v) if type(v) is float and v.is_integer() else v
-        return v.strip().casefold() if isinstance(v, str) else _text(v)
+        return v.strip().casefold() if isinstance(v, str) else _to_text(v)
 
     exact = {(type(v), v): python for v, python in members}
     loose: Dict[str, List[Any]] = {}
@@ -761,7 +1184,7 @@ def _choice(members: List[Tuple[Any, Any]], names: Iterable[Tuple[str, Any]] = (
     schema = {"type": kinds.pop()} if len(kinds) == 1 else {}
 
     def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-        if type(v) in _SCALARS:
+        if type(v) in _SCALAR_TYPES:
             if (type(v), v) in exact:
                 return exact[type(v), v]
             found = [] if strict else loose.get(spelled(v), [])
@@ -778,7 +1201,7 @@ def _choice(members: List[Tuple[Any, Any]], names: Iterable[Tuple[str, Any]] = (
 
 def _listing(make: Any, item: _Type, fixed: Optional[List[_Type]] = None) -> _Type:
     """A list, tuple or set. `fixed`: a type for each place of a tuple."""
-    schema: _Object = {"type": "array", "items": item.schema}
+    schema: _JsonObject = {"type": "array", "items": item.schema}
     if fixed is not None:  # prefixItems without items is refused by two large providers
         schema.update(minItems=len(fixed), maxItems=len(fixed))
     one, exact = item.convert, {item.exact}
@@ -787,7 +1210,7 @@ def _listing(make: Any, item: _Type, fixed: Optional[List[_Type]] = None) -> _Ty
         v = _decoded(v, list, strict)
         if type(v) is not list:
             text = type(v) is str and v.strip()[:1] == "["
-            one_item = "; a single item is written %s" % _quoted([v])
+            one_item = "; a single item is written %s" % _preview([v])
             return _fail(where, "array", v, "; in brackets it must be JSON" if text else one_item)
         if fixed is not None and len(v) != len(fixed):
             return _fail(where, "array of %d items" % len(fixed), v)
@@ -806,7 +1229,7 @@ def _listing(make: Any, item: _Type, fixed: Optional[List[_Type]] = None) -> _Ty
 
 
 def _mapping(key: _Type, value: _Type) -> _Type:
-    schema: _Object = {"type": "object"}
+    schema: _JsonObject = {"type": "object"}
     if "enum" in key.schema:
         names = dict.fromkeys(key.schema["enum"], value.schema)
         schema.update(properties=names, required=[], additionalProperties=False)
@@ -884,7 +1307,7 @@ def _record(
         except Exception as e:  # what the class itself demands, in its __post_init__ say
             if where is None:
                 raise _Mismatch from None
-            return where.add(_shown(e) or type(e).__name__)
+            return where.add(_safe_str(e) or type(e).__name__)
 
     return _Type(schema, convert)
 
@@ -939,14 +1362,14 @@ def _as_sent(value: Any) -> Any:
     """A default as the JSON that the model would have sent; _Mismatch where it has none."""
     made = hasattr(value, "__dataclass_fields__") and not isinstance(value, type)
     if made or isinstance(value, (enum.Enum, set, frozenset)):
-        value = _jsonable(value)
+        value = _to_jsonable(value)
     if isinstance(value, (list, tuple)):
         value = [_as_sent(v) for v in value]
     elif isinstance(value, dict):
         value = {k: _as_sent(v) for k, v in value.items()}
     elif _full_name(type(value)).startswith(("datetime.date", "uuid.UUID", "pathlib.")):
         value = getattr(value, "isoformat", value.__str__)()
-    if not _is_plain(value):
+    if not _is_plain_json(value):
         raise _Mismatch
     return value
 
@@ -1013,15 +1436,15 @@ class _Walk:
     """One walk over the annotations of one tool: each gives its JSON Schema and its converter. No
     second place knows types. What cannot come from JSON is a TypeError that names the place."""
 
-    def __init__(self, local_names: _Object) -> None:
+    def __init__(self, local_names: _JsonObject) -> None:
         self.local_names = local_names
         self.open: List[Any] = []  # the named types under way, outermost first
         self.references: List[Tuple[Any, _Type]] = []  # those met again inside themselves
         self.built: Dict[str, _Type] = {}  # what these stand for, by name: $defs
 
-    def hints(self, owner: Any) -> _Object:
+    def hints(self, owner: Any) -> _JsonObject:
         """The annotations, strings resolved, also against what the tool's function closes over."""
-        extras: _Object = {"include_extras": True} if sys.version_info >= (3, 9) else {}
+        extras: _JsonObject = {"include_extras": True} if sys.version_info >= (3, 9) else {}
         try:
             return typing.get_type_hints(owner, None, self.local_names, **extras)
         except Exception as e:
@@ -1051,7 +1474,7 @@ class _Walk:
             members: List[Any] = [*(args or typing.cast(Any, hint))]
             names = [(m.name, m) for m in members if isinstance(m, enum.Enum)]
             values = [getattr(m, "value", m) for m in members]
-            if members and all(type(v) in _SCALARS for v in values):
+            if members and all(type(v) in _SCALAR_TYPES for v in values):
                 return _choice([*zip(values, members)], names)
             if members and len(names) == len(members):
                 return _choice(names)
@@ -1132,7 +1555,7 @@ class _Walk:
         return found.also(description=about) if about else found
 
     def fields(
-        self, parameters: Sequence[Any], hints: _Object, notes: Dict[str, str], place: str
+        self, parameters: Sequence[Any], hints: _JsonObject, notes: Dict[str, str], place: str
     ) -> Tuple[Dict[str, _Type], List[str]]:
         """The type of each parameter, and the names of the required ones."""
         found, required = {}, []
@@ -1160,7 +1583,7 @@ def _injected(hint: Any) -> str:
     return next((str(t) for t in found if t in ("AgentAction", "AgentRun")), "")
 
 
-def _closure(function: Any) -> _Object:
+def _closure(function: Any) -> _JsonObject:
     """The variables that a function closes over: its annotations may name them."""
     function = inspect.unwrap(function)
     names = getattr(getattr(function, "__code__", None), "co_freevars", ())
@@ -1179,7 +1602,7 @@ def _from_function(function: Any, **flags: bool) -> Tool:
         bound, hidden, inner = bound + len(inner.args), {*hidden, *inner.keywords}, inner.func
     name = getattr(inner, "__name__", "")
     if not inspect.isroutine(inner):
-        raise TypeError("%s is no tool: pass a function, or a Tool made by hand" % _quoted(inner))
+        raise TypeError("%s is no tool: pass a function, or a Tool made by hand" % _preview(inner))
     if name == "<lambda>":
         raise ValueError("a lambda has no name and no types: write it as a def to make it a tool")
     try:
@@ -1212,7 +1635,7 @@ def _from_function(function: Any, **flags: bool) -> Tool:
     if walk.built:
         record = record.also(**{"$defs": {n: t.schema for n, t in walk.built.items()}})
 
-    def convert(arguments: _Object, action: AgentAction, run: AgentRun) -> Any:
+    def convert(arguments: _JsonObject, action: AgentAction, run: AgentRun) -> Any:
         try:
             kwargs = record.convert(arguments, False, None)
         except (_Mismatch, RecursionError):
@@ -1261,7 +1684,7 @@ def registry(tools: Any) -> Registry:
     """
     if isinstance(tools, str) or not isinstance(tools, Iterable):
         what = "tools is a list of functions, or a dict {name: Tool}; got %s"
-        raise TypeError(what % _quoted(tools))
+        raise TypeError(what % _preview(tools))
     found: Registry = {}
     for t in tools.values() if isinstance(tools, dict) else tools:
         made: Tool = t if getattr(t, "type", None) == "Tool" else _from_function(t)
@@ -1276,56 +1699,26 @@ def registry(tools: Any) -> Registry:
 # == loop ==========================================================================================
 
 _FAILED = ("unknown_tool", "invalid_arguments", "tool_error")
-_DONE = frozenset((list, dict, tuple) + _SCALARS)  # what a tool returns that needs no settling
-_UNREADABLE = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+_DONE = frozenset((list, dict, tuple) + _SCALAR_TYPES)  # what a tool returns that needs no settling
 
 
 def _literal(text: str) -> Any:
     """One JSON value, or a Python literal that says the same; the text itself where neither."""
-    import ast
-    import warnings
-
-    for read in (_loads, ast.literal_eval):
-        with contextlib.suppress(*_UNREADABLE), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a stray backslash is the model's, not the caller's
-            found = read(text.strip())
-            if _is_plain(found):
-                return found
-    return text
-
-
-_FENCE = r"(?s)\s*```[\w-]*[ \t]*\n(.*?)(?:\n[ \t]*```\s*)?\Z"
+    try:
+        return _parse_loosely(text)
+    except ValueError:
+        return text
 
 
 def _arguments(given: Any, tool: Optional[Tool] = None) -> Any:
-    """The arguments that a model gave, as a dict of the tool's own; or a str: why they are none.
-
-    A text has to be one JSON object, read leniently where only one reading is possible: in a code
-    fence (only a fence at the start of a line ends it), encoded once more, or as a Python literal.
-    It is never completed.
-    """
-    found, why = given, ""
-    if isinstance(given, str):
-        try:
-            found = _loads(given)
-        except (ValueError, RecursionError) as e:
-            why = " (%s)" % _shown(e)
-            fence = re.match(_FENCE, given)
-            found = _literal(fence.group(1) if fence else given)
-        if type(found) is str and found is not given:
-            found = _literal(found)
-        if type(found) is dict:
-            return found
-    elif isinstance(given, dict):
-        try:
-            return {k: v if type(v) in _SCALARS else copy.deepcopy(v) for k, v in given.items()}
-        except Exception as e:
-            why = " (%s)" % type(e).__name__
-    if found is None or isinstance(given, str) and not given.strip():
-        return {}
+    """The arguments that a model gave, as a dict of the tool's own; or a str: why they are none."""
+    try:
+        return _read_arguments(given)
+    except ValueError as e:
+        why = str(e)
     keys = ", ".join('"%s"' % name for name in (tool and tool.parameters.get("properties")) or ())
-    what = "args: expected one JSON object%s, got %s%s"
-    return what % (" with " + keys if keys else "", _quoted(given, 200), why)
+    what = "args: expected one JSON object%s, got %s (%s)"
+    return what % (" with " + keys if keys else "", _preview(given, 200), why)
 
 
 class _Together:
@@ -1398,14 +1791,14 @@ def _settled(value: Any) -> Any:
     return _Together([lambda: asyncio.run(outcome())]).wait(0)
 
 
-def _execute(call: Tuple[Tool, Sequence[Any], _Object]) -> Tuple[Any, str]:
+def _execute(call: Tuple[Tool, Sequence[Any], _JsonObject]) -> Tuple[Any, str]:
     """Call the function: (observation, status). Only what is no Exception gets out."""
     tool, args, kwargs = call
     try:
         value = tool.function(*args, **kwargs)
         return value if type(value) in _DONE else _settled(value), "ok"
     except Exception as e:
-        text = _shown(e)
+        text = _safe_str(e)
         return ("%s: %s" % (type(e).__name__, text) if text else type(e).__name__), "tool_error"
 
 
@@ -1432,13 +1825,13 @@ class _Book:
 
     def propose(self, actions: List[Any]) -> None:
         """Make a copy of each action pending, with its id and request."""
-        run, own = self.run, {_text(a.call_id) for a in actions} if actions[1:] else set()
+        run, own = self.run, {_to_text(a.call_id) for a in actions} if actions[1:] else set()
         for a in actions:
             self.calls = n = self.calls + 1
             name, call_id, log = a.tool, a.call_id, a.log
             if not type(name) is type(call_id) is type(log) is str:  # the model's mistakes
-                name = _text(name) if isinstance(name, str) else ""
-                call_id, log = _text(call_id or ""), _text(log)
+                name = _to_text(name) if isinstance(name, str) else ""
+                call_id, log = _to_text(call_id or ""), _to_text(log)
             while not call_id or n > self.calls and (call_id in self.ids or call_id in own):
                 call_id, n = "c%08d" % n, n + 1
             own.add(call_id)
@@ -1459,10 +1852,10 @@ class _Book:
             found = tools.get(name) or tools.get(name[10:] if name[:10] == "functions." else "")
         if self.run.started and action.call_id in self.run.started:
             if found is None or not (found.read_only or found.idempotent):
-                return AgentStep(action, _UNKNOWN, "unknown_outcome")
+                return AgentStep(action, _UNKNOWN_OUTCOME, "unknown_outcome")
         if found is None:
             known = _closest(action.tool, tools) if tools else "; there are no tools"
-            what = "There is no tool %s%s" % (_quoted(action.tool), known)
+            what = "There is no tool %s%s" % (_preview(action.tool), known)
             return AgentStep(action, what, "unknown_tool")
         bound = _arguments(action.tool_input, found)
         if type(bound) is dict:
@@ -1481,14 +1874,14 @@ class _Book:
     def add(self, step: AgentStep) -> None:
         if step.status in _FAILED:
             step.observation = self.counted(step)
-        self.run._add(step)
+        self.run._record(step)
 
     def counted(self, step: AgentStep) -> str:
         """What failed; from the second time on, that repeating it does not help (a model repeated
         one useless call 220 times). Only the same call that fails in the same way counts."""
         mark = "\n(The same call has now failed in the same way "
-        text = _text(step.observation).split(mark)[0]
-        key = step.action.tool, _text(step.action.tool_input), step.status, text
+        text = _to_text(step.observation).split(mark)[0]
+        key = step.action.tool, _to_text(step.action.tool_input), step.status, text
         n = self.failures[key] = self.failures.get(key, 0) + 1
         return text if n == 1 else text + mark + "%d times; repeating it will not help.)" % n
 
@@ -1530,7 +1923,7 @@ class _Book:
                         outcome = _execute(plan)
                     step = AgentStep(action, *outcome)
                     if plan[0].return_direct and step.status == "ok" and len(plans) == 1:
-                        if not (run.steps and _reply_of(run.steps[-1].action) == _reply_of(action)):
+                        if not (run.steps and _from_same_request(run.steps[-1].action, action)):
                             finish = step.observation, action.log, action.message
                             run.finish = AgentFinish(*finish, "return_direct")
                 self.add(step)
@@ -1559,7 +1952,7 @@ def _drive(
     model: Any, run: AgentRun, tools: Registry, max_requests: int, accept: Any, journal: Any
 ) -> Generator[Any, None, AgentRun]:  # fmt: skip
     """The loop. One call, one step, always; what goes wrong on the way is an observation."""
-    if run.__dict__.setdefault("_held", token := object()) is not token:
+    if run.__dict__.setdefault("_stream", token := object()) is not token:
         raise RuntimeError("another stream holds this run: exhaust or close it first")
     log: Any = _Unrecorded()
     try:
@@ -1592,7 +1985,7 @@ def _drive(
                     return run
                 if not isinstance(reason, str) or not reason:
                     what = "accept returns None or the reason, a non-empty str; got %s"
-                    raise TypeError(what % _quoted(reason))
+                    raise TypeError(what % _preview(reason))
                 rejected, run.finish = run.finish, None
                 book.notice(reason, "not_accepted", rejected)
                 yield from book.news()
@@ -1622,7 +2015,7 @@ def _drive(
             wrong = [a for a in actions if getattr(type(a), "type", None) != "AgentAction"]
             if wrong:
                 what = "a model returns an AgentFinish, an AgentAction or a list of them; got %s%s"
-                raise TypeError(what % ("a list with " * (actions is reply), _quoted(wrong[0])))
+                raise TypeError(what % ("a list with " * (actions is reply), _preview(wrong[0])))
             book.propose(actions)
     except StopIteration as e:  # from a generator it would look like a normal end (PEP 479)
         what = "StopIteration from the model or from accept: %s" % e
@@ -1631,7 +2024,7 @@ def _drive(
         raise _carrying(e, run)
     finally:
         log.close()
-        del run.__dict__["_held"]
+        del run.__dict__["_stream"]
 
 
 def stream(
@@ -1734,7 +2127,7 @@ def _replay(path: str, data: bytes) -> List[AgentRun]:
     turns: List[AgentRun] = []
     for number, line in enumerate(data.split(b"\n")[:-1], 1):
         try:
-            event = _loads(line.decode("ascii"))
+            event = _parse_json(line.decode("ascii"))
             for part in (event, *event.get("actions", ())):
                 for name, kind in _TYPES.items():
                     if type(part.get(name, kind())) is not kind:
@@ -1744,21 +2137,21 @@ def _replay(path: str, data: bytes) -> List[AgentRun]:
                 if event["version"] > _VERSION:
                     what = "its format is newer: version %d; use the agentloop.py that wrote it"
                     raise ValueError(what % event["version"])
-                turns.append(AgentRun(_unpack(event, "task")))
-                turns[-1].__dict__["_lines"] = [number]
+                turns.append(AgentRun(_unpack_value(event, "task")))
+                turns[-1]._lines = [number]
             _apply(event, turns[-1], number)
         except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as e:
-            told = path, number, type(e).__name__, _line(_shown(e))
+            told = path, number, type(e).__name__, _one_line(_safe_str(e))
             raise ValueError("%s, line %d: cannot be read (%s: %s)" % told) from None
     return turns
 
 
-def _apply(event: _Object, turn: AgentRun, number: int) -> None:
+def _apply(event: _JsonObject, turn: AgentRun, number: int) -> None:
     kind = event["event"]
     if kind == "proposed":
-        message = _unpack(event, "message")  # one object for all actions of the reply
+        message = _unpack_value(event, "message")  # one object for all actions of the reply
         for a in event["actions"]:
-            given = _unpack(a, "tool_input"), a["call_id"], a.get("log", "")
+            given = _unpack_value(a, "tool_input"), a["call_id"], a.get("log", "")
             turn.pending.append(AgentAction(a["tool"], *given, message, event["request"]))
     elif kind == "started":
         turn.started += [str(i) for i in event["call_ids"]]
@@ -1766,23 +2159,23 @@ def _apply(event: _Object, turn: AgentRun, number: int) -> None:
         if event["call_id"]:
             action = {a.call_id: a for a in turn.pending[::-1]}[event["call_id"]]
         else:
-            notice = event["log"], _unpack(event, "message"), event["request"]
+            notice = event["log"], _unpack_value(event, "message"), event["request"]
             action = AgentAction("", {}, "", *notice)
-        turn._add(AgentStep(action, _unpack(event, "observation"), event["status"]))
+        turn._move_to_steps(AgentStep(action, _unpack_value(event, "observation"), event["status"]))
         turn.finish = None
-        turn.__dict__["_lines"].append(number)
+        (turn._lines or []).append(number)
     elif kind not in ("turn", "requested", "finished", "updated"):
-        raise ValueError("no event of this format: %s" % _quoted(event))
+        raise ValueError("no event of this format: %s" % _preview(event))
     if "finish" in event:
         turn.finish = AgentFinish(**vars(from_json(event["finish"])))
     turn.requests = event.get("requests", turn.requests)
     turn.usage = event.get("usage", turn.usage)
     turn.state = event.get("state", turn.state)
     if turn.state not in _STATES:
-        raise ValueError("no state of a run: %s" % _quoted(turn.state))
+        raise ValueError("no state of a run: %s" % _preview(turn.state))
 
 
-def _load(path: Any) -> AgentRun:
+def _load_journal(path: Any) -> AgentRun:
     with open(path, "rb") as file:
         turns = _replay(os.fspath(path), file.read())
     if not turns:
@@ -1791,7 +2184,7 @@ def _load(path: Any) -> AgentRun:
     return turns[-1]
 
 
-def _told(run: AgentRun) -> _Object:
+def _told(run: AgentRun) -> _JsonObject:
     """What stands in an event where it changed."""
     return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
 
@@ -1842,9 +2235,9 @@ class _Journal:
         first, entries = actions[0], []
         for a in actions:
             log = {"log": a.log} if a.log else {}
-            given = _pack("tool_input", a.tool_input)
+            given = _pack_value("tool_input", a.tool_input)
             entries.append({"tool": a.tool, **given, "call_id": a.call_id, **log})
-        message = _pack("message", first.message)
+        message = _pack_value("message", first.message)
         self._write({"event": "proposed", **message, "request": first.request, "actions": entries})
 
     def started(self, call_ids: List[str]) -> None:
@@ -1852,10 +2245,12 @@ class _Journal:
 
     def done(self, step: AgentStep) -> None:
         action = step.action
-        event: _Object = {"event": "done", "call_id": action.call_id}
+        event: _JsonObject = {"event": "done", "call_id": action.call_id}
         if not action.call_id:  # a notice about a reply that held no call
-            event.update(_pack("message", action.message), log=action.log, request=action.request)
-        event.update(_pack("observation", step.observation), status=step.status)
+            event.update(
+                _pack_value("message", action.message), log=action.log, request=action.request
+            )
+        event.update(_pack_value("observation", step.observation), status=step.status)
         if self.run.finish is not None:
             event["finish"] = to_json(self.run.finish)  # of a return_direct step: one event
         self._write(event)
@@ -1872,7 +2267,7 @@ class _Journal:
 
     # the file
 
-    def _write(self, event: _Object, **soon: Any) -> None:
+    def _write(self, event: _JsonObject, **soon: Any) -> None:
         told = {**_told(self.run), **soon}
         event.update((name, value) for name, value in told.items() if value != self.told[name])
         event["time"] = round(time.time(), 3)
@@ -1921,7 +2316,9 @@ class _Journal:
             if at == len(turns):
                 turns.append(AgentRun(turn.task))
                 self.told = _told(turns[at])
-                self._write({"event": "turn", "version": _VERSION, **_pack("task", turn.task)})
+                self._write(
+                    {"event": "turn", "version": _VERSION, **_pack_value("task", turn.task)}
+                )
             self._join_turn(turns[at], at + 1 == len(turns))
         # A turn that the file continues with another one is only taken over.
         self.continued = len(turns) > len(run.history) + 1
@@ -1931,7 +2328,7 @@ class _Journal:
 
         def need(true: Any, at: int, what: str) -> None:
             if not true:
-                told = self.path, disk.__dict__["_lines"][at], what
+                told = self.path, (disk._lines or [])[at], what
                 text = "%s, line %d: the journal of another run, %s; give this one its own"
                 raise ValueError(text % told)
 
@@ -1953,7 +2350,7 @@ class _Journal:
         self.told, self.finish = _told(disk), disk.finish  # as last written
         if ahead is run:
             need(last, n, "which goes on with another turn")
-            self._catch_up(disk, _groups(later), n)
+            self._catch_up(disk, _group_by_reply(later), n)
             return
         if run.finish is None or disk.steps[n:]:
             run.finish = disk.finish
@@ -2037,16 +2434,16 @@ class ReActText:
         turns, told = [*run.history, run], []
         for turn in turns:
             if turn is not turns[0]:
-                told.append("\nQuestion: %s\n" % _text(turn.task))
+                told.append("\nQuestion: %s\n" % _to_text(turn.task))
             for step in turn.steps:
-                seen = _cut(_text(step.observation), 20_000)
+                seen = _cut_middle(_to_text(step.observation), 20_000)
                 told.append("%s\nObservation: %s\n" % (self._said(step.action), seen))
             if turn.finish is not None and turn.finish.reason != "return_direct":
-                told.append("Final Answer: %s\n" % _text(turn.finish.output))
+                told.append("Final Answer: %s\n" % _to_text(turn.finish.output))
         about = "%s: %s Arguments: %s"
-        shown = [about % (t.name, t.description, _text(t.parameters)) for t in tools.values()]
+        shown = [about % (t.name, t.description, _to_text(t.parameters)) for t in tools.values()]
         parts = {"tools": "\n".join(shown) or "(none)", "names": ", ".join(tools)}
-        parts.update(task=_text(turns[0].task), steps="".join(told))
+        parts.update(task=_to_text(turns[0].task), steps="".join(told))
         return re.sub(r"\{(tools|names|task|steps)\}", lambda m: parts[m.group(1)], self.template)
 
     def _said(self, action: AgentAction) -> str:
@@ -2056,13 +2453,13 @@ class ReActText:
         thought = "Thought: %s" % (action.log or "(nothing to read)")
         if not action.tool:
             return thought
-        given = action.tool, _text(action.tool_input)
+        given = action.tool, _to_text(action.tool_input)
         return (thought + "\n" if action.log else "") + "Action: %s\nAction Input: %s" % given
 
     def __call__(self, run: AgentRun, tools: Registry) -> Any:
         reply = self.complete(self.prompt(run, tools))
         if not isinstance(reply, str):
-            raise TypeError("complete(prompt) returns a str; got %s" % _quoted(reply))
+            raise TypeError("complete(prompt) returns a str; got %s" % _preview(reply))
         # A draft in think tags is no part of it (R1 templates omit the opening tag; an open one
         # never ended).
         draft = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(</think>|\Z)"
@@ -2100,12 +2497,12 @@ class ReActText:
         found = _dict(_literal(_input(text, 0)[0]))
         if len(found) == 1:
             found = _dict(*found.values()) or found
-        name, given = _text(found.get("action") or ""), found.get("action_input")
+        name, given = _to_text(found.get("action") or ""), found.get("action_input")
         if name.lower() == "final answer":
             return AgentFinish(given, text, reply)
         if name not in tools:
             raise InvalidResponse(_NO_FORM, reply, text)
-        return AgentAction(name, self._object(_text(given), tools[name]), "", text, reply)
+        return AgentAction(name, self._object(_to_text(given), tools[name]), "", text, reply)
 
 
 def _input(text: str, start: int) -> Tuple[str, int]:
@@ -2179,20 +2576,20 @@ def _encoded(value: Any) -> bytes:
 def _strict_arguments(given: Any) -> str:
     """Arguments as a strict parser takes them: as they came, else what was understood, else {}."""
     with contextlib.suppress(ValueError, RecursionError):  # a lone surrogate is a ValueError
-        found = _loads(given) if isinstance(given, str) else None
-        if type(found) is dict and _is_plain(found):
+        found = _parse_json(given) if isinstance(given, str) else None
+        if type(found) is dict and _is_plain_json(found):
             json.dumps(found, ensure_ascii=False).encode("utf-8")
             return str(given)
     found = _arguments(given)
-    return _encoded(found).decode() if type(found) is dict and _is_plain(found) else "{}"
+    return _encoded(found).decode() if type(found) is dict and _is_plain_json(found) else "{}"
 
 
-def _dicts(value: Any) -> List[_Object]:
+def _dicts(value: Any) -> List[_JsonObject]:
     """The objects in what should be a list of them."""
     return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
 
 
-def _dict(value: Any) -> _Object:
+def _dict(value: Any) -> _JsonObject:
     return value if isinstance(value, dict) else {}
 
 
@@ -2242,7 +2639,7 @@ class _Connections:
     def __init__(self, ssl_context: Any = None) -> None:
         self.ssl_context = ssl_context
 
-    def __getstate__(self) -> _Object:
+    def __getstate__(self) -> _JsonObject:
         return {"ssl_context": None}
 
     def __call__(
@@ -2307,7 +2704,9 @@ class _Connections:
             return None, {}
         proxy = urlsplit(url if "//" in url else "http://" + url)
         pair = unquote("%s:%s" % (proxy.username or "", proxy.password or "")).encode()
-        return proxy, {"Proxy-Authorization": "Basic " + _base64(pair)} if proxy.username else {}
+        return proxy, {
+            "Proxy-Authorization": "Basic " + _encode_base64(pair)
+        } if proxy.username else {}
 
     def _connect(self, parts: Any, proxy: Any, login: Dict[str, str], timeout: float) -> Any:
         from http.client import HTTPConnection, HTTPSConnection
@@ -2407,7 +2806,7 @@ def _pause(after: str, asked: int) -> float:
 def _bare(text: str) -> str:
     """The words of an error body, HTML or not, on one line."""
     text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]{1,200}>", " ", text[:20_000])
-    return _line(re.sub(r"\s+", " ", text).strip(), 20_000)
+    return _one_line(re.sub(r"\s+", " ", text).strip(), 20_000)
 
 
 _lenient_loads = json.JSONDecoder(parse_constant=lambda constant: None).decode  # NaN: null
@@ -2430,8 +2829,8 @@ def _judged(found: Any, status: int = 200, headers: Optional[Dict[str, str]] = N
     error = found.get("error") or found if isinstance(found, dict) else found
     error = error if isinstance(error, dict) else {"message": error}
     said = next((error[k] for k in ("message", "detail", "error") if error.get(k)), "") or body
-    words, code = _bare(_text(said)) or "(no words)", _text(error.get("code") or "")
-    sort = (code + " " + _text(error.get("type") or "")).lower()
+    words, code = _bare(_to_text(said)) or "(no words)", _to_text(error.get("code") or "")
+    sort = (code + " " + _to_text(error.get("type") or "")).lower()
     if status == 200 and re.match(r"[45]\d\d\Z", code):
         status, sort = int(code), ""
     sure = re.search("(?i)context_length|exceed_context|maximum context length", words + " " + sort)
@@ -2483,7 +2882,7 @@ def _json_reply(text: str) -> Any:
     try:
         return _lenient_loads(text)
     except (ValueError, RecursionError):
-        raise _Fault("what came is not JSON: %s" % _quoted(text, 200), "bad_response") from None
+        raise _Fault("what came is not JSON: %s" % _preview(text, 200), "bad_response") from None
 
 
 def _until(broke: List[Exception], chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -2599,17 +2998,17 @@ class _Adapter:
     _essential = frozenset(("role", "content"))
 
     # What a protocol says of itself.
-    _frame: Callable[[], _Object]  # the fields around the messages
-    _tool: Callable[[Tool], _Object]
-    _user: Callable[[List[Any]], _Object]  # one message from str, Image and own parts
+    _frame: Callable[[], _JsonObject]  # the fields around the messages
+    _tool: Callable[[Tool], _JsonObject]
+    _user: Callable[[List[Any]], _JsonObject]  # one message from str, Image and own parts
     _composed: Callable[[str, List[Tuple[str, Any]]], Any]  # a reply of another model, made up
     _calls_in: Callable[[Any], Optional[List[Any]]]  # None: not a message of this protocol
-    _assistant: Callable[[Any, List[str], str], List[_Object]]  # as it goes back
+    _assistant: Callable[[Any, List[str], str], List[_JsonObject]]  # as it goes back
     # Of a call: its message, or None; and what the user's next message says of it.
-    _result: Callable[[str, AgentStep], Tuple[Optional[_Object], List[Any]]]
-    _read: Callable[[_Object], _Reply]
+    _result: Callable[[str, AgentStep], Tuple[Optional[_JsonObject], List[Any]]]
+    _read: Callable[[_JsonObject], _Reply]
     # The document that a stream stands for; None where it was cut.
-    _assembled: Callable[[Iterator[Any], Callable[[Any], None]], Optional[_Object]]
+    _assembled: Callable[[Iterator[Any], Callable[[Any], None]], Optional[_JsonObject]]
 
     def __init__(
         self, model: str, *, base_url: Optional[str] = None,
@@ -2632,10 +3031,10 @@ class _Adapter:
     def __repr__(self) -> str:
         return "%s(%r, base_url=%r)" % (type(self).__name__, self.model, _public(self.url))
 
-    def __getstate__(self) -> _Object:
+    def __getstate__(self) -> _JsonObject:
         return {**self.__dict__, "api_key": None, "headers": {}, "on_text": None}
 
-    def body(self, run: AgentRun, tools: Registry) -> _Object:
+    def body(self, run: AgentRun, tools: Registry) -> _JsonObject:
         """The JSON object as it would go out now."""
         return dict(json.loads(self._bytes(run, tools)[0].decode("utf-8")))
 
@@ -2644,7 +3043,7 @@ class _Adapter:
         found = self(AgentRun(prompt), {})
         if isinstance(found, list):
             raise InvalidResponse("A tool was called, and only text was asked for.", None)
-        return _text(found.output)
+        return _to_text(found.output)
 
     # sending
 
@@ -2676,7 +3075,8 @@ class _Adapter:
         if run.pending:  # somebody looks at the request while calls are pending
             waiting = [AgentStep(a, "This call is pending.", "pending") for a in run.pending]
             run = dataclasses.replace(run, steps=run.steps + waiting, pending=[])
-        turns, known = [*run.history, run], run.__dict__.setdefault("_wire", {})
+        turns = [*run.history, run]
+        run._encoded = known = run._encoded if run._encoded is not None else {}
         said: Optional[_Conversation] = known.get(self)
         keep = self._kept(turns)
         if said is None or keep is not None or not said.is_of(turns, self._left_out):
@@ -2688,14 +3088,14 @@ class _Adapter:
                 self._say(said, turn.task if isinstance(turn.task, list) else [turn.task])
                 said.turns.append([turn.task, turn.steps, 0, None, None])
             place = said.turns[at]
-            for group in _groups(turn.steps[place[2] :]):
+            for group in _group_by_reply(turn.steps[place[2] :]):
                 if keep is None or any(id(s) in keep for s in group):
                     self._put(said, group, place[3] and place[3].action)
                 place[2], place[3] = place[2] + len(group), group[-1]
             if turn.finish is not None and place[4] is None:
                 place[4] = turn.finish
                 if turn.finish.reason != "return_direct":  # there the call stands for it
-                    text = turn.finish.log or _text(turn.finish.output)
+                    text = turn.finish.log or _to_text(turn.finish.output)
                     self._reply(said, turn.finish.message, text, [])
         return said
 
@@ -2705,7 +3105,7 @@ class _Adapter:
             return None
         if callable(self.trim):
             return {id(s) for s in self.trim([s for t in turns for s in t.steps])}
-        groups = [group for t in turns for group in _groups(t.steps)]
+        groups = [group for t in turns for group in _group_by_reply(t.steps)]
         return {id(s) for group in groups[max(0, len(groups) - self.trim) :] for s in group}
 
     def _say(self, said: _Conversation, parts: List[Any]) -> None:
@@ -2738,8 +3138,8 @@ class _Adapter:
             group = _in_call_order(group, [c[0] for c in found])
             ids = self._reply(said, first.message, first.log, [s.action for s in group])
         # subtle: after a rejected return_direct the reply stands there already
-        elif not (before and before.call_id and _reply_of(before) == _reply_of(first)):
-            made = [AgentAction(_name_of(n), a, _text(i or "")) for i, n, a in found]
+        elif not (before and before.call_id and _from_same_request(before, first)):
+            made = [AgentAction(_name_of(n), a, _to_text(i or "")) for i, n, a in found]
             ids = self._reply(said, first.message, first.log, made)
             group = group * max(1, len(ids))
         if not ids and group[0].observation:
@@ -2751,7 +3151,7 @@ class _Adapter:
             self._say(said, parts)
 
     def _observed(self, step: AgentStep) -> str:
-        text = _cut(_text(step.observation), self.max_observation)
+        text = _cut_middle(_to_text(step.observation), self.max_observation)
         return text if text.strip() else "(no output)"
 
     # asking
@@ -2770,8 +3170,8 @@ class _Adapter:
                 raise e.args[0] from None
             except _Fault as e:
                 if e.error.get("code") == "tool_use_failed":  # Groq: the model's mistake, not ours
-                    failed = _cut(_text(e.error.get("failed_generation") or ""), 2000)
-                    words = _cut(e.words, 700)
+                    failed = _cut_middle(_to_text(e.error.get("failed_generation") or ""), 2000)
+                    words = _cut_middle(e.words, 700)
                     raise InvalidResponse("%s The reply was: %s" % (words, failed)) from None
                 name = self._refused(e, said)
                 if name:
@@ -2896,7 +3296,7 @@ class _Adapter:
     def _refused(self, fault: _Fault, said: _Conversation) -> str:
         """The property that a 400 names and that may be left out: of the assistant's message, or
         one of our own. What the caller put into the body never is."""
-        words = "%s %s" % (fault.words, _text(fault.error.get("param") or ""))
+        words = "%s %s" % (fault.words, _to_text(fault.error.get("param") or ""))
         words += " include" * bool(re.search("(?i)encrypted content", words))
         if fault.status in (400, 422) and re.search(_REFUSING, words):
             own = self._frame().keys() - {"max_tokens", "system", "instructions"}
@@ -2917,27 +3317,29 @@ class _Adapter:
         words, query = fault.words, re.split("[&=]", self.url.partition("?")[2])
         for secret in sorted([key, *self.headers.values(), *query], key=len, reverse=True):
             words = words.replace(secret, "[hidden]") if len(secret) > 5 else words
-        told = status, _public(self.url), _cut(words, 700).rstrip("."), times, look
+        told = status, _public(self.url), _cut_middle(words, 700).rstrip("."), times, look
         return ModelError("%s%s: %s%s. Look at: %s" % told, fault.kind, fault.status)
 
 
 # -- the three protocols ---------------------------------------------------------------------------
 
 
-def _parts(parts: List[Any], kind: str, picture: Callable[[str], _Object]) -> Any:
+def _parts(parts: List[Any], kind: str, picture: Callable[[str], _JsonObject]) -> Any:
     """The content of a message: a str, or a list of parts where there are pictures."""
-    if not _images(parts):
+    if not _images_in(parts):
         return "\n\n".join(parts)
-    urls = ["data:%s;base64,%s" % (i.media_type, _base64(i.data)) for i in _images(parts)][::-1]
-    return [picture(urls.pop()) if _images(p) else {"type": kind, "text": p} for p in parts]
+    urls = [
+        "data:%s;base64,%s" % (i.media_type, _encode_base64(i.data)) for i in _images_in(parts)
+    ][::-1]
+    return [picture(urls.pop()) if _images_in(p) else {"type": kind, "text": p} for p in parts]
 
 
-def _about(t: Tool, schema: str = "parameters") -> _Object:
+def _about(t: Tool, schema: str = "parameters") -> _JsonObject:
     text = {"description": t.description} if t.description.strip() else {}
     return {"name": t.name, **text, schema: t.parameters}
 
 
-def _mended(call: Any) -> _Object:
+def _mended(call: Any) -> _JsonObject:
     """A call, or the function in it, with a name, and arguments that a strict parser takes."""
     found = _dict(call)
     arguments = _strict_arguments(found.get("arguments"))
@@ -2958,13 +3360,13 @@ class OpenAIChat(_Adapter):
     _system_in_messages = True
     _essential = frozenset(("role", "content", *_calls))
 
-    def _frame(self) -> _Object:
+    def _frame(self) -> _JsonObject:
         return {"stream": True, "stream_options": {"include_usage": True}} if self.on_text else {}
 
-    def _tool(self, t: Tool) -> _Object:
+    def _tool(self, t: Tool) -> _JsonObject:
         return {"type": "function", "function": _about(t)}
 
-    def _user(self, parts: List[Any]) -> _Object:
+    def _user(self, parts: List[Any]) -> _JsonObject:
         return {"role": "user", "content": _parts(parts, "text", self._picture)}
 
     _picture = staticmethod(lambda url: {"type": "image_url", "image_url": {"url": url}})
@@ -2985,7 +3387,7 @@ class OpenAIChat(_Adapter):
         functions = [(c.get("id"), _dict(c.get("function"))) for c in calls]
         return [(i, f.get("name"), f.get("arguments")) for i, f in functions]
 
-    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[_Object]:
+    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[_JsonObject]:
         found = {**message, "role": "assistant"}
         calls = _dicts(found.pop("tool_calls", None))
         if calls:
@@ -3005,20 +3407,20 @@ class OpenAIChat(_Adapter):
             found["content"] = None
         return [found]
 
-    def _result(self, call_id: str, step: AgentStep) -> Tuple[Optional[_Object], List[Any]]:
+    def _result(self, call_id: str, step: AgentStep) -> Tuple[Optional[_JsonObject], List[Any]]:
         reply, found = _dict(step.action.message), {"role": "tool", "tool_call_id": call_id}
         legacy = _dict(reply.get("function_call"))
         if legacy and not reply.get("tool_calls"):
             found = {"role": "function", "name": _name_of(legacy.get("name"))}
-        return {**found, "content": self._observed(step)}, _images(step.observation)
+        return {**found, "content": self._observed(step)}, _images_in(step.observation)
 
-    def _read(self, document: _Object) -> _Reply:
+    def _read(self, document: _JsonObject) -> _Reply:
         choice = _sound((_dicts(document.get("choices")) or [{}])[0])
         message, reason = choice.get("message"), str(choice.get("finish_reason")).lower()
         if reason == "error":
             raise _judged({"error": "no reason is given"})
         if not isinstance(message, dict):
-            raise _Fault("no choices in the reply: %s" % _quoted(document, 300), "bad_response")
+            raise _Fault("no choices in the reply: %s" % _preview(document, 300), "bad_response")
         groq = _dict(document.get("x_groq")).get("usage")
         usage = _dict(document.get("usage") or choice.get("usage") or groq)
         cached = _dict(usage.get("prompt_tokens_details")).get("cached_tokens")
@@ -3027,13 +3429,15 @@ class OpenAIChat(_Adapter):
         reply.cut = reason in ("length", "model_length", "max_tokens")
         reply.announced = reason in self._calls or reason == "tool_use"
         if message.get("refusal") or reason == "content_filter":
-            reply.refusal = _text(message.get("refusal") or "")
+            reply.refusal = _to_text(message.get("refusal") or "")
         return reply
 
-    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> Optional[_Object]:
-        seen: List[_Object] = []
-        choices: List[_Object] = []
-        deltas: List[_Object] = [{"role": "assistant"}]
+    def _assembled(
+        self, events: Iterator[Any], tell: Callable[[Any], None]
+    ) -> Optional[_JsonObject]:
+        seen: List[_JsonObject] = []
+        choices: List[_JsonObject] = []
+        deltas: List[_JsonObject] = [{"role": "assistant"}]
         done = False
         for event in events:
             done = event is None
@@ -3057,11 +3461,11 @@ class OpenAIChat(_Adapter):
         return {**document, "choices": [{**choice, "message": message}] if choices else []}
 
     @staticmethod
-    def _called(deltas: List[_Object]) -> List[_Object]:
+    def _called(deltas: List[_JsonObject]) -> List[_JsonObject]:
         """A delta belongs to the call that its index names; without one to the call with its id,
         else to the one opened last. It opens a call where there is none to belong to, or where it
         brings a name and an id and that call has a name and another id already."""
-        calls: List[_Object] = []
+        calls: List[_JsonObject] = []
         for delta in deltas:
             index, call_id = delta.get("index"), delta.get("id")
             name = _dict(delta.get("function")).get("name")
@@ -3089,15 +3493,15 @@ class OpenAIResponses(_Adapter):
         "type", "role", "content", "call_id", "name", "arguments", "summary", "encrypted_content",
     ))  # fmt: skip
 
-    def _frame(self) -> _Object:
-        frame: _Object = {"instructions": self.system} if self.system else {}
+    def _frame(self) -> _JsonObject:
+        frame: _JsonObject = {"instructions": self.system} if self.system else {}
         frame.update(store=False, include=["reasoning.encrypted_content"])
         return {**frame, "stream": True} if self.on_text else frame
 
-    def _tool(self, t: Tool) -> _Object:
+    def _tool(self, t: Tool) -> _JsonObject:
         return {"type": "function", **_about(t), "strict": False}  # left out, it means true
 
-    def _user(self, parts: List[Any]) -> _Object:
+    def _user(self, parts: List[Any]) -> _JsonObject:
         content = _parts(parts, "input_text", self._picture)
         return {"type": "message", "role": "user", "content": content}
 
@@ -3114,7 +3518,7 @@ class OpenAIResponses(_Adapter):
         calls = [i for i in _dicts(message) if i.get("type") == "function_call"]
         return [(c.get("call_id"), c.get("name"), c.get("arguments")) for c in calls]
 
-    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[_Object]:
+    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[_JsonObject]:
         left, items = list(ids), []
         for item in _dicts(message):
             kind = item.get("type")
@@ -3136,15 +3540,15 @@ class OpenAIResponses(_Adapter):
             items.pop()  # refused without the item that followed it
         return items or [{"type": "message", "role": "assistant", "content": stand_in}]
 
-    def _result(self, call_id: str, step: AgentStep) -> Tuple[Optional[_Object], List[Any]]:
-        parts = [self._observed(step), *_images(step.observation)]
+    def _result(self, call_id: str, step: AgentStep) -> Tuple[Optional[_JsonObject], List[Any]]:
+        parts = [self._observed(step), *_images_in(step.observation)]
         output = _parts(parts, "input_text", self._picture)
         return {"type": "function_call_output", "call_id": call_id, "output": output}, []
 
-    def _read(self, document: _Object) -> _Reply:
+    def _read(self, document: _JsonObject) -> _Reply:
         status, output = document.get("status"), document.get("output")
         if status == "failed" or not isinstance(output, list):
-            raise _judged({"error": "no output: %s" % _quoted(document, 300)})
+            raise _judged({"error": "no output: %s" % _preview(document, 300)})
         content = [i.get("content") for i in _dicts(output) if i.get("type") == "message"]
         usage = _dict(document.get("usage"))
         cached = _dict(usage.get("input_tokens_details")).get("cached_tokens")
@@ -3155,10 +3559,12 @@ class OpenAIResponses(_Adapter):
         why = _dict(document.get("incomplete_details")).get("reason")
         reply.cut = status == "incomplete"
         if refusals or reply.cut and why == "content_filter":
-            reply.refusal = "".join(map(_text, refusals))
+            reply.refusal = "".join(map(_to_text, refusals))
         return reply
 
-    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> Optional[_Object]:
+    def _assembled(
+        self, events: Iterator[Any], tell: Callable[[Any], None]
+    ) -> Optional[_JsonObject]:
         items: Dict[int, Any] = {}
         for event in map(_dict, events):
             kind, response = event.get("type"), _dict(event.get("response"))
@@ -3192,8 +3598,8 @@ class AnthropicMessages(_Adapter):
     def _login(self, key: str) -> Dict[str, str]:
         return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
 
-    def _frame(self) -> _Object:
-        frame: _Object = {"max_tokens": self.max_tokens}
+    def _frame(self) -> _JsonObject:
+        frame: _JsonObject = {"max_tokens": self.max_tokens}
         if self.system:
             blocks = self._marked([self._block(self.system)])
             frame["system"] = blocks if self.cache else self.system
@@ -3208,18 +3614,22 @@ class AnthropicMessages(_Adapter):
             return message
         return message[:-3] + b', "cache_control": {"type": "ephemeral"}}]}'  # in its last block
 
-    def _tool(self, t: Tool) -> _Object:
+    def _tool(self, t: Tool) -> _JsonObject:
         return _about(t, "input_schema")
 
-    def _user(self, parts: List[Any]) -> _Object:
+    def _user(self, parts: List[Any]) -> _JsonObject:
         content = [p if type(p) is dict else self._block(p) for p in parts]
         return {"role": "user", "content": content}
 
     @staticmethod
-    def _block(part: Any) -> _Object:
-        if not _images(part):
+    def _block(part: Any) -> _JsonObject:
+        if not _images_in(part):
             return {"type": "text", "text": part}
-        source = {"type": "base64", "media_type": part.media_type, "data": _base64(part.data)}
+        source = {
+            "type": "base64",
+            "media_type": part.media_type,
+            "data": _encode_base64(part.data),
+        }
         return {"type": "image", "source": source}
 
     def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
@@ -3236,30 +3646,30 @@ class AnthropicMessages(_Adapter):
         calls = [b for b in blocks if b.get("type") == "tool_use"]
         return [(b.get("id"), b.get("name"), b.get("input")) for b in calls]
 
-    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[_Object]:
+    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[_JsonObject]:
         left, blocks = list(ids), []
         for block in _dicts(message["content"]):
             if block.get("type") == "text" and not _text_of([block]).strip():
                 continue  # returned at times, refused always
             if block.get("type") == "tool_use":
                 given, name = block.get("input"), _name_of(block.get("name"))
-                if type(given) is not dict or not _is_plain(given):
+                if type(given) is not dict or not _is_plain_json(given):
                     given = json.loads(_strict_arguments(given))
                 block = {**block, "id": left.pop(0), "name": name, "input": given}
             blocks.append(block)
         return [{"role": "assistant", "content": blocks or [self._block(stand_in)]}]
 
-    def _result(self, call_id: str, step: AgentStep) -> Tuple[Optional[_Object], List[Any]]:
-        text, images = self._observed(step), _images(step.observation)
+    def _result(self, call_id: str, step: AgentStep) -> Tuple[Optional[_JsonObject], List[Any]]:
+        text, images = self._observed(step), _images_in(step.observation)
         content = [self._block(p) for p in (text, *images)] if images else text
         block = {"type": "tool_result", "tool_use_id": call_id, "content": content}
         return None, [block if step.status == "ok" else {**block, "is_error": True}]
 
-    def _read(self, document: _Object) -> _Reply:
+    def _read(self, document: _JsonObject) -> _Reply:
         content, reason = document.get("content"), document.get("stop_reason")
         content = [self._block(content)] if isinstance(content, str) else content
         if not isinstance(content, list):
-            raise _Fault("no content in the reply: %s" % _quoted(document, 300), "bad_response")
+            raise _Fault("no content in the reply: %s" % _preview(document, 300), "bad_response")
         usage = _dict(document.get("usage"))
         cached = _count(usage.get("cache_read_input_tokens"))
         fresh = _count(usage.get("input_tokens")) + _count(usage.get("cache_creation_input_tokens"))
@@ -3272,9 +3682,11 @@ class AnthropicMessages(_Adapter):
         reply.refusal = "" if reason == "refusal" else None
         return reply
 
-    def _assembled(self, events: Iterator[Any], tell: Callable[[Any], None]) -> Optional[_Object]:
-        blocks: Dict[int, List[_Object]] = {}
-        usages: List[_Object] = []
+    def _assembled(
+        self, events: Iterator[Any], tell: Callable[[Any], None]
+    ) -> Optional[_JsonObject]:
+        blocks: Dict[int, List[_JsonObject]] = {}
+        usages: List[_JsonObject] = []
         reason = None
         for event in map(_dict, events):
             kind, delta = event.get("type"), _dict(event.get("delta"))
@@ -3300,7 +3712,7 @@ class AnthropicMessages(_Adapter):
         for block in content:
             given = block.pop("partial_json", None)
             if given:
-                block["input"] = _literal(_text(given))  # a text still, where it is no JSON
+                block["input"] = _literal(_to_text(given))  # a text still, where it is no JSON
             elif "tool_use" in str(block.get("type")):
                 block["input"] = block.get("input") or {}
         return {"content": content, "stop_reason": reason, "usage": _merged(usages)}
@@ -3312,7 +3724,7 @@ class AnthropicMessages(_Adapter):
 def _demo() -> int:
     """A scripted model on a real loop: it gets a call wrong, reads the observation, mends it."""
 
-    def lookup_stock(sku: str, warehouse: Literal["north", "south"] = "north") -> _Object:
+    def lookup_stock(sku: str, warehouse: Literal["north", "south"] = "north") -> _JsonObject:
         """Return the quantity that can be sold now; read-only, reserves nothing."""
         return {"sku": sku, "available": {"A1": 3}.get(sku, 0)}
 
@@ -3350,7 +3762,7 @@ def _tools_in(path: str) -> Registry:
             if getattr(v, "type", "") == "Tool" or inspect.isfunction(v) and v.__module__ == name
         ])  # fmt: skip
     except (Exception, SystemExit) as e:
-        raise ValueError("--tools %s: %s: %s" % (path, type(e).__name__, _shown(e))) from e
+        raise ValueError("--tools %s: %s: %s" % (path, type(e).__name__, _safe_str(e))) from e
     if not tools:
         raise ValueError("--tools %s: no public function in it" % path)
     return tools
@@ -3358,7 +3770,7 @@ def _tools_in(path: str) -> Registry:
 
 def _model_from(options: Any) -> Tuple[Any, str]:
     """The model that the options name, and a line that says which."""
-    body: _Object = {}
+    body: _JsonObject = {}
     for pair in options.set:
         key, _, value = pair.partition("=")
         try:
@@ -3369,7 +3781,7 @@ def _model_from(options: Any) -> Tuple[Any, str]:
     keys = [os.environ.get(name) for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")]
     if api is None and keys[1] and not keys[0]:
         api, why = "anthropic", " (ANTHROPIC_API_KEY is set)"
-    kinds: _Object = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
+    kinds: _JsonObject = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
     kind = kinds.get(str(api), OpenAIChat)
     server = kind(options.model, base_url=options.base_url, system=options.system, **body)
     model = ReActText(server.complete) if api == "text" else server
@@ -3433,7 +3845,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except (ValueError, TypeError, OSError) as e:
-        print("agentloop: %s" % _line(_shown(e), 600), file=sys.stderr)
+        print("agentloop: %s" % _one_line(_safe_str(e), 600), file=sys.stderr)
         return 2
 
 
@@ -3474,7 +3886,7 @@ def _ask(model: Any, run: AgentRun, tools: Registry, options: Any) -> int:
             if event.type != "AgentFinish":
                 tell(event)
     except ModelError as e:
-        print(_line(str(e), 1500), file=sys.stderr)
+        print(_one_line(str(e), 1500), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\ninterrupted; the steps so far:", file=sys.stderr)
@@ -3485,7 +3897,7 @@ def _ask(model: Any, run: AgentRun, tools: Registry, options: Any) -> int:
     if options.json:
         print(json.dumps(to_json(run), indent=2))
     elif run.finish is not None:
-        print(_text(run.output))
+        print(_to_text(run.output))
     return 3 if run.finish is None else 4 if run.finish.reason == "refusal" else 0
 
 
@@ -3493,3 +3905,23 @@ def _ask(model: Any, run: AgentRun, tools: Registry, options: Any) -> int:
 if __name__ == "__main__":
     if os.path.basename(main.__code__.co_filename) == os.path.basename(sys.argv[0]):
         sys.exit(main())
+
+
+# -- licence ---------------------------------------------------------------------------------------
+#
+# Copyright (c) 2026 the agentloop authors. MIT licence:
+#
+# Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+# associated documentation files (the "Software"), to deal in the Software without restriction,
+# including without limitation the rights to use, copy, modify, merge, publish, distribute,
+# sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is
+# furnished to do so, subject to the following conditions:
+#
+# The above copyright notice and this permission notice shall be included in all copies or
+# substantial portions of the Software.
+#
+# THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT
+# NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND
+# NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,
+# DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT
+# OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
