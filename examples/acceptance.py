@@ -60,7 +60,7 @@ def checked(run):
     if passed is None:
         return "The checks have not run since the last change. Run them, then answer."
     if not passed:
-        return "The last run of the checks failed. Mend what it names, and run them again."
+        return "The last run of the checks failed. Fix what it names, and run them again."
     return None
 
 

@@ -4,7 +4,7 @@ What one learns: the tools of a coding agent are ordinary functions, and its saf
 in the `for` loop around the run, not in the prompt.
 
 - Every path is resolved and has to lie inside the folder; `..`, absolute paths and symbolic links
-  that lead out are refused, and the model is told why.
+  that lead out are refused, and the model reads why.
 - An edit replaces one exact, unique piece of text, so that a model cannot damage what it has not
   seen. A longer file is read in parts.
 - A command runs in a process group of its own, without standard input, without your keys in its

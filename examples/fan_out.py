@@ -91,7 +91,7 @@ def job(number, folder, spec):
 
 
 def all_runs(executor, count, folder, spec, progress=print):
-    """Submit the jobs, tell the progress, and return the rows in the order of their numbers."""
+    """Submit the jobs, report the progress, and return the rows in the order of their numbers."""
     futures = {executor.submit(job, n, folder, spec): n for n in range(1, count + 1)}
     rows = []
     try:

@@ -35,7 +35,7 @@ def read_log_part(start: int, length: int = 1000) -> str:
     """Return a part of the log.
 
     Args:
-        start: the number of the first character, as the marker of a cut text tells it.
+        start: the number of the first character, as the marker of a cut text gives it.
         length: how many characters, at most 1000.
     """
     return LOG[start : start + min(length, 1000)]
@@ -81,7 +81,7 @@ def main():
     run = agentloop.AgentRun(TASK)
     for event in agentloop.stream(model, run, TOOLS):
         if isinstance(event, agentloop.AgentAction):
-            print(f"{event.tool} {event.tool_input}")
+            print(event)
         elif isinstance(event, agentloop.AgentStep):
             sent = last_text(adapter, run)
             print(f"   the step keeps {len(event.observation)} characters, {len(sent)} are sent")

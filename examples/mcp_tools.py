@@ -29,7 +29,6 @@ What to change: `TOOLS` and `shop` below are a whole server; add a tool of yours
 import argparse
 import asyncio
 import base64
-import binascii
 import collections
 import contextlib
 import importlib.util
@@ -207,9 +206,12 @@ def part_as_value(part):
     if not isinstance(data, str) or not media_type.startswith("image/"):
         return head
     try:
-        image = agentloop.Image(base64.b64decode(data), media_type)
-    except binascii.Error:
+        data = base64.b64decode(data)
+    except ValueError:  # not base64
+        data = b""
+    if not data:
         return f"{head} (its data cannot be read)"
+    image = agentloop.Image(data, media_type)
     if image.media_type not in SHOWN_PICTURES:
         return f"{head} ({len(image.data)} bytes, of a kind that models are not shown)"
     return image

@@ -5,7 +5,7 @@ Here both stores lose one answer. In the simulation an error means that nothing 
 store, an SQLite file, writes first, and only then the line breaks. An agent that simply tries
 again is right in the one and reserves twice in the other. `first_difference` lays the two runs
 side by side and says where the worlds part. That is what to build into the simulation: then the
-mistake shows without the real store, and so does its mend.
+mistake shows without the real store, and so does the fix.
 
     python3 simulated_world.py
     python3 simulated_world.py --model NAME --base-url http://127.0.0.1:8080/v1
@@ -139,7 +139,7 @@ def main():
             real_run = play("real", model, real)
             real.db.close()  # Windows cannot remove a file that is open
         print("  first difference:", first_difference(simulated_run, real_run))
-        play("simulated, mended", model, SimulatedStore(writes_first=True))
+        play("simulated, fixed", model, SimulatedStore(writes_first=True))
 
 
 if __name__ == "__main__":

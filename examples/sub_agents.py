@@ -107,7 +107,7 @@ def side_by_side(model, budget, report):
 
 
 def hand_over(to: Literal["billing", "repairs"]) -> str:
-    """Hand the customer over to a colleague, who is told the whole conversation."""
+    """Hand the customer over to a colleague, who gets the whole conversation."""
     return to
 
 

@@ -173,7 +173,7 @@ PAGE = """<!DOCTYPE html>
 """
 
 
-# Read: a journal's lines, beside the run that they tell.
+# Read: a journal's lines, beside the run that they describe.
 
 
 def new_request(number, begin):
