@@ -8304,7 +8304,7 @@ class ExamplesTest(_FolderCase):
             run.usage = {"input_tokens": 1200, "cached_tokens": 200, "output_tokens": 1}
             return call if not run.steps else agentloop.AgentFinish("I see.")
 
-        agentloop.run(model, run, [lambda: None][:0], journal=journal)
+        agentloop.run(model, run, [], journal=journal)
         out = self.path("run.html")
         self.write("run.html", "older")
         os.chmod(out, 0o644)
