@@ -2389,136 +2389,6 @@ class _Journal:
 # A model is any callable that looks at a run and says what to do next. First text, then what the
 # three protocols share (what was said, HTTP, streams, asking), then each protocol.
 
-REACT_TEMPLATE = """Answer the question. You can use these tools:
-
-{tools}
-
-Write in this form, one action at a time, and stop after the Action Input:
-
-Thought: what to do next
-Action: one of {names}
-Action Input: the arguments, as a JSON object
-Observation: what came of it (this is given to you; never write it yourself)
-
-These four may repeat. When you know the answer, or know that there is none:
-
-Thought: why this is the answer
-Final Answer: the answer
-
-Trust the observations more than what you remember. Do not repeat a call that failed twice. When the
-task cannot be done with these tools, say so in the Final Answer, with the reason.
-
-Question: {task}
-{steps}"""
-
-_MARKER = (  # or, without a group, a code block: what stands in one is no marker
-    r"(?ims)^```.*?(?:^```|\Z)|^[ \t>#*_]*(Thought|Action Input|Action|Observation|Final Answer)"
-    r"[ \t]*\d*[*_ \t]*[:\uff1a][*_]*[ \t]*"
-)
-_NO_FORM = "No Action and no Final Answer was found. Write 'Action: ...' or 'Final Answer: ...'"
-
-
-class ReActText:
-    """Any text completion as a model: Thought / Action / Action Input / Observation / Final Answer.
-
-    `complete(prompt) -> str` is any function. `template`: see REACT_TEMPLATE; {tools}, {names},
-    {task} and {steps} are filled in. An input that is no object is the value of the tool's one
-    required parameter. Raises TypeError where `complete` returns no str.
-    """
-
-    def __init__(self, complete: Callable[[str], str], template: str = REACT_TEMPLATE) -> None:
-        self.complete, self.template = complete, template
-
-    def prompt(self, run: AgentRun, tools: Registry) -> str:
-        """The prompt as it would go out now. Only grows from request to request."""
-        turns, told = [*run.history, run], []
-        for turn in turns:
-            if turn is not turns[0]:
-                told.append("\nQuestion: %s\n" % _to_text(turn.task))
-            for step in turn.steps:
-                seen = _cut_middle(_to_text(step.observation), 20_000)
-                told.append("%s\nObservation: %s\n" % (self._said(step.action), seen))
-            if turn.finish is not None and turn.finish.reason != "return_direct":
-                told.append("Final Answer: %s\n" % _to_text(turn.finish.output))
-        about = "%s: %s Arguments: %s"
-        shown = [about % (t.name, t.description, _to_text(t.parameters)) for t in tools.values()]
-        parts = {"tools": "\n".join(shown) or "(none)", "names": ", ".join(tools)}
-        parts.update(task=_to_text(turns[0].task), steps="".join(told))
-        return re.sub(r"\{(tools|names|task|steps)\}", lambda m: parts[m.group(1)], self.template)
-
-    def _said(self, action: AgentAction) -> str:
-        """What the model wrote, up to its Action Input; made up for an action of another model."""
-        if isinstance(action.message, str) and action.log:
-            return action.log
-        thought = "Thought: %s" % (action.log or "(nothing to read)")
-        if not action.tool:
-            return thought
-        given = action.tool, _to_text(action.tool_input)
-        return (thought + "\n" if action.log else "") + "Action: %s\nAction Input: %s" % given
-
-    def __call__(self, run: AgentRun, tools: Registry) -> Any:
-        reply = self.complete(self.prompt(run, tools))
-        if not isinstance(reply, str):
-            raise TypeError("complete(prompt) returns a str; got %s" % _preview(reply))
-        # A draft in think tags is no part of it (R1 templates omit the opening tag; an open one
-        # never ended).
-        draft = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(</think>|\Z)"
-        text = re.sub(draft, "", reply).strip()
-        marks = [m for m in re.finditer(_MARKER, text) if m.group(1)]
-        first = {m.group(1).lower(): m for m in reversed(marks)}
-        action, final = first.get("action"), first.get("final answer")
-        line = text[action.end() :].split("\n")[0] if action else ""
-        name = line.strip(" \t\r*_`'\"[]()")
-        if not name or name.lower() in ("none", "n/a", "null") and name not in tools:
-            action = None
-        if final and (action is None or final.start() < action.start()):
-            return AgentFinish(text[final.end() :].strip().strip("*").strip(), text, reply)
-        if action is None:
-            return self._wrapped(text, reply, tools)
-        after = [m for m in marks if m.start() > action.start()]
-        given, end = "", action.end() + len(line)
-        if after and after[0].group(1).lower() == "action input":
-            stop = after[1].start() if after[1:] else len(text)
-            given, end = _input(text[:stop], after[0].end())
-        given = self._object(given, tools.get(name))
-        return AgentAction(name, given, "", text[:end].rstrip(), reply)
-
-    def _object(self, given: str, tool: Optional[Tool]) -> Any:
-        """The arguments in an Action Input; a text where it cannot be told what they are."""
-        value, schema = _literal(given), tool.parameters if tool else {}
-        if type(value) is dict or given.strip().lower() in ("", "none", "null", "n/a"):
-            return _dict(value)
-        names = list(schema.get("required") or schema.get("properties") or ())
-        broken = type(value) is str and value.lstrip()[:1] == "{"
-        return given if len(names) != 1 or broken else {names[0]: value}
-
-    def _wrapped(self, text: str, reply: str, tools: Registry) -> Any:
-        """{"action": ..., "action_input": ...}, bare, fenced, or under one key more."""
-        found = _dict(_literal(_input(text, 0)[0]))
-        if len(found) == 1:
-            found = _dict(*found.values()) or found
-        name, given = _to_text(found.get("action") or ""), found.get("action_input")
-        if name.lower() == "final answer":
-            return AgentFinish(given, text, reply)
-        if name not in tools:
-            raise InvalidResponse(_NO_FORM, reply, text)
-        return AgentAction(name, self._object(_to_text(given), tools[name]), "", text, reply)
-
-
-def _input(text: str, start: int) -> Tuple[str, int]:
-    """An Action Input, and where it ends: a fenced block, one JSON value, or all of the text."""
-    fence = re.compile(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```").match(text, start)
-    if fence:
-        return fence.group(1), fence.end()
-    given = text[start:].strip()
-    if given[:1] in ("{", "["):
-        with contextlib.suppress(ValueError, RecursionError):
-            start = text.index(given[0], start)
-            end = json.JSONDecoder().raw_decode(text, start)[1]
-            return text[start:end], end  # what follows the object is ignored
-    return given, len(text)
-
-
 # -- what was said ---------------------------------------------------------------------------------
 
 
@@ -3040,7 +2910,12 @@ class _Adapter:
 
     def complete(self, prompt: str) -> str:
         """A text completion, for ReActText: one user message, no tools."""
-        found = self(AgentRun(prompt), {})
+        return self._complete(prompt, {})
+
+    def _complete(self, prompt: str, usage: Dict[str, int]) -> str:
+        """The same; the tokens are added to `usage`, also where it raises."""
+        run = AgentRun(prompt, usage=usage)
+        found = self(run, {})
         if isinstance(found, list):
             raise InvalidResponse("A tool was called, and only text was asked for.", None)
         return _to_text(found.output)
@@ -3718,193 +3593,970 @@ class AnthropicMessages(_Adapter):
         return {"content": content, "stop_reason": reason, "usage": _merged(usages)}
 
 
+# -- text ------------------------------------------------------------------------------------------
+
+REACT_TEMPLATE = """Answer the question. You can use these tools:
+
+{tools}
+
+Write in this form, one action at a time, and stop after the Action Input:
+
+Thought: what to do next
+Action: one of {names}
+Action Input: the arguments, as a JSON object
+Observation: the result (this is given to you; never write it yourself)
+
+These four may repeat. When you know the answer, or know that there is none:
+
+Thought: why this is the answer
+Final Answer: the answer
+
+Trust the observations more than what you remember. Do not repeat a call that failed twice. When the
+task cannot be done with these tools, say so in the Final Answer, with the reason.
+
+Question: {task}
+{steps}"""
+
+_FORM_REMINDER = (
+    "No Action and no Final Answer was found. Write 'Action: ...' or 'Final Answer: ...' "
+    "at the start of a line."
+)
+
+# A draft in think tags is no part of the reply. R1's chat template writes the opening tag into the
+# prompt, so that a reply may begin inside; a tag that is not closed hides the rest.
+_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(?:</think>|\Z)"
+
+_REACT_LABEL = r"""(?imsx)
+    ^```.*?(?:^```|\Z)                # a code block: what stands in one is no label
+    | ^[ \t>]* (?P<opening>[#*_]*) [ \t]*
+      (?P<label>Thought|Action\ Input|Action|Observation|Final\ Answer|Question)
+      [ \t*_]* (?:\d+[ \t*_]*)?       # "Action 2"
+      [:\uff1a]
+      (?P<closing>[*_]*) [ \t]*
+"""
+
+
+_ALL_LABELS = ("thought", "action input", "action", "observation", "final answer", "question")
+
+
+class _ReActReply:
+    """A completion, its labels found: "Thought: t\nAction: look" -> labels thought, action.
+
+    Attributes:
+        text: the completion without its draft in think tags.
+        labels: the matches of _REACT_LABEL outside code blocks, in order.
+    """
+
+    def __init__(self, completion: str) -> None:
+        self.text = re.sub(_THINKING, "", completion).strip()
+        matches = re.finditer(_REACT_LABEL, self.text)
+        self.labels = [match for match in matches if match.group("label")]
+
+    def find(self, *names: str, after: int = -1) -> Optional["re.Match[str]"]:
+        """The first label of one of these names, in lower case, behind a position."""
+        for match in self.labels:
+            if match.start() > after and match.group("label").lower() in names:
+                return match
+        return None
+
+    def has_label_anywhere(self) -> bool:
+        """True also for labels in code blocks, where a model may have put its whole reply."""
+        pattern = r"(?im)^[ \t>#*_]*(?:Thought|Action|Action Input|Final Answer)[ \t*_]*[:\uff1a]"
+        return re.search(pattern, self.text) is not None
+
+    def answer_at(self, label: "re.Match[str]") -> str:
+        """The answer behind a Final Answer label, without the markup that belongs to the label.
+
+        "**Final Answer:** **42** items" -> "**42** items". A completion model goes on with the next
+        question, which it invents: the answer ends there.
+        """
+        invented = self.find("observation", "question", after=label.start())
+        answer = self.text[label.end() : invented.start() if invented else None].strip()
+        if label.group("opening") and not label.group("closing"):
+            answer = answer.rstrip("*_ ")
+        bold = re.fullmatch(r"\*\*((?:(?!\*\*).)+)\*\*", answer)
+        return bold.group(1).strip() if bold else answer
+
+
+class _ReActCall:
+    """A call as text.
+
+    Attributes:
+        name: the tool's name, "search".
+        given: the text of its input, '{"query": "x"}'.
+        start: where its label begins in the reply's text.
+        end: where its input ends; what follows was invented.
+    """
+
+    def __init__(self, name: str, given: str, start: int, end: int) -> None:
+        self.name = name
+        self.given = given
+        self.start = start
+        self.end = end
+
+
+def _read_call(reply: _ReActReply) -> Optional[_ReActCall]:
+    """The first Action with its input; None where there is none.
+
+    Beside "Action: search" and an Action Input, models write 'Action: search ({"query": "x"})'.
+    """
+    label = reply.find("action")
+    if label is None:
+        return None
+    text = reply.text
+    line = text[label.end() :].partition("\n")[0]
+    line_end = label.end() + len(line)
+    inline = re.match(r"[^({]*\w[^\w({]*(?=[({])", line)
+    if inline:
+        given, end = _read_inline_input(text, label.end() + inline.end(), line_end)
+        return _ReActCall(_clean_name(inline.group()), given, label.start(), end)
+    following = reply.find(*_ALL_LABELS, after=label.start())
+    if following is None or following.group("label").lower() != "action input":
+        return _ReActCall(_clean_name(line), "", label.start(), line_end)
+    value = _read_json_input(text, following.end())
+    if value is None:
+        invented = reply.find(*_ALL_LABELS, after=following.start())
+        end = invented.start() if invented else len(text)
+        value = text[following.end() : end].strip(), end
+    return _ReActCall(_clean_name(line), value[0], label.start(), value[1])
+
+
+def _clean_name(text: str) -> str:
+    """'**`search`** ' -> 'search'"""
+    return text.strip(" \t\r*_`'\"[]()")
+
+
+def _read_inline_input(text: str, start: int, line_end: int) -> Tuple[str, int]:
+    """The input in brackets behind a name, and its end: '({"a": 1})' -> '{"a": 1}'; "()" -> ""."""
+    if text[start] == "(":
+        start += 1
+    value = _read_json_input(text, start)
+    return value or (text[start:line_end].strip().rstrip(")"), line_end)
+
+
+def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
+    """A fenced block or one JSON value at a position, and its end; what follows is ignored."""
+    fence = re.compile(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```").match(text, start)
+    if fence:
+        return fence.group(1), fence.end()
+    opening = re.compile(r"\s*(?=[{\[])").match(text, start)
+    if opening is None or _is_deeper(text[start:], _MAX_DEPTH):
+        return None
+    try:
+        end = _loose_decoder.raw_decode(text, opening.end())[1]
+    except ValueError:
+        return None
+    return text[opening.end() : end], end
+
+
+def _select_steps(turns: List[AgentRun], trim: Any) -> List[List[AgentStep]]:
+    """The steps of each turn that `trim` leaves, changed copies in the place of what they copy."""
+    if trim is None:
+        return [turn.steps for turn in turns]
+    every = [step for turn in turns for step in turn.steps]
+    if callable(trim):
+        kept = list(trim(every))
+    else:
+        replies = _group_by_reply(every)
+        kept = [step for reply in replies[max(0, len(replies) - trim) :] for step in reply]
+    by_action = {id(step.action): step for step in kept}
+    own = {id(step.action) for step in every}
+    # A deep copy has an action of its own, and is found by the call's id.
+    by_call_id = {s.action.call_id: s for s in kept if id(s.action) not in own}
+    selected = []
+    for turn in turns:
+        found = [
+            by_action.get(id(s.action)) or by_call_id.get(s.action.call_id) for s in turn.steps
+        ]
+        selected.append([step for step in found if step is not None])
+    return selected
+
+
+class ReActText:
+    """Any text completion as a model: Thought / Action / Action Input / Observation / Final Answer.
+
+    An input that is no object is the value of the tool's one required parameter. A reply without
+    any label is the answer. Raises TypeError where `complete` returns no str, InvalidResponse where
+    a reply has neither an action nor an answer.
+
+    Args:
+        complete: any function complete(prompt: str) -> str. With the `complete` of an adapter the
+            tokens count in `run.usage`: OpenAIChat("NAME", stop=["\\nObservation:"]).complete. Let
+            it stop there: models go on, and invent the observation.
+        template: see REACT_TEMPLATE; {tools}, {names}, {task} and {steps} are filled in.
+        trim: how many replies are sent, the last ones; or a callable from the steps to those to
+            send, which may return changed copies. Default: all.
+        max_observation: characters of an observation that are sent; the middle is cut.
+    """
+
+    def __init__(
+        self,
+        complete: Callable[[str], str],
+        template: str = REACT_TEMPLATE,
+        *,
+        trim: Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]] = None,
+        max_observation: int = 20_000,
+    ) -> None:
+        self.complete = complete
+        self.template = template
+        self.trim = trim
+        self.max_observation = max_observation
+
+    def __call__(self, run: AgentRun, tools: Registry) -> Decision:
+        completion = self._ask(self.prompt(run, tools), run)
+        reply = _ReActReply(completion)
+        call = _read_call(reply)
+        if call is not None and self._means_no_tool(call.name, tools):
+            call = None
+        final = reply.find("final answer")
+        if final and (call is None or final.start() < call.start):
+            return AgentFinish(reply.answer_at(final), reply.text, completion)
+        if call is None:
+            return self._decide_unlabelled(reply, completion, tools)
+        tool_input = self._as_arguments(call.given, tools.get(call.name))
+        return AgentAction(call.name, tool_input, "", reply.text[: call.end].rstrip(), completion)
+
+    def prompt(self, run: AgentRun, tools: Registry) -> str:
+        """The prompt as it would go out now. Without `trim` it only grows."""
+        turns = [*run.history, run]
+        written = []
+        for number, (turn, steps) in enumerate(zip(turns, _select_steps(turns, self.trim))):
+            if number > 0:
+                written.append(f"\nQuestion: {_to_text(turn.task)}\n")
+            for step in steps:
+                observation = _cut_middle(_to_text(step.observation), self.max_observation)
+                written.append(f"{self._show_action(step.action)}\nObservation: {observation}\n")
+            if turn.finish is not None and turn.finish.reason != "return_direct":
+                written.append(f"Final Answer: {_to_text(turn.finish.output)}\n")
+        described = [
+            f"{t.name}: {t.description} Arguments: {_to_text(t.parameters)}" for t in tools.values()
+        ]
+        parts = {
+            "tools": "\n".join(described) or "(none)",
+            "names": ", ".join(tools),
+            "task": _to_text(turns[0].task),
+            "steps": "".join(written),
+        }
+        # One pass, so that a task with "{steps}" in it stays as it is.
+        return re.sub(r"\{(tools|names|task|steps)\}", lambda m: parts[m.group(1)], self.template)
+
+    def _show_action(self, action: AgentAction) -> str:
+        """What the model wrote, up to its Action Input; composed for another model's action."""
+        if isinstance(action.message, str) and action.log:
+            return action.log
+        if not action.tool:
+            return f"Thought: {action.log or '(nothing to read)'}"
+        call = f"Action: {action.tool}\nAction Input: {_to_text(action.tool_input)}"
+        return f"Thought: {action.log}\n{call}" if action.log else call
+
+    def _ask(self, prompt: str, run: AgentRun) -> str:
+        adapter = getattr(self.complete, "__self__", None)
+        if isinstance(adapter, _Adapter) and self.complete == adapter.complete:
+            return adapter._complete(prompt, run.usage)
+        completion = self.complete(prompt)
+        if not isinstance(completion, str):
+            raise TypeError(f"complete(prompt) returns a str; got {_preview(completion)}")
+        return completion
+
+    def _means_no_tool(self, name: str, tools: Registry) -> bool:
+        """ "Action: None" means an answer, unless a tool has that name."""
+        return not name or (name.lower() in ("none", "n/a", "null") and name not in tools)
+
+    def _as_arguments(self, given: str, tool: Optional[Tool]) -> Any:
+        """The input as arguments: "Rome" -> {"city": "Rome"}; the text where that is unclear."""
+        try:
+            value = _parse_loosely(given)
+        except ValueError:
+            value = given
+        if type(value) is dict:
+            return value
+        if given.strip().lower() in ("", "none", "null", "n/a"):
+            return {}
+        schema = tool.parameters if tool else {}
+        names = list(schema.get("required") or schema.get("properties") or ())
+        is_broken_object = given.lstrip()[:1] == "{"
+        is_call_syntax = re.match(r"\s*\w+\s*=", given) is not None  # search(query="x")
+        if len(names) != 1 or is_broken_object or is_call_syntax:
+            return given
+        return {names[0]: value}
+
+    def _decide_unlabelled(
+        self, reply: _ReActReply, completion: str, tools: Registry
+    ) -> Union[AgentAction, AgentFinish]:
+        """A call or an answer as one JSON object; else the text is the answer."""
+        wrapped = self._read_wrapped(reply.text)
+        if wrapped is not None:
+            name = _to_text(wrapped["action"])
+            tool_input = wrapped.get("action_input")
+            if name.lower() == "final answer":
+                return AgentFinish(tool_input, reply.text, completion)
+            if name in tools:
+                arguments = self._as_arguments(_to_text(tool_input), tools[name])
+                return AgentAction(name, arguments, "", reply.text, completion)
+        if wrapped is not None or not reply.text or reply.has_label_anywhere():
+            raise InvalidResponse(_FORM_REMINDER, completion, reply.text)
+        return AgentFinish(reply.text, reply.text, completion)
+
+    def _read_wrapped(self, text: str) -> Optional[_JsonObject]:
+        """{"action": ..., "action_input": ...}, bare, fenced, or below one more key; else None."""
+        found = _read_json_input(text, 0)
+        try:
+            value = _parse_loosely(found[0] if found else text)
+        except ValueError:
+            return None
+        if isinstance(value, dict) and len(value) == 1 and "action" not in value:
+            value = next(iter(value.values()))
+        return value if isinstance(value, dict) and "action" in value else None
+
+
 # == command line ==================================================================================
+#
+# Events and notes go to standard error, the answer to standard output. Where these are terminals a
+# person reads along: text appears as it arrives, a wait is visible, control characters are escaped.
 
 
-def _demo() -> int:
-    """A scripted model on a real loop: it gets a call wrong, reads the observation, mends it."""
+def _run_demo() -> int:
+    """A scripted model on a real loop: it gets a call wrong, reads the observation, corrects it."""
 
     def lookup_stock(sku: str, warehouse: Literal["north", "south"] = "north") -> _JsonObject:
         """Return the quantity that can be sold now; read-only, reserves nothing."""
         return {"sku": sku, "available": {"A1": 3}.get(sku, 0)}
 
-    wrong, right = {"sku": "A1", "warehouse": "nord"}, {"sku": "A1", "warehouse": "north"}
-    calls = [AgentAction("lookup_stock", given) for given in (wrong, right)]
-    model = Scripted([*calls, AgentFinish("3 of A1 can be sold now; nothing is reserved.")])
+    script = [
+        AgentAction("lookup_stock", {"sku": "A1", "warehouse": "nord"}),
+        AgentAction("lookup_stock", {"sku": "A1", "warehouse": "north"}),
+        AgentFinish("3 of A1 can be sold now; nothing is reserved."),
+    ]
     run = AgentRun("How many A1 can we sell from the north warehouse?")
     print("A demo without network and key: the model is a script, the loop and the tool are real.")
-    print("task: %s" % run.task)
-    for event in stream(model, run, [lookup_stock], max_requests=5):
-        print("request %d/5  %s" % (run.requests, event))
-    then = 'python3 agentloop.py "your question" --tools my_tools.py --model NAME'
-    print("state: %s. Next: %s" % (run.state, then))
+    print(f"task: {run.task}")
+    for event in stream(Scripted(script), run, [lookup_stock], max_requests=5):
+        print(f"request {run.requests}/5  {event}")
+    command = 'python3 agentloop.py "your question" --tools my_tools.py --model NAME'
+    print(f"state: {run.state}. Next: {command}")
     return 0
 
 
-def _tools_in(path: str) -> Registry:
-    """The public functions and Tools of a Python file; ValueError where there are none."""
-    import importlib.util
+# -- what a person sees ----------------------------------------------------------------------------
 
-    name = os.path.basename(path).rpartition(".")[0] or "tools"
-    spec: Any = importlib.util.spec_from_file_location(name, path)
-    if not os.path.isfile(path) or spec is None:
-        raise ValueError("--tools %s: no such Python file" % path)
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(name, module)
+
+def _is_terminal(stream: Any) -> bool:
     try:
-        spec.loader.exec_module(module)
-        names = [n for n in vars(module) if n[0] != "_" and n != "main"]
-        public = getattr(module, "__all__", names)
-        found = [v for n, v in vars(module).items() if n in public]
-        tools = registry([
-            v for v in found
-            if getattr(v, "type", "") == "Tool" or inspect.isfunction(v) and v.__module__ == name
-        ])  # fmt: skip
-    except (Exception, SystemExit) as e:
-        raise ValueError("--tools %s: %s: %s" % (path, type(e).__name__, _safe_str(e))) from e
-    if not tools:
-        raise ValueError("--tools %s: no public function in it" % path)
-    return tools
+        return stream is not None and bool(stream.isatty())
+    except ValueError:  # it is closed
+        return False
 
 
-def _model_from(options: Any) -> Tuple[Any, str]:
-    """The model that the options name, and a line that says which."""
-    body: _JsonObject = {}
-    for pair in options.set:
-        key, _, value = pair.partition("=")
+def _shows_colours() -> bool:
+    """On a terminal that says it has them, and never with NO_COLOR (https://no-color.org)."""
+    if not _is_terminal(sys.stderr) or os.environ.get("NO_COLOR"):
+        return False
+    if "COLORTERM" in os.environ or "WT_SESSION" in os.environ:  # the second is Windows Terminal
+        return True
+    return "color" in os.environ.get("TERM", "")  # xterm-256color
+
+
+class _WaitSign:
+    """Shows on a terminal that something is going on: "... 3 s" in the last line, then erased."""
+
+    def __init__(self) -> None:
+        self._ended: Any = None
+        self._thread: Any = None
+
+    def start(self) -> None:
+        import threading
+
+        self.stop()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._count, args=(self._ended,), daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        if self._thread is not None:
+            self._ended.set()
+            self._thread.join()
+            self._thread = None
+
+    def _count(self, ended: Any) -> None:
+        seconds = 0
+        while not ended.wait(1.0):
+            seconds += 1
+            print(f"\r... {seconds} s", end="", file=sys.stderr, flush=True)
+        if seconds:
+            print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)
+
+
+class _Screen:
+    """Writes what happens in a turn, and what comes of it."""
+
+    def __init__(self, max_requests: int) -> None:
+        self.max_requests = max_requests
+        self.colours = _shows_colours()
+        self.wait_sign = _WaitSign() if _is_terminal(sys.stderr) else None
+        self.streams_text = _is_terminal(sys.stdout)
+        self.began = time.monotonic()
+        self.streamed = ""  # the text of the reply that is under way, as far as it is shown
+
+    def begin_turn(self) -> None:
+        self.began = time.monotonic()
+        self.streamed = ""
+
+    def wait(self) -> None:
+        """From here on a model or a tool is at work."""
+        if self.wait_sign is not None:
+            self.wait_sign.start()
+
+    def stop_waiting(self) -> None:
+        if self.wait_sign is not None:
+            self.wait_sign.stop()
+
+    def show_text(self, text: str) -> None:
+        """A piece of the reply, as it arrives."""
+        self.stop_waiting()
+        self.streamed += text
+        self._write_out(text, end="")
+
+    def show_event(self, run: AgentRun, event: Event) -> None:
+        colour = ""
+        if isinstance(event, AgentStep):
+            colour = "32" if event.status == "ok" else "33"
+        self._write_line(run, str(event), colour)
+        if isinstance(event, AgentStep) and event.status == "invalid_response":
+            for line in _cut_middle(event.action.log, 2_000).splitlines():
+                self.show_block(f"    | {line}")
+
+    def show_note(self, text: str) -> None:
+        self._write_err(self._paint(f"note: {_one_line(text, 1_500)}", "33"))
+        self.wait()
+
+    def show_block(self, text: str) -> None:
+        self._write_err(_escape_lines(text))
+
+    def show_line(self, text: str) -> None:
+        self._write_err(self._paint(_escape_lines(text), "1"))
+
+    def show_error(self, text: str) -> None:
+        self._write_err(self._paint(_one_line(text, 1_500), "31"))
+
+    def show_answer(self, run: AgentRun) -> None:
+        answer = _to_text(run.output)
+        shown = self.streamed
+        self._end_streamed_line()
+        if not shown.strip() or shown.strip() != answer.strip():
+            self._write_out(answer, end="\n")
+
+    def show_totals(self, run: AgentRun, was_recorded: bool) -> None:
+        """The last line: state, requests, tokens and seconds, and what to do about an ending."""
+        parts = [run._show_totals(), f"{time.monotonic() - self.began:.1f} s"]
+        if run.state == "budget_exhausted":
+            parts.append("a larger budget: --max-requests N")
+        if run.finish is not None and run.finish.reason == "refusal":
+            parts.append("the model refused")
+        if was_recorded:
+            parts.append("recorded in the journal, nothing was asked")
+        self._write_line(run, "; ".join(parts), "1")
+
+    def _write_line(self, run: AgentRun, text: str, colour: str) -> None:
+        seconds = time.monotonic() - self.began
+        count = f"{seconds:6.1f} s  request {run.requests}/{self.max_requests}"
+        self._write_err(f"{self._paint(count, '2')}  {self._paint(text, colour)}")
+
+    def _paint(self, text: str, colour: str) -> str:
+        return f"\x1b[{colour}m{text}\x1b[0m" if self.colours and colour else text
+
+    def _write_err(self, text: str) -> None:
+        self.stop_waiting()
+        self._end_streamed_line()
+        print(text, file=sys.stderr, flush=True)
+
+    def _end_streamed_line(self) -> None:
+        if self.streamed and not self.streamed.endswith("\n"):
+            print(flush=True)
+        self.streamed = ""
+
+    def _write_out(self, text: str, end: str) -> None:
+        if self.streams_text:
+            text = _escape_lines(text)
+        print(text, end=end, flush=True)
+
+
+def _escape_lines(text: str) -> str:
+    r"""Text for a terminal: "a<escape>b" -> "a\x1bb"; line ends and tabs are kept."""
+    return "\n".join("\t".join(map(_escape, line.split("\t"))) for line in text.split("\n"))
+
+
+# -- what a person says ----------------------------------------------------------------------------
+
+
+def _read_line(prompt: str) -> Optional[str]:
+    """A line from standard input, None at its end; on a terminal with line editing and history."""
+    if _is_terminal(sys.stdin) and _is_terminal(sys.stdout) and sys.stdin is sys.__stdin__:
+        with contextlib.suppress(ImportError):  # Windows has none, its console edits lines itself
+            import readline  # noqa: F401  importing it gives `input` its line editing
         try:
-            body[key] = json.loads(value)
-        except ValueError:
-            raise ValueError("--set %s: asked is KEY=JSON, say temperature=0.2" % pair) from None
-    api, why = options.api, ""
-    keys = [os.environ.get(name) for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")]
-    if api is None and keys[1] and not keys[0]:
-        api, why = "anthropic", " (ANTHROPIC_API_KEY is set)"
-    kinds: _JsonObject = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
-    kind = kinds.get(str(api), OpenAIChat)
-    server = kind(options.model, base_url=options.base_url, system=options.system, **body)
-    model = ReActText(server.complete) if api == "text" else server
-    return model, "api: %s%s, %s" % (api or "chat", why, _public(server.url))
+            return input(prompt)
+        except EOFError:
+            return None
+    if _is_terminal(sys.stdin):  # `input` would write the prompt into the answer
+        print(prompt, end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline() if sys.stdin is not None else ""
+    return line.rstrip("\n") if line else None
+
+
+def _read_all() -> str:
+    """The question from standard input. A byte order mark says how it is encoded, as editors and
+    PowerShell write it; without one it is as the console has it."""
+    import codecs
+
+    if sys.stdin is None:
+        return ""
+    if not hasattr(sys.stdin, "buffer"):
+        return str(sys.stdin.read()).strip()
+    data = sys.stdin.buffer.read()
+    encoding = sys.stdin.encoding
+    if data.startswith(codecs.BOM_UTF8):
+        encoding = "utf-8-sig"
+    elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    return str(data.decode(encoding, "replace")).strip()
+
+
+class _Approval:
+    """Asks a person before a call runs that may change something."""
+
+    def __init__(self, screen: _Screen) -> None:
+        self.screen = screen
+        self.always: Set[str] = set()  # tools that need not be asked about any more
+
+    def deny_reason(self, action: AgentAction, tools: Registry) -> Optional[str]:
+        """None where the call may run, else what the model is told. What cannot run is not asked
+        about: an unknown tool, arguments that are none."""
+        tool = tools.get(action.tool)
+        if tool is None or tool.read_only or tool.name in self.always:
+            return None
+        if action.arguments is None:
+            return None
+        self.screen.show_line(f"run {action.tool}?")
+        for name, value in action.arguments.items():  # whole: nobody approves what is cut off
+            self.screen.show_block(f"  {_one_line(name)} = {_to_text(value)}")
+        line = _read_line("[y]es, [a]lways for this tool, or [n]o and a reason: ")
+        return self._read_answer(line, tool.name)
+
+    def _read_answer(self, line: Optional[str], name: str) -> Optional[str]:
+        if line is None:
+            return "Denied: nobody was there to be asked."
+        word, _, reason = line.strip().partition(" ")
+        if word.lower() in ("y", "yes"):
+            return None
+        if word.lower() in ("a", "always"):
+            self.always.add(name)
+            return None
+        if word.lower() not in ("n", "no", ""):
+            reason = line.strip()
+        return f"The user denied this call: {reason}" if reason else "The user denied this call."
+
+
+# -- the program -----------------------------------------------------------------------------------
+
+_COMMAND_EXAMPLES = """\
+examples:
+  python3 agentloop.py
+      a demo, offline
+  python3 agentloop.py "Rain in Paris?" --tools my_tools.py --model NAME
+      one question; my_tools.py holds plain Python functions with type hints
+  python3 agentloop.py --model NAME --base-url http://127.0.0.1:8080/v1
+      a conversation with a server of your own, line by line
+  python3 agentloop.py "Tidy up." --tools my_tools.py --model NAME --ask --journal run.jsonl
+      asks before each call; the same line again resumes after a crash
+
+The key comes from OPENAI_API_KEY or ANTHROPIC_API_KEY.
+
+exit status: 0 answer, 1 the server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C
+"""
+
+
+def _make_parser() -> Any:
+    import argparse
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            self.exit(2, f"agentloop: {_one_line(message, 600)} (--help shows all options)\n")
+
+    parser = Parser(
+        prog="agentloop",
+        description="Ask a language model that may call your Python functions.",
+        epilog=_COMMAND_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "question",
+        nargs="?",
+        help="what to ask; - reads it from standard input; without: a conversation",
+    )
+    parser.add_argument(
+        "--tools", metavar="FILE.py", help="a Python file; the model may call its public functions"
+    )
+    parser.add_argument(
+        "--ask", action="store_true", help="ask me before each call of a tool that is not read_only"
+    )
+    parser.add_argument(
+        "--schema", action="store_true", help="print what a model is told of the tools, and end"
+    )
+    parser.add_argument(
+        "--model", metavar="NAME", default=os.environ.get("AGENTLOOP_MODEL"),
+        help="the model's name on the server; default: AGENTLOOP_MODEL",
+    )  # fmt: skip
+    parser.add_argument(
+        "--base-url", metavar="URL", help="the server, for example http://127.0.0.1:8080/v1"
+    )
+    parser.add_argument(
+        "--api", choices=["chat", "responses", "anthropic", "text"],
+        help="what the server speaks; default: that of the key that is set, else chat",
+    )  # fmt: skip
+    parser.add_argument("--system", metavar="TEXT", help="the system text")
+    parser.add_argument(
+        "--max-requests", type=int, default=10, metavar="N",
+        help="the budget: how often the model may be asked for one answer; default 10",
+    )  # fmt: skip
+    parser.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="the longest silence of the server"
+    )
+    parser.add_argument(
+        "--deadline", type=float, metavar="SECONDS", help="the longest time for one request"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=JSON",
+        help="a field of the request or a setting: temperature=0.2, retries=0",
+    )  # fmt: skip
+    parser.add_argument(
+        "--journal", metavar="FILE", help="keep the run; the same line resumes after a crash"
+    )
+    parser.add_argument("--json", action="store_true", help="print the whole run as JSON")
+    parser.add_argument(
+        "--version", action="store_true", help="print version and sha256 of the file"
+    )
+    return parser
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """The command line. Returns the exit status: 0 answer, 3 budget, 4 refusal, 1 ModelError, 2
-    wrong use, 130 Ctrl-C."""
-    import argparse
-    import logging
-
-    out: Any
+    """The command line; `arguments` as in sys.argv[1:]. Returns the exit status: 0 answer, 1 the
+    server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C."""
     for out in (sys.stdout, sys.stderr):
         if hasattr(out, "reconfigure"):
             out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
-    about = "Ask a model that may use your Python functions. Without arguments: a demo, offline."
-    status = "Exit: 0 answer, 3 budget, 4 refusal, 1 server's fault, 2 wrong use, 130 Ctrl-C."
-    parser = argparse.ArgumentParser(prog="agentloop", description=about, epilog=status)
-    say = parser.add_argument
-    say("question", nargs="?", help="- reads it from standard input; left out: a conversation")
-    say("--tools", metavar="FILE.py", help="its public functions are offered to the model")
-    say("--schema", action="store_true", help="print what a model would be told of the tools")
-    say("--model", metavar="NAME", help="the model's name on the server")
-    say("--base-url", metavar="URL", help="the server, such as http://127.0.0.1:8080/v1")
-    say("--api", choices=["chat", "responses", "anthropic", "text"], help="default: the key's")
-    say("--system", metavar="TEXT", help="the system text")
-    say("--max-requests", type=int, default=10, metavar="N", help="the budget; default 10")
-    say("--set", action="append", default=[], metavar="KEY=JSON", help="a field of the request")
-    say("--journal", metavar="FILE", help="keep the run; the same line goes on after a crash")
-    say("--json", action="store_true", help="print the run as JSON instead of the answer")
-    say("--version", action="store_true", help="print the version and the file's sha256")
-    options = parser.parse_args(arguments)
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("note: %(message)s"))
-    logging.getLogger("agentloop").addHandler(handler)
+    if arguments is None:
+        arguments = sys.argv[1:]
     try:
-        if options.version:
-            import hashlib
-
-            source = globals()["__loader__"].get_data(__file__)  # in a zip too
-            print("agentloop %s, sha256 %s" % (__version__, hashlib.sha256(source).hexdigest()))
-            return 0
-        tools = _tools_in(options.tools) if options.tools else {}
-        if options.schema:
-            told = [_about(t) for t in tools.values()]
-            print(json.dumps(told, indent=2, ensure_ascii=False))
-            return 0
-        if not (options.question or options.model or options.tools or options.journal):
-            return _demo()
-        if not options.model:
-            raise ValueError("--model NAME is needed: which model shall answer?")
-        if options.max_requests < 0:
-            raise ValueError("--max-requests is 0 or more")
-        model, which = _model_from(options)
-        print(which, file=sys.stderr)
-        return _converse(model, tools, options)
+        options = _make_parser().parse_args(arguments)
+        return _run_command(options, arguments)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of `| head` has left
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
-    except (ValueError, TypeError, OSError) as e:
-        print("agentloop: %s" % _one_line(_safe_str(e), 600), file=sys.stderr)
+    except (ValueError, TypeError, OSError) as error:
+        print(f"agentloop: {_one_line(_safe_str(error), 600)}", file=sys.stderr)
         return 2
 
 
-def _converse(model: Any, tools: Registry, options: Any) -> int:
-    """Ask the question; or each line of standard input, as the next turn of one conversation."""
-    run: Optional[AgentRun] = None
-    if options.journal and os.path.exists(options.journal):
-        with open(options.journal, "rb") as file:
-            begun = b"\n" in file.read()
-        run = AgentRun.load(options.journal) if begun else None
-    question = sys.stdin.read().strip() if options.question == "-" else options.question
-    if question is not None:
-        if run is None or run.task != question:
-            run = run.follow_up(question) if run else AgentRun(question)
-        return _ask(model, run, tools, options)
-    status = _ask(model, run, tools, options) if run and run.state == "running" else 0
-    while status != 130:
-        print("> " * sys.stdin.isatty(), end="", file=sys.stderr, flush=True)
-        line = sys.stdin.readline()
-        if not line:
-            break
-        if line.strip():
-            run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
-            status = _ask(model, run, tools, options)
-    return status
+def _run_command(options: Any, arguments: List[str]) -> int:
+    if options.version:
+        print(f"agentloop {__version__}, sha256 {_hash_of_this_file()}")
+        return 0
+    if not arguments:
+        return _run_demo()
+    tools = _load_tools(options.tools) if options.tools else {}
+    if options.schema:
+        _print_schema(tools)
+        return 0
+    if not options.model:
+        raise ValueError("--model NAME is missing: the model's name on the server")
+    if options.max_requests < 0:
+        raise ValueError("--max-requests is 0 or more")
+    return _Session(options, tools).run()
 
 
-def _ask(model: Any, run: AgentRun, tools: Registry, options: Any) -> int:
-    """One turn: events to standard error, the answer to standard output."""
+def _hash_of_this_file() -> str:
+    import hashlib
 
-    def tell(event: Any) -> None:
-        count = run.requests, options.max_requests
-        print("request %d/%d " % count, event, file=sys.stderr)
+    loader = globals().get("__loader__")
+    if loader is not None and hasattr(loader, "get_data"):  # in a zip too
+        return hashlib.sha256(loader.get_data(__file__)).hexdigest()
+    with open(__file__, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
 
-    limits: Any = {"max_requests": options.max_requests, "journal": options.journal}
+
+def _print_schema(tools: Registry) -> None:
+    schemas = [
+        {"name": t.name, "description": t.description, "parameters": t.parameters}
+        for t in tools.values()
+    ]
+    if _is_terminal(sys.stdout):
+        print(_escape_lines(json.dumps(schemas, indent=2, ensure_ascii=False)))
+    else:  # another program reads it: JSON that every encoding holds
+        print(json.dumps(schemas, indent=2))
+
+
+def _load_tools(path: str) -> Registry:
+    """The public functions and Tools that a Python file defines; ValueError where there are none."""
     try:
-        for event in stream(model, run, tools, **limits):
-            if event.type != "AgentFinish":
-                tell(event)
-    except ModelError as e:
-        print(_one_line(str(e), 1500), file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\ninterrupted; the steps so far:", file=sys.stderr)
-        for step in run.steps:
-            print("  %s" % step, file=sys.stderr)
-        return 130
-    tell("state: " + run.state)
-    if options.json:
-        print(json.dumps(to_json(run), indent=2))
-    elif run.finish is not None:
-        print(_to_text(run.output))
-    return 3 if run.finish is None else 4 if run.finish.reason == "refusal" else 0
+        module = _load_module(path)
+        names = [name for name in vars(module) if name[0] != "_" and name != "main"]
+        public = getattr(module, "__all__", names)
+        found = [v for n, v in vars(module).items() if n in public and _is_defined_in(module, v)]
+        tools = registry(found)
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"--tools {path}: {type(error).__name__}: {_safe_str(error)}") from error
+    if not tools:
+        raise ValueError(f"--tools {path}: no public function in it")
+    return tools
 
 
-# Only as a script: in a notebook cell, or run by exec, __name__ may be "__main__" too.
-if __name__ == "__main__":
-    if os.path.basename(main.__code__.co_filename) == os.path.basename(sys.argv[0]):
-        sys.exit(main())
+def _load_module(path: str) -> Any:
+    """The file as a module. Its name is none of Python's, and its folder comes last on the path:
+    an email.py there must not stand in for Python's own."""
+    import importlib.util
+
+    if not os.path.isfile(path):
+        raise FileNotFoundError(errno.ENOENT, "no such Python file", path)
+    stem = os.path.splitext(os.path.basename(path))[0]
+    name = "agentloop_tools_" + re.sub(r"\W", "_", stem)
+    spec: Any = importlib.util.spec_from_file_location(name, path)
+    if spec is None:
+        raise ValueError("not a Python file: its name ends in .py")
+    if __name__ in sys.modules:  # `import agentloop` in it means this file
+        sys.modules.setdefault("agentloop", sys.modules[__name__])
+    sys.path.append(os.path.dirname(os.path.abspath(path)))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _is_defined_in(module: Any, value: Any) -> bool:
+    """True for functions and Tools of the module, not for those that it imports."""
+    if inspect.isfunction(value):
+        return bool(value.__module__ == module.__name__)
+    if _kind_of(value) != "Tool" or isinstance(value, type):
+        return False
+    home = sys.modules.get(getattr(value.function, "__module__", None) or "")
+    return home is None or home is module or not any(v is value for v in vars(home).values())
+
+
+def _is_object_of_texts(value: Any) -> bool:
+    return type(value) is dict and all(type(text) is str for text in value.values())
+
+
+# What --set may give to the adapter, and how it must look. Other names are fields of the request.
+_SETTINGS: Dict[str, Tuple[str, Callable[[Any], bool]]] = {
+    "api_key": ("a text", lambda v: type(v) is str),
+    "base_url": ("a text", lambda v: type(v) is str),
+    "system": ("a text", lambda v: type(v) is str),
+    "headers": ("an object of texts", _is_object_of_texts),
+    "timeout": ("a number of seconds above 0", lambda v: type(v) in (int, float) and v > 0),
+    "deadline": ("a number of seconds above 0", lambda v: type(v) in (int, float) and v > 0),
+    "retries": ("an integer from 0 up", lambda v: type(v) is int and v >= 0),
+    "trim": ("an integer from 0 up", lambda v: type(v) is int and v >= 0),
+    "max_observation": ("an integer above 0", lambda v: type(v) is int and v > 0),
+    "max_tokens": ("an integer above 0", lambda v: type(v) is int and v > 0),
+    "tools": ("a list of objects", lambda v: type(v) is list and all(type(t) is dict for t in v)),
+}
+_NOT_SETTABLE = ("self", "model", "messages", "input", "on_text", "transport", "ssl_context")
+
+
+def _parse_settings(pairs: List[str]) -> _JsonObject:
+    """["temperature=0.2"] -> {"temperature": 0.2}; ValueError with the fix for what does not fit."""
+    settings: _JsonObject = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        try:
+            value = _parse_json(text)
+        except ValueError:
+            raise ValueError(
+                f"--set {pair}: expected KEY=JSON, for example temperature=0.2 or, with quotes "
+                "around a text, 'user=\"ann\"'"
+            ) from None
+        expected, fits = _SETTINGS.get(name, ("a JSON value", _is_plain_json))
+        if not name.isidentifier() or name in _NOT_SETTABLE:
+            raise ValueError(f"--set {pair}: {name or 'nothing'} cannot be set")
+        if not fits(value):
+            raise ValueError(f"--set {pair}: {name} is {expected}")
+        settings[name] = value
+    return settings
+
+
+class _Session:
+    """One use of the command line with a model: a question, or a conversation."""
+
+    def __init__(self, options: Any, tools: Registry) -> None:
+        self.options = options
+        self.tools = tools
+        self.screen = _Screen(options.max_requests)
+        self.approval = _Approval(self.screen) if options.ask else None
+        self.model, description = self._make_model()
+        print(_one_line(description, 400), file=sys.stderr)
+
+    def _make_model(self) -> Tuple[Any, str]:
+        """The model that the options name, and a line that says which."""
+        options = self.options
+        settings: _JsonObject = {}
+        for name in ("base_url", "system", "timeout", "deadline"):
+            if getattr(options, name) is not None:
+                settings[name] = getattr(options, name)
+        settings.update(_parse_settings(options.set))
+        api, reason = options.api, ""
+        if api is None and os.environ.get("ANTHROPIC_API_KEY"):
+            if not os.environ.get("OPENAI_API_KEY"):
+                api, reason = "anthropic", " (ANTHROPIC_API_KEY is set)"
+        api = api or "chat"
+        text_settings = {}
+        if api == "text":
+            settings.setdefault("stop", ["\nObservation:"])
+            for name in ("trim", "max_observation"):
+                if name in settings:
+                    text_settings[name] = settings.pop(name)
+        elif self.screen.streams_text and not options.json:
+            settings["on_text"] = self.screen.show_text
+        classes: _JsonObject = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
+        adapter = classes.get(api, OpenAIChat)(options.model, **settings)
+        model = ReActText(adapter.complete, **text_settings) if api == "text" else adapter
+        return model, f"api: {api}{reason}, {adapter!r}"
+
+    def run(self) -> int:
+        with _notes_shown_by(self.screen):
+            run = self._load_run()
+            if self.options.question is None:
+                return self._converse(run)
+            question = self.options.question
+            if question == "-":
+                question = _read_all()
+            if run is None:
+                run = AgentRun(question)
+            elif run.task != question:
+                run = run.follow_up(question)
+            try:
+                return self._ask(run)
+            except KeyboardInterrupt:
+                self.screen.show_line(f"interrupted; {run._show_totals()}")
+                return 130
+
+    def _load_run(self) -> Optional[AgentRun]:
+        """The last turn in the journal, None where it has no turns yet."""
+        path = self.options.journal
+        if not path or not os.path.exists(path):
+            return None
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                if b"\n" not in file.read():  # empty, or its one line was torn
+                    return None
+        return AgentRun.load(path)
+
+    def _converse(self, run: Optional[AgentRun]) -> int:
+        """Each line is the next turn. Ctrl-C ends the turn; a second one within a second ends all."""
+        status = 0
+        interrupted = -1.0
+        if _is_terminal(sys.stdin):
+            self.screen.show_line("a conversation: Ctrl-C ends a turn, Ctrl-D the conversation")
+        resumes = run is not None and run.state == "running"
+        while True:
+            try:
+                if run is not None and resumes:
+                    resumes = False
+                    status = self._ask(run)
+                line = _read_line("> ")
+                if line is None:
+                    return status
+                if line.strip():
+                    run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
+                    status = self._ask(run)
+            except KeyboardInterrupt:
+                self.screen.show_line("\ninterrupted")
+                now = time.monotonic()
+                if not _is_terminal(sys.stdin) or now - interrupted < 1.0:
+                    return 130
+                interrupted = now
+
+    def _ask(self, run: AgentRun) -> int:
+        """One turn; returns the exit status."""
+        options = self.options
+        screen = self.screen
+        screen.begin_turn()
+        has_answered = False
+        events = stream(
+            self.model, run, self.tools, max_requests=options.max_requests, journal=options.journal
+        )
+        try:
+            screen.wait()
+            for event in events:
+                if isinstance(event, AgentFinish):
+                    has_answered = True
+                    continue
+                screen.show_event(run, event)
+                if isinstance(event, AgentAction):
+                    self._approve(run, event)
+                screen.wait()
+        except ModelError as error:
+            screen.show_error(str(error))
+            return 1
+        except SystemExit as error:
+            screen.show_error(f"a tool ended the program: SystemExit: {error}")
+            return 2
+        finally:
+            events.close()
+            screen.stop_waiting()
+        if options.json:
+            print(json.dumps(to_json(run), indent=2))
+        elif run.finish is not None:
+            screen.show_answer(run)
+        screen.show_totals(run, was_recorded=run.finish is not None and not has_answered)
+        return _exit_status(run)
+
+    def _approve(self, run: AgentRun, action: AgentAction) -> None:
+        if self.approval is not None:
+            reason = self.approval.deny_reason(action, self.tools)
+            if reason is not None:
+                run.close(action, reason, "denied")
+
+
+def _exit_status(run: AgentRun) -> int:
+    if run.finish is None:
+        return 3
+    return 4 if run.finish.reason == "refusal" else 0
+
+
+@contextlib.contextmanager
+def _notes_shown_by(screen: _Screen) -> Iterator[None]:
+    """What the library logs (retries, hints) goes to the screen meanwhile."""
+    import logging
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            screen.show_note(record.getMessage())
+
+    logger = logging.getLogger("agentloop")
+    notes = Notes()
+    logger.addHandler(notes)
+    try:
+        yield
+    finally:
+        logger.removeHandler(notes)
+
+
+def _is_the_program() -> bool:
+    """True where this file was started: by name, compiled, in a zip, with -m. In a notebook's cell,
+    or run by exec, __name__ is "__main__" too, but the file of that module is another or none."""
+
+    def stem(path: str) -> str:
+        return os.path.splitext(os.path.basename(path))[0]
+
+    file = globals().get("__file__") or ""
+    return __name__ == "__main__" and stem(file) == stem(main.__code__.co_filename)
+
+
+if _is_the_program():
+    # What lies beside this file must not stand in for Python's own modules, which are imported late.
+    sys.path.append(sys.path.pop(0))
+    sys.exit(main())
 
 
 # -- licence ---------------------------------------------------------------------------------------

@@ -38,10 +38,12 @@ import pathlib
 import pickle
 import random
 import re
+import py_compile
 import shutil
 import signal
 import socket
 import ssl
+import string
 import struct
 import subprocess
 import sys
@@ -4261,7 +4263,7 @@ def _bytes(path):
 
 def _env(**more):
     """The environment without what would lead an adapter to a real server."""
-    drop = ("OPENAI_", "ANTHROPIC_", "PYTHON")
+    drop = ("OPENAI_", "ANTHROPIC_", "AGENTLOOP_", "PYTHON", "TERM", "COLORTERM", "NO_COLOR", "WT_SESSION")
     env = {
         k: v for k, v in os.environ.items() if not k.startswith(drop) and "proxy" not in k.lower()
     }
@@ -7016,11 +7018,15 @@ class _LoopbackServer:
                 answer = outer.answers.pop(0)
                 status = answer if isinstance(answer, int) else 200
                 found = {"error": {"message": "no: %s" % self.headers.get("authorization")}}
-                if status == 200:
+                if status == 200 and not isinstance(answer, list):
                     found = outer.wire(self.path, answer)
                 data = json.dumps(found).encode()
+                kind = "application/json"
+                if isinstance(answer, list):  # the chunks of a stream
+                    data = b"".join(b"data: " + json.dumps(c).encode() + b"\n\n" for c in answer)
+                    kind = "text/event-stream"
                 self.send_response(status)
-                self.send_header("content-type", "application/json")
+                self.send_header("content-type", kind)
                 self.send_header("content-length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
@@ -7073,6 +7079,8 @@ class _LoopbackServer:
                 "usage": usage,
             }
         message = {"role": "assistant", "content": text}
+        if call and call[2:]:
+            message["content"] = call[2]
         if call == ("refuse", None):
             message["refusal"] = "I will not."
         elif call:
@@ -7117,6 +7125,31 @@ def main() -> None:
 '''
 
 
+_ASK_TOOLS = """
+from agentloop import tool
+
+
+def order(sku: str, n: int) -> str:
+    return "ordered"
+
+
+@tool(read_only=True)
+def look(sku: str) -> str:
+    return "seen"
+"""
+
+
+def _print_now(*values, end="\n", file=None, flush=False):
+    """print(), as a terminal would have it: at once."""
+    file = file or sys.stdout
+    file.write(" ".join(map(str, values)) + end)
+
+
+class _TerminalOutput(io.TextIOWrapper):
+    def isatty(self):
+        return True
+
+
 class CommandLineTest(_FolderCase):
     """The answer on standard output, events on standard error, the end as exit status."""
 
@@ -7151,9 +7184,10 @@ class CommandLineTest(_FolderCase):
 
         self.addCleanup(back)
 
-    def call(self, *args, stdin="", encoding="utf-8"):
+    def call(self, *args, stdin="", encoding="utf-8", terminal=False):
         """The command line in this process: (exit status, standard output, standard error)."""
-        out, err = (io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n") for _ in "oe")
+        kind = _TerminalOutput if terminal else io.TextIOWrapper
+        out, err = (kind(io.BytesIO(), encoding=encoding, newline="\n") for _ in "oe")
         log = logging.getLogger("agentloop")
         before = list(log.handlers)
         typed = io.StringIO(stdin) if isinstance(stdin, str) else stdin
@@ -7203,7 +7237,7 @@ class CommandLineTest(_FolderCase):
         """Ctrl-C at the prompt, and in a turn, which ends the conversation; `| head`."""
         typed = mock.Mock(isatty=lambda: True, readline=mock.Mock(side_effect=KeyboardInterrupt))
         status, out, err = self.ask(stdin=typed)
-        self.assertEqual((status, out, err.endswith("> ")), (130, "", True))
+        self.assertEqual((status, out, err.count("> ")), (130, "", 2))  # the second ends it
         with mock.patch.object(agentloop.OpenAIChat, "__call__", side_effect=KeyboardInterrupt):
             status, out, err = self.ask(stdin="one\ntwo\n")
         self.assertEqual((status, out, err.count("interrupted")), (130, "", 1))
@@ -7238,7 +7272,9 @@ class CommandLineTest(_FolderCase):
             self.assertEqual([t["name"] for t in told], ["lookup_stock", "wait"])
             self.assertEqual(told[0]["description"], "Return how many can be sold: \u00e9.")
             self.assertEqual(told[0]["parameters"]["properties"]["sku"]["type"], "string")
-        self.assertIn("\\xe9", self.call("--tools", self.tools, "--schema", encoding="ascii")[1])
+        for encoding in ("ascii", "cp1252", "utf-16"):  # in a pipe it is JSON that says the same
+            out = self.call("--tools", self.tools, "--schema", encoding=encoding)[1]
+            self.assertEqual(json.loads(out), told)
 
     def test_wrong_use(self):
         """Exit status 2, and for a tools file one line that names it."""
@@ -7549,8 +7585,9 @@ class CommandLineTest(_FolderCase):
         child.send_signal(signal.SIGINT)
         out, err = (s.decode("utf-8") for s in child.communicate(timeout=30))
         self.assertEqual((child.returncode, out), (130, ""), err)
-        after = err[err.index("interrupted") :] if "interrupted" in err else ""
-        self.assertRegex(after, r"lookup_stock\(.*A1.*\) -> ok: 3")
+        before, _, after = err.partition("interrupted")
+        self.assertRegex(before, r"lookup_stock\(.*A1.*\) -> ok: 3")
+        self.assertIn("running; 2 requests", after)
         self.assertNotIn("Traceback", err)
         self.assertNotIn(_MARKED_KEY, err)
         status, out, err = self.ask(
@@ -7558,6 +7595,254 @@ class CommandLineTest(_FolderCase):
         )
         self.assertEqual((status, out, self.noted()), (0, "ok\n", ["A1"]))
         self.assertIn("unknown_outcome", err)
+
+    # -- on a terminal ----------------------------------------------------------------------------
+
+    @_sockets
+    def test_a_terminal_gets_no_control_characters(self):
+        evil = "\x1b]0;owned\x07\x9b31m\u202egnp\u200b\r"
+        answers = [("lookup_stock", {"sku": evil}), "a\n\tb " + evil]
+        args = ["q" + evil, "--tools", self.tools]
+        status, out, err = self.ask(*args, answers=answers, terminal=True)
+        self.assertEqual(status, 0)
+        self.assertIn("a\n\tb \\x1b]0;owned\\x07", out)
+        for seen in (out, re.sub("\x1b\\[\\d+m|\r[. \\ds]*", "", err)):
+            for character in evil:
+                if character not in string.printable or character == "\r":
+                    self.assertNotIn(character, seen)
+        for tools, line in ((evil + ".py", "no such"), (self.write("bad.py", "raise ValueError(%r)" % evil), "owned")):
+            _, _, err = self.call("q", "--tools", tools, "--model", "m", terminal=True)
+            self.assertIn(line, err)
+            self.assertNotIn("\x1b", err)
+        self.assertNotIn("\x1b", self.call("--nonsense" + evil, terminal=True)[2])
+        described = self.write("d.py", "def f(x: int):\n    %r\n" % evil)
+        _, out, _ = self.call("--tools", described, "--schema", terminal=True)
+        self.assertNotIn("\u202e", out)
+        status, out, _ = self.ask("q", answers=["x " + evil], encoding="utf-8")
+        self.assertEqual(out, "x " + evil + "\n", "a pipe gets the answer as it is")
+
+    @_sockets
+    def test_colours(self):
+        rows = [  # the environment, whether there are colours
+            ({"TERM": "xterm-256color"}, True), ({"COLORTERM": "truecolor"}, True), ({"WT_SESSION": "1"}, True),
+            ({}, False), ({"TERM": "dumb"}, False), ({"COLORTERM": "1", "NO_COLOR": "1"}, False),
+            ({"COLORTERM": "1", "NO_COLOR": ""}, True),
+        ]  # fmt: skip
+        for env, coloured in rows:
+            with self.subTest(env=env), mock.patch.dict(os.environ, env):
+                answers = [("lookup_stock", {"sku": "A1"}), ("nope", {}), "3"]
+                args = ("q", "--tools", self.tools)
+                _, out, err = self.ask(*args, answers=answers, terminal=True)
+                self.assertEqual((out, "\x1b[32m" in err, "\x1b[33m" in err), ("3\n", coloured, coloured))
+                self.assertNotIn("\x1b", self.ask(*args, answers=answers)[2], "in a pipe")
+
+    @_sockets
+    def test_text_appears_as_it_arrives(self):
+        """On a terminal only, and never twice."""
+        rows = [  # pieces of the stream; what the terminal shows
+            (["The ", "answer", "\x1b."], "The answer\\x1b.\n"),
+            (["x\n"], "x\n"),
+        ]
+        for pieces, shown in rows:
+            with self.subTest(pieces=pieces):
+                chunks = [{"choices": [{"index": 0, "delta": {"content": p}}]} for p in pieces]
+                chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+                status, out, _ = self.ask("q", answers=[chunks], terminal=True)
+                self.assertEqual((status, out), (0, shown))
+                self.assertIs(self.bodies[0]["stream"], True)
+        answers = [("lookup_stock", {"sku": "A1"}, "I look."), "3"]
+        _, out, err = self.ask("q", "--tools", self.tools, answers=answers, terminal=True)
+        self.assertEqual(out, "I look.\n3\n")
+        for args in (["--json"], ["--api", "text"]):
+            status, out, _ = self.ask("q", *args, answers=["Final Answer: x"], terminal=True)
+            self.assertNotIn("stream", self.bodies[0])
+
+    @_sockets
+    @_real_threads
+    def test_a_wait_is_visible(self):
+        """A sign of life after a second, on a terminal only; erased before anything else."""
+        seen, waits = [], threading.Event()
+
+        class Slow(agentloop.Scripted):
+            def __call__(self, run, tools):
+                waits.wait(30)
+                return super().__call__(run, tools)
+
+        class Watched(_TerminalOutput):
+            def write(self, text):
+                seen.append(text)
+                if "... 1 s" in text:
+                    waits.set()
+                return super().write(text)
+
+        err = Watched(io.BytesIO(), encoding="utf-8")
+        model = Slow([agentloop.AgentFinish("ok")])
+        with mock.patch.object(agentloop, "OpenAIChat", lambda *a, **k: model):
+            with mock.patch.object(sys, "stderr", err), mock.patch("builtins.print", _print_now):
+                self.assertEqual(agentloop.main(["q", "--model", "m"]), 0)
+        text = "".join(seen)
+        self.assertIn("\r... 1 s", text)
+        self.assertRegex(text, r"\r +\r[^\n]*model_ended")
+
+    @_sockets
+    def test_what_the_lines_say(self):
+        """Seconds and requests at each event; state, tokens and the way out in the last line."""
+        call = ("lookup_stock", {"sku": "A1"})
+        tools = ("--tools", self.tools)
+        _, _, err = self.ask("q", *tools, answers=[call, "3"])
+        lines = err.splitlines()
+        self.assertRegex(lines[1], r"^ +\d+\.\d s  request 1/10  lookup_stock\(")
+        totals = r"request 2/10  model_ended; 2 requests; 10 input tokens \(0 cached\), 4 output tokens; \d+\.\d s$"
+        self.assertRegex(lines[-1], totals)
+        _, _, err = self.ask("q", *tools, "--max-requests", "1", answers=[call])
+        self.assertRegex(err.splitlines()[-1], "budget_exhausted; 1 request;.*--max-requests")
+        _, _, err = self.ask("q", answers=[("refuse", None)])
+        self.assertRegex(err.splitlines()[-1], "refused")
+        for recorded in (False, True):
+            _, out, err = self.ask("q", "--journal", self.journal, answers=[] if recorded else ["x"])
+            self.assertEqual((out, "recorded" in err.splitlines()[-1]), ("x\n", recorded))
+        with mock.patch.object(time, "sleep", lambda seconds: None):
+            _, out, err = self.ask("q", answers=[503, "x"])
+        self.assertRegex(err, "note: .*503")
+        _, out, err = self.ask("q", "--api", "text", answers=["Thought: hm\nso", "Final Answer: x"])
+        self.assertIn("    | Thought: hm\n    | so\n", err)
+
+    @_sockets
+    def test_ask(self):
+        """Each call that may change something is shown whole, and runs only when a person says so."""
+        tools = self.write("ask.py", _ASK_TOOLS)
+        call, look = ("order", {"sku": "A" * 300, "n": 2}), ("look", {"sku": "A1"})
+        rows = [  # what is typed; answers; statuses; a part of the denial
+            ("y\n", [call], ["ok"], ""),
+            ("YES\n", [call], ["ok"], ""),
+            ("n\n", [call], ["denied"], "The user denied this call."),
+            ("\n", [call], ["denied"], "The user denied this call."),
+            ("n too dear\n", [call], ["denied"], "denied this call: too dear"),
+            ("not on a Sunday\n", [call], ["denied"], "denied this call: not on a Sunday"),
+            ("", [call], ["denied"], "nobody"),
+            ("a\n", [call, call], ["ok", "ok"], ""),
+            ("n\nalways\n", [call, call, call], ["denied", "ok", "ok"], ""),
+            ("", [look], ["ok"], ""),
+            ("", [("nope", {})], ["unknown_tool"], ""),
+            ("", [("order", [1])], ["invalid_arguments"], ""),
+        ]
+        for typed, calls, statuses, denial in rows:
+            with self.subTest(typed=typed, calls=calls):
+                args = ("q", "--ask", "--tools", tools, "--json")
+                _, out, err = self.ask(*args, stdin=typed, answers=[*calls, "done"])
+                run = agentloop.from_json(json.loads(out))
+                self.assertEqual(_statuses(run), statuses)
+                self.assertIn(denial, str(run.steps[0].observation))
+                if calls[0] is call:
+                    self.assertIn("run order?\n  sku = %s\n  n = 2\n" % ("A" * 300), err)
+
+    @_sockets
+    def test_settings(self):
+        """--set reaches the adapter's settings and the body; what does not fit is one line."""
+        self.ask("q", "--set", "max_observation=5", "--set", "retries=0", answers=["x"])
+        self.assertEqual(set(self.bodies[0]), {"model", "messages"})
+        self.ask("q", "--api", "text", "--set", "trim=1", "--set", 'stop="X"', answers=["Final Answer: x"])
+        self.assertEqual(self.bodies[0]["stop"], "X")
+        self.ask("q", "--api", "text", answers=["Final Answer: x"])
+        self.assertEqual(self.bodies[0]["stop"], ["\nObservation:"])
+        self.ask("q", "--timeout", "7.5", "--deadline", "9", answers=["x"])
+        with mock.patch.dict(os.environ, AGENTLOOP_MODEL="from-env"):
+            self.server.seen[:], self.server.answers[:] = [], ["x"]
+            self.assertEqual(self.call("q", "--base-url", self.server.url)[0], 0)
+        self.assertEqual(self.server.seen[0][2]["model"], "from-env")
+        for pair in (
+            "api_key=1", "api_key=[]", "base_url=5", "headers=5", 'headers={"a": 1}', 'timeout="x"', "timeout=-1",
+            "deadline=0", 'retries="a"', "retries=-1", 'trim="x"', 'max_observation="q"', "system=1", "self=1",
+            "model=1", "on_text=1", "transport=1", "ssl_context=1", "messages=[]", "tools=1", "tools=[1]",
+            "max_tokens=0", "x=NaN", "x=1e999", "=1", "x", "a b=1", "x=none", "x=" + "[" * 5000,
+        ):  # fmt: skip
+            with self.subTest(pair=pair[:40]):
+                status, out, err = self.call("q", "--model", "m", "--set", pair)
+                self.assertEqual((status, out, len(err.splitlines())), (2, "", 1), err)
+
+    @_sockets
+    def test_a_question_with_a_mark(self):
+        """Editors and PowerShell put a byte order mark before a text; it is not sent."""
+        question = "Gr\u00fc\u00dfe aus \u6771\u4eac?"
+        for encoding in ("utf-8-sig", "utf-16", "utf-8"):
+            with self.subTest(encoding=encoding):
+                typed = io.TextIOWrapper(io.BytesIO(question.encode(encoding)), encoding="utf-8")
+                self.ask("-", stdin=typed, answers=["x"])
+                self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
+        with mock.patch.object(sys, "stdin", None):
+            self.assertEqual(self.call("-", "--model", "m", "--max-requests", "0", stdin=None)[0], 3)
+            self.assertEqual(self.call("--model", "m", stdin=None)[:2], (0, ""))
+
+    @_sockets
+    def test_ctrl_c_in_a_conversation(self):
+        """The first ends the turn, a second one within a second the conversation."""
+        lines = iter(["one\n", "two\n", "three\n", ""])
+        typed = mock.Mock(isatty=lambda: True, readline=lambda: next(lines))
+        asked = []
+
+        class Interrupted(agentloop.Scripted):
+            def __call__(self, run, tools):
+                asked.append(run.task)
+                if run.task == "two":
+                    raise KeyboardInterrupt
+                return agentloop.AgentFinish("re: " + run.task)
+
+        with mock.patch.object(agentloop, "OpenAIChat", lambda *a, **k: Interrupted([])):
+            status, out, err = self.call("--model", "m", stdin=typed)
+        self.assertEqual((status, out, asked), (0, "re: one\nre: three\n", ["one", "two", "three"]))
+        self.assertEqual(err.count("interrupted"), 1)
+
+    @_sockets
+    def test_a_tool_that_ends_the_program(self):
+        tools = self.write("exits.py", "import sys\ndef leave(code: int):\n    sys.exit(code)\n")
+        status, out, err = self.ask("q", "--tools", tools, answers=[("leave", {"code": 3})])
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn("SystemExit: 3", err)
+
+    def test_what_a_tools_file_offers(self):
+        """What it defines, whatever its name and its neighbours; not what it imports."""
+        self.write("json.py", "raise SystemExit('a neighbour ran')\n")
+        self.write("helper.py", "from agentloop import tool\n@tool\ndef helped(x: int):\n    return x\n")
+        source = (
+            "from agentloop import *\nfrom agentloop import Tool, tool\nimport helper\nfrom helper import helped\n"
+            "def plain(x: int):\n    return x\n"
+            "@tool(read_only=True)\ndef made(x: int):\n    return x\n"
+            "by_hand = Tool('by_hand', 'By hand.', {'type': 'object'}, print)\n"
+            "kind = Tool\n"
+        )
+        for name in ("email.py", "select.py", "agentloop.py", "with-dash.py"):
+            with self.subTest(name=name):
+                path = self.write(name, source)
+                status, out, err = self.call("--tools", path, "--schema")
+                self.assertEqual(status, 0, err)
+                self.assertEqual([t["name"] for t in json.loads(out)], ["plain", "made", "by_hand"])
+        path = self.write("chosen.py", source + "__all__ = ['made']\n")
+        self.assertEqual([t["name"] for t in json.loads(self.call("--tools", path, "--schema")[1])], ["made"])
+
+    @_processes
+    def test_where_the_file_is_the_program(self):
+        """Compiled, zipped, in a folder, by another name, with -m; but not pasted or run by exec."""
+        source = _FILE.read_text(encoding="ascii")
+        self.write("agentloop.py", source)
+        self.write("my_agents.py", source)
+        os.mkdir(self.path("folder"))
+        self.write("folder/__main__.py", source)
+        py_compile.compile(self.path("agentloop.py"), cfile=self.path("agentloop.pyc"))
+        with zipfile.ZipFile(self.path("app.pyz"), "w") as z:
+            z.writestr("__main__.py", source)
+        self.write("by_exec.py", "exec(open('agentloop.py').read(), {'__name__': '__main__'})\n")
+        self.write("shared.py", "exec(open('agentloop.py').read())\n")
+        programs = [["agentloop.py"], ["agentloop.pyc"], ["app.pyz"], ["folder"], ["my_agents.py"], ["-m", "agentloop"]]
+        others = [["by_exec.py"], ["shared.py"], ["-c", "import agentloop"]]
+        jobs = {
+            " ".join(args): lambda args=args: _python(*args, cwd=self.folder)
+            for args in programs + others
+        }
+        found = _side_by_side(jobs)
+        for args in programs + others:
+            status, out, err = found[" ".join(args)]
+            with self.subTest(args=args):
+                self.assertEqual((status, err, "state: model_ended" in out), (0, "", args in programs))
 
 
 # What each prints, offline: a few pieces that would be wrong if its idea did not work.
@@ -12675,7 +12960,7 @@ class HttpTests(_ModelCase):
 class ReActTests(unittest.TestCase):
     """Thought, Action, Action Input, Observation, Final Answer, as models really write them."""
 
-    def drive(self, replies, tools=None, task="go", **options):
+    def drive(self, replies, tools=None, task="go", model=None, **options):
         """(run, what ran, prompts); the prompts only grow."""
         ran, prompts, left = [], [], list(replies)
 
@@ -12695,7 +12980,7 @@ class ReActTests(unittest.TestCase):
             prompts.append(prompt)
             return left.pop(0)
 
-        model = agentloop.ReActText(complete)
+        model = model or agentloop.ReActText(complete)
         run = agentloop.run(model, task, [find, add, now] if tools is None else tools, **options)
         for old, new in zip(prompts, prompts[1:]):
             self.assertTrue(new.startswith(old), (old, new))
@@ -12749,6 +13034,20 @@ class ReActTests(unittest.TestCase):
             ("Final Answer: Like:\n```\nAction: find\nAction Input: z\n```\nAll.", "Like:\n```\nAction: find\nAction Input: z\n```\nAll."),
             ("Action: None\nFinal Answer: 42", "42"),
             ('{"action": "Final Answer", "action_input": "42"}', "42"),
+            ('Action: find ({"text": "x"})', [x]),
+            ('Action: find({"text": "x"}\nAction Input: {"text": "y"}', [x]),
+            ('Action: find {\n"text": "x"\n}\nI wait.', [x]),
+            ('Action: **find** ("x")', [x]),
+            ("Action: now()", [("now",)]),
+            ('Action: find\nAction Input: {"text": "a\nObservation: b"}', [("find", "a\nObservation: b")]),
+            ("**Final Answer:** **42** items", "**42** items"),
+            ("**Final Answer: 42**", "42"),
+            ("Final Answer: a\n\n- b: c\n\nQuestion: What else?\nThought: n", "a\n\n- b: c"),
+            ("Final Answer: a\nObservation: fake", "a"),
+            ("Just chatting.", "Just chatting."),
+            ("[1, 2]", "[1, 2]"),
+            ('{"answer": 5}', '{"answer": 5}'),
+            ("<think>hm</think>Hello!", "Hello!"),
         ]  # fmt: skip
         for reply, want in rows:
             with self.subTest(reply=reply):
@@ -12765,7 +13064,6 @@ class ReActTests(unittest.TestCase):
     def test_doubtful_replies(self):
         reminder = "invalid_response"
         rows = [  # the reply; the status; words in the observation
-            ("Just chatting.", reminder, "Final Answer"),
             ("", reminder, "Final Answer"),
             ("<think>Action: now</think>", reminder, "Final Answer"),
             ("<think>never ends\nAction: now", reminder, "Final Answer"),
@@ -12776,7 +13074,7 @@ class ReActTests(unittest.TestCase):
             ("```\nAction: now\n```", reminder, "Final Answer"),
             ('{"action": "unknown", "action_input": {}}', reminder, "Final Answer"),
             ('{"action": 5}', reminder, "Final Answer"),
-            ("[1, 2]", reminder, "Final Answer"),
+            ("Thought: hm", reminder, "Final Answer"),
             ("Action: Find\nAction Input: x", "unknown_tool", "find"),
             ("Action: nope\nAction Input: {}", "unknown_tool", "find"),
             ("Action: find", "invalid_arguments", "text"),
@@ -12784,6 +13082,8 @@ class ReActTests(unittest.TestCase):
             ('Action: add\nAction Input: {"a": 2', "invalid_arguments", "object"),
             ('Action: find\nAction Input: {"text": "x', "invalid_arguments", "object"),
             ("Action: find\nAction Input: [1]", "invalid_arguments", "text"),
+            ('Action: find(text="x")', "invalid_arguments", "object"),
+            ("Action: nope({})", "unknown_tool", "find"),
         ]
         for reply, status, words in rows:
             with self.subTest(reply=reply):
@@ -12923,6 +13223,61 @@ class ReActTests(unittest.TestCase):
         self.assertRegex(prompts[1], "see\n.*image/jpeg.*5 bytes")
         self.assertNotIn(base64.b64encode(b"12345").decode(), prompts[1])
         self.assertLess(len(prompts[2]), 25_000)
+
+    def test_trim_and_max_observation(self):
+        """What is sent is chosen; the run stays whole."""
+
+        def much(n: int) -> str:
+            """Return much."""
+            return "%d" % n * 50
+
+        steps = [
+            agentloop.AgentStep(agentloop.AgentAction("much", {"n": n}, "c%d" % n, request=n), "%d" % n * 50)
+            for n in range(1, 5)
+        ]  # fmt: skip
+        run = agentloop.AgentRun("go", steps=steps[2:], requests=4, history=[
+            agentloop.AgentRun("before", steps=steps[:2], finish=agentloop.AgentFinish("so")),
+        ])  # fmt: skip
+
+        def shorten(steps):
+            return [dataclasses.replace(s, observation="short") for s in steps[1:]]
+
+        def deep(steps):
+            copies = copy.deepcopy(steps[2:])
+            copies[0].observation = "deep"
+            return copies
+
+        rows = [  # trim; what is in the prompt; what is not
+            (None, ["11111", "44444"], ["missing"]),
+            (1, ["44444"], ["33333", "22222"]),
+            (0, ["before", "so", "go"], ["11111", "44444"]),
+            (9, ["11111", "44444"], []),
+            (shorten, ["Observation: short", '{"n": 2}'], ["22222", '{"n": 1}']),
+            (deep, ["Observation: deep", "44444"], ["33333", "22222"]),
+            (lambda steps: steps[3:], ["44444"], ["33333"]),
+        ]
+        for trim, there, absent in rows:
+            with self.subTest(trim=trim):
+                model = agentloop.ReActText(str, trim=trim)
+                prompt = model.prompt(run, agentloop.registry([much]))
+                for text in there + ["before", "Final Answer: so", "Question: go"]:
+                    self.assertIn(text, prompt)
+                for text in absent:
+                    self.assertNotIn(text, prompt)
+        self.assertEqual(steps[3].observation, "4" * 50)
+        cut = agentloop.ReActText(str, max_observation=20).prompt(run, {})
+        self.assertNotIn("4" * 20, cut)
+        self.assertIn("[... characters 15 to 44 of 50 are missing ...]", cut)
+
+    @_sockets
+    def test_tokens_of_a_server_count(self):
+        server = _LoopbackServer()
+        self.addCleanup(server.close)
+        server.answers[:] = ["Action: find\nAction Input: x", 'Final Answer: ok']
+        model = agentloop.OpenAIChat("m", base_url=server.url + "/v1", api_key="")
+        run, ran, _ = self.drive([], model=agentloop.ReActText(model.complete))
+        self.assertEqual((ran, run.output), ([("find", "x")], "ok"))
+        self.assertEqual((run.usage["input_tokens"], run.usage["output_tokens"]), (10, 4))
 
     def test_two_hundred_steps(self):
         replies = ["Action: find\nAction Input: %d" % n for n in range(200)] + ["Final Answer: ok"]
