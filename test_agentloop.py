@@ -8550,7 +8550,8 @@ class ExamplesTest(_FolderCase):
                     self.assertIn(b" 200 ", s.recv(100))
             with socket.create_connection(("127.0.0.1", port)) as s:  # gone in the middle: a reset
                 s.sendall(b"POST / HTTP/1.1\r\nContent-Length: 500\r\n\r\n{")
-                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                linger = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             self.assertEqual(room.request_of(good), room.request_of(good[:-1] + b', "n": 9}'))
             asked = json.loads(room.request_of(good[:-1] + b', "max_tokens": 999999}'))
             self.assertEqual(asked["max_tokens"], 2000)

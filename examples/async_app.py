@@ -101,8 +101,8 @@ async def sse_lines(make_model, run, **options):
     try:
         async for event in events:
             yield line("text" if isinstance(event, str) else type(event).__name__, event)
-    except (Stopped, agentloop.ModelError) as exc:
-        yield line("error", exc)
+    except (Stopped, agentloop.ModelError, RuntimeError) as exc:
+        yield line("error", exc)  # RuntimeError: another tab holds this run
     finally:
         await events.aclose()  # `async for` alone does not close what it was broken out of
 
@@ -135,8 +135,11 @@ def handler(make_model, runs, working):
     """
 
     async def handle(reader, writer):
+        words = (await reader.readline()).split()
+        if len(words) < 2:  # a browser that changed its mind
+            return writer.close()
         working.add(asyncio.current_task())
-        path = (await reader.readline()).split()[1].decode()
+        path = words[1].decode("ascii", "replace")
         run = runs.setdefault(path, agentloop.AgentRun("How many A1 can we sell?"))
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
         lines = sse_lines(make_model, run, seconds=0.1 if path == "/slow" else 60)

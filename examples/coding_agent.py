@@ -259,7 +259,8 @@ def kill_group(process):
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-    except (ProcessLookupError, PermissionError):
+            process.kill()  # where there is no taskkill
+    except OSError:
         pass  # all gone
     process.wait()
 
