@@ -4263,7 +4263,16 @@ def _bytes(path):
 
 def _env(**more):
     """The environment without what would lead an adapter to a real server."""
-    drop = ("OPENAI_", "ANTHROPIC_", "AGENTLOOP_", "PYTHON", "TERM", "COLORTERM", "NO_COLOR", "WT_SESSION")
+    drop = (
+        "OPENAI_",
+        "ANTHROPIC_",
+        "AGENTLOOP_",
+        "PYTHON",
+        "TERM",
+        "COLORTERM",
+        "NO_COLOR",
+        "WT_SESSION",
+    )
     env = {
         k: v for k, v in os.environ.items() if not k.startswith(drop) and "proxy" not in k.lower()
     }
@@ -7610,7 +7619,10 @@ class CommandLineTest(_FolderCase):
             for character in evil:
                 if character not in string.printable or character == "\r":
                     self.assertNotIn(character, seen)
-        for tools, line in ((evil + ".py", "no such"), (self.write("bad.py", "raise ValueError(%r)" % evil), "owned")):
+        for tools, line in (
+            (evil + ".py", "no such"),
+            (self.write("bad.py", "raise ValueError(%r)" % evil), "owned"),
+        ):
             _, _, err = self.call("q", "--tools", tools, "--model", "m", terminal=True)
             self.assertIn(line, err)
             self.assertNotIn("\x1b", err)
@@ -7633,7 +7645,9 @@ class CommandLineTest(_FolderCase):
                 answers = [("lookup_stock", {"sku": "A1"}), ("nope", {}), "3"]
                 args = ("q", "--tools", self.tools)
                 _, out, err = self.ask(*args, answers=answers, terminal=True)
-                self.assertEqual((out, "\x1b[32m" in err, "\x1b[33m" in err), ("3\n", coloured, coloured))
+                self.assertEqual(
+                    (out, "\x1b[32m" in err, "\x1b[33m" in err), ("3\n", coloured, coloured)
+                )
                 self.assertNotIn("\x1b", self.ask(*args, answers=answers)[2], "in a pipe")
 
     @_sockets
@@ -7699,7 +7713,9 @@ class CommandLineTest(_FolderCase):
         _, _, err = self.ask("q", answers=[("refuse", None)])
         self.assertRegex(err.splitlines()[-1], "refused")
         for recorded in (False, True):
-            _, out, err = self.ask("q", "--journal", self.journal, answers=[] if recorded else ["x"])
+            _, out, err = self.ask(
+                "q", "--journal", self.journal, answers=[] if recorded else ["x"]
+            )
             self.assertEqual((out, "recorded" in err.splitlines()[-1]), ("x\n", recorded))
         with mock.patch.object(time, "sleep", lambda seconds: None):
             _, out, err = self.ask("q", answers=[503, "x"])
@@ -7741,7 +7757,16 @@ class CommandLineTest(_FolderCase):
         """--set reaches the adapter's settings and the body; what does not fit is one line."""
         self.ask("q", "--set", "max_observation=5", "--set", "retries=0", answers=["x"])
         self.assertEqual(set(self.bodies[0]), {"model", "messages"})
-        self.ask("q", "--api", "text", "--set", "trim=1", "--set", 'stop="X"', answers=["Final Answer: x"])
+        self.ask(
+            "q",
+            "--api",
+            "text",
+            "--set",
+            "trim=1",
+            "--set",
+            'stop="X"',
+            answers=["Final Answer: x"],
+        )
         self.assertEqual(self.bodies[0]["stop"], "X")
         self.ask("q", "--api", "text", answers=["Final Answer: x"])
         self.assertEqual(self.bodies[0]["stop"], ["\nObservation:"])
@@ -7770,7 +7795,9 @@ class CommandLineTest(_FolderCase):
                 self.ask("-", stdin=typed, answers=["x"])
                 self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
         with mock.patch.object(sys, "stdin", None):
-            self.assertEqual(self.call("-", "--model", "m", "--max-requests", "0", stdin=None)[0], 3)
+            self.assertEqual(
+                self.call("-", "--model", "m", "--max-requests", "0", stdin=None)[0], 3
+            )
             self.assertEqual(self.call("--model", "m", stdin=None)[:2], (0, ""))
 
     @_sockets
@@ -7802,7 +7829,9 @@ class CommandLineTest(_FolderCase):
     def test_what_a_tools_file_offers(self):
         """What it defines, whatever its name and its neighbours; not what it imports."""
         self.write("json.py", "raise SystemExit('a neighbour ran')\n")
-        self.write("helper.py", "from agentloop import tool\n@tool\ndef helped(x: int):\n    return x\n")
+        self.write(
+            "helper.py", "from agentloop import tool\n@tool\ndef helped(x: int):\n    return x\n"
+        )
         source = (
             "from agentloop import *\nfrom agentloop import Tool, tool\nimport helper\nfrom helper import helped\n"
             "def plain(x: int):\n    return x\n"
@@ -7817,7 +7846,9 @@ class CommandLineTest(_FolderCase):
                 self.assertEqual(status, 0, err)
                 self.assertEqual([t["name"] for t in json.loads(out)], ["plain", "made", "by_hand"])
         path = self.write("chosen.py", source + "__all__ = ['made']\n")
-        self.assertEqual([t["name"] for t in json.loads(self.call("--tools", path, "--schema")[1])], ["made"])
+        self.assertEqual(
+            [t["name"] for t in json.loads(self.call("--tools", path, "--schema")[1])], ["made"]
+        )
 
     @_processes
     def test_where_the_file_is_the_program(self):
@@ -7832,7 +7863,14 @@ class CommandLineTest(_FolderCase):
             z.writestr("__main__.py", source)
         self.write("by_exec.py", "exec(open('agentloop.py').read(), {'__name__': '__main__'})\n")
         self.write("shared.py", "exec(open('agentloop.py').read())\n")
-        programs = [["agentloop.py"], ["agentloop.pyc"], ["app.pyz"], ["folder"], ["my_agents.py"], ["-m", "agentloop"]]
+        programs = [
+            ["agentloop.py"],
+            ["agentloop.pyc"],
+            ["app.pyz"],
+            ["folder"],
+            ["my_agents.py"],
+            ["-m", "agentloop"],
+        ]
         others = [["by_exec.py"], ["shared.py"], ["-c", "import agentloop"]]
         jobs = {
             " ".join(args): lambda args=args: _python(*args, cwd=self.folder)
@@ -7842,7 +7880,9 @@ class CommandLineTest(_FolderCase):
         for args in programs + others:
             status, out, err = found[" ".join(args)]
             with self.subTest(args=args):
-                self.assertEqual((status, err, "state: model_ended" in out), (0, "", args in programs))
+                self.assertEqual(
+                    (status, err, "state: model_ended" in out), (0, "", args in programs)
+                )
 
 
 # What each prints, offline: a few pieces that would be wrong if its idea did not work.
@@ -8219,13 +8259,16 @@ for line in sys.stdin:
         result = {"supportedVersions": ["2025-06-18" if old else "2026-07-28"]}
         if mode == "dies of discovery":
             sys.exit()
-        if mode == "silent":
+        if mode == "silent" or (mode == "slow to start" and "initialize" not in asked):
             continue
         if mode in ("old", "newer"):
             code, data = (-32601, None) if old else (-32022, {"supported": ["2027-01-01"]})
             say(id=number, error={"code": code, "message": "no", "data": data})
             continue
         assert message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] == {}
+    elif method == "initialize" and not old:
+        say(id=number, error={"code": -32602, "message": "no _meta"})
+        continue
     elif method == "initialize":
         result = {"protocolVersion": "2025-06-18"}
     elif method == "tools/list":
@@ -8637,6 +8680,7 @@ class ExamplesTest(_FolderCase):
             ("new", "2026-07-28"),
             ("old", "2025-06-18"),
             ("silent", "2025-06-18"),
+            ("slow to start", "2026-07-28"),
             ("dies of discovery", "2025-06-18"),
             ("names old versions", "2025-06-18"),
             ("newer", None),
@@ -8645,7 +8689,7 @@ class ExamplesTest(_FolderCase):
             with self.subTest(mode):
                 command = [sys.executable, "-c", _BAD_MCP, mode]
                 try:
-                    timeout = 1 if mode == "silent" else 10
+                    timeout = 1 if mode in ("silent", "slow to start") else 10
                     with mcp.MCPServer(command, timeout=timeout) as server:
                         with self.assertLogs("mcp_tools") as left_out:
                             found = server.version, list(server.tools())
@@ -13276,7 +13320,7 @@ class ReActTests(unittest.TestCase):
     def test_tokens_of_a_server_count(self):
         server = _LoopbackServer()
         self.addCleanup(server.close)
-        server.answers[:] = ["Action: find\nAction Input: x", 'Final Answer: ok']
+        server.answers[:] = ["Action: find\nAction Input: x", "Final Answer: ok"]
         model = agentloop.OpenAIChat("m", base_url=server.url + "/v1", api_key="")
         run, ran, _ = self.drive([], model=agentloop.ReActText(model.complete))
         self.assertEqual((ran, run.output), ([("find", "x")], "ok"))

@@ -55,8 +55,8 @@ log = logging.getLogger("mcp_tools")
 
 STATELESS = "2026-07-28"
 WITH_HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")  # the first is asked for
-UNSUPPORTED_VERSION = -32022  # an error of stateless servers only, as are the two before it
-MODERN_ERRORS = (-32020, -32021, UNSUPPORTED_VERSION)
+# Errors that only stateless servers have.
+HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION = -32020, -32021, -32022
 META = "io.modelcontextprotocol/"
 
 MOST_PAGES, MOST_TOOLS = 100, 1000
@@ -132,8 +132,7 @@ class ToolServer:
 
     def _tool(self, name, described, trust_hints):
         foreign, schema = described.get("name"), described.get("inputSchema")
-        hints = described.get("annotations") if trust_hints else None
-        hints = hints if isinstance(hints, dict) else {}
+        hints = a_dict(described.get("annotations")) if trust_hints else {}
         if not isinstance(foreign, str) or not isinstance(schema, dict):
             raise ValueError("a tool has a name and an inputSchema")
         paths = header_paths(schema) if self.over_http else {}
@@ -189,12 +188,11 @@ def says_no_more(parts, structured):
 
 def part_as_value(part):
     """A text, an `Image`, or a line about what cannot be shown (sound, a file that is no text)."""
-    part = part if isinstance(part, dict) else {}
+    part = a_dict(part)
     kind = part.get("type")
     if kind == "text":
         return str(part.get("text", ""))
-    about = part.get("resource") if kind == "resource" else part
-    about = about if isinstance(about, dict) else {}
+    about = a_dict(part.get("resource")) if kind == "resource" else part
     media_type, where = (
         str(about.get("mimeType") or ""),
         about.get("uri") or about.get("name") or "",
@@ -219,6 +217,10 @@ def part_as_value(part):
 
 def a_list(value):
     return value if isinstance(value, list) else []
+
+
+def a_dict(value):
+    return value if isinstance(value, dict) else {}
 
 
 # -- arguments that a server wants to have in the HTTP header, too
@@ -302,16 +304,16 @@ class MCPServer(ToolServer):
         self.link = connect()
         try:
             hello = self._discover()
+            if self.link.ended:  # some old servers die of what they do not know
+                self.link.close()
+                self.link = connect()
             if hello is None:
-                if self.link.ended:  # some old servers die of what they do not know
-                    self.link.close()
-                    self.link = connect()
                 hello = self._shake_hands()
         except BaseException:
             self.close()
             raise
-        info = hello.get("serverInfo") or (hello.get("_meta") or {}).get(META + "serverInfo")
-        self.name = str(info.get("name", "?")) if isinstance(info, dict) else "?"
+        info = hello.get("serverInfo") or a_dict(hello.get("_meta")).get(META + "serverInfo")
+        self.name = str(a_dict(info).get("name", "?"))
         self.instructions = str(hello.get("instructions") or "")
 
     @property
@@ -332,7 +334,9 @@ class MCPServer(ToolServer):
             versions = error.data.get("supported") if isinstance(error.data, dict) else None
             if error.code == UNSUPPORTED_VERSION and not set(a_list(versions)) & {*WITH_HANDSHAKE}:
                 raise MCPError(f"the server speaks MCP {versions} only") from error
-            if error.code in MODERN_ERRORS[:2] or error.status in (401, 403, "unreachable"):
+            if error.code in (HEADER_MISMATCH, MISSING_CAPABILITY):
+                raise
+            if error.status in (401, 403, "unreachable"):
                 raise
             return None
         return hello if STATELESS in a_list(hello.get("supportedVersions")) else None
@@ -340,15 +344,20 @@ class MCPServer(ToolServer):
     def _shake_hands(self):
         """Begin a session, as all versions before 2026-07-28 want it."""
         self.version = WITH_HANDSHAKE[0]
-        hello = self._once(
-            "initialize",
-            {
-                "protocolVersion": self.version,
-                "capabilities": self._capabilities(),
-                "clientInfo": self._client_info(),
-            },
-            self.timeout,
-        )
+        greeting = {
+            "protocolVersion": self.version,
+            "capabilities": self._capabilities(),
+            "clientInfo": self._client_info(),
+        }
+        try:
+            hello = self._once("initialize", greeting, self.timeout)
+        except MCPError:
+            # A stateless server that was slow to start has missed the first question.
+            self.version = STATELESS
+            hello = self._discover()
+            if hello is None:
+                raise
+            return hello
         if hello.get("protocolVersion") not in WITH_HANDSHAKE:
             raise MCPError(f"the server speaks MCP {hello.get('protocolVersion')} only")
         self.version = hello["protocolVersion"]
@@ -388,15 +397,13 @@ class MCPServer(ToolServer):
     def _input(self, result):
         """What a stateless server has asked for, to be sent along with the same request."""
         more = {}
-        questions = result.get("inputRequests")
-        if isinstance(questions, dict):
-            answers = {}
-            for key, question in questions.items():
-                reply = self._answer(question.get("method") if isinstance(question, dict) else None)
+        if "inputRequests" in result:
+            answers = more["inputResponses"] = {}
+            for key, question in a_dict(result["inputRequests"]).items():
+                reply = self._answer(a_dict(question).get("method"))
                 if "error" in reply:
                     raise MCPError(reply["error"]["message"])
                 answers[key] = reply["result"]
-            more["inputResponses"] = answers
         if "requestState" in result:
             more["requestState"] = result["requestState"]
         return more
@@ -475,9 +482,7 @@ class Program:
 
     def __init__(self, command, env, cwd, answer):
         self.answer, self.waiting, self.ended = answer, {}, False
-        self.outbox = queue.Queue(
-            BACKLOG
-        )  # a thread writes: one that does not read holds nobody up
+        self.outbox = queue.Queue(BACKLOG)  # written by a thread: a server need not read at once
         self.stderr = collections.deque(maxlen=20)  # its last lines, for error messages
         self.fault = ""
         inherited = {name: os.environ[name] for name in INHERITED.split() if name in os.environ}
@@ -600,10 +605,6 @@ def messages_in(data):
     return [
         message for message in (found if isinstance(found, list) else [found]) if a_dict(message)
     ]
-
-
-def a_dict(value):
-    return value if isinstance(value, dict) else {}
 
 
 # == over streamable HTTP ========================================================================
