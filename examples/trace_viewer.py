@@ -519,7 +519,8 @@ def main():
         out = options.out or options.journal and options.journal.with_suffix(".html")
         if out:
             write(made, out, journal)
-    print("%d requests," % made.count("<section>"), "%d calls" % made.count("<code>"))
+    requests, calls = made.count("<section>"), made.count("<code>")
+    print("%s, %s" % (counted(requests, "request"), counted(calls, "call")))
     print("states:", ", ".join(sorted(set(re.findall('data-status="(.*?)"', made)))))
     print("scripts: %d, its own" % made.count("<script"))
     if out:
