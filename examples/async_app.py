@@ -115,13 +115,13 @@ async def lookup_stock(sku: str) -> int:
 
 def talkative(on_text, seconds):
     """A scripted model that says its answer word by word, as a streaming server does."""
-    answer = "There are 3 pieces of A1. " + "You may well want more of it. " * 40
+    answer = "There are 3 pieces of A1. " + "You may well want more of it. " * 8
 
     def model(run, tools):
         if not run.steps:
             return agentloop.AgentAction("lookup_stock", {"sku": "A1"})
-        for word in answer.split():
-            time.sleep(0.001)
+        for word in answer.split() if on_text else ():
+            time.sleep(0.012)
             on_text(word + " ")
         return agentloop.AgentFinish(answer)
 
@@ -142,7 +142,7 @@ def handler(make_model, runs, working):
         path = words[1].decode("ascii", "replace")
         run = runs.setdefault(path, agentloop.AgentRun("How many A1 can we sell?"))
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
-        lines = sse_lines(make_model, run, seconds=0.1 if path == "/slow" else 60)
+        lines = sse_lines(make_model, run, seconds=0.5 if path == "/slow" else 60)
         try:
             async for line in lines:
                 writer.write(line)
@@ -180,7 +180,7 @@ async def web(make_model):
         ("1. A patient reader", "/anna", None),
         ("2. One who leaves after 3 pieces of text", "/ben", 3),
         ("3. The same one again: the run goes on", "/ben", None),
-        ("4. A time limit of 0.1 s, in the middle of an answer", "/slow", None),
+        ("4. A time limit of 0.5 s, in the middle of an answer", "/slow", None),
     ]:
         seen = await visit(port, path, pieces)
         # The handlers still at work: they end once they have let go of their runs. Other tasks of
@@ -197,7 +197,7 @@ async def web(make_model):
 
 async def notebook_cell(make_model):
     """An event loop is running here, as in a notebook; the blocking call works all the same."""
-    run = agentloop.run(make_model(lambda piece: None, 60), "How many A1?", [lookup_stock])
+    run = agentloop.run(make_model(None, 60), "How many A1?", [lookup_stock])
     print("5. In a notebook cell, the blocking call")
     print("   observations: %s, state: %s" % ([step.observation for step in run.steps], run.state))
 
