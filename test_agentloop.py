@@ -8878,11 +8878,15 @@ class ExamplesTest(_FolderCase):
                         connection.tools()
                 self.assertIn(words, str(caught.exception))
 
-    def blocks(self, path):
+    def blocks(self, path, joined=False):
+        """Run the Python blocks of a page; joined: each goes on from those above it."""
+        module = types.ModuleType("_page")
+        self.addCleanup(sys.modules.pop, "_page", None)
         for line, source in _blocks(path):
             with self.subTest(file=path.name, line=line):
-                name = "_block_%d" % line
-                sys.modules[name] = module = types.ModuleType(name)
+                if not joined:
+                    module = types.ModuleType("_page")
+                sys.modules["_page"] = module
                 here = os.getcwd()
                 os.chdir(self.folder)
                 try:
@@ -8891,7 +8895,6 @@ class ExamplesTest(_FolderCase):
                         exec(code, module.__dict__)
                 finally:
                     os.chdir(here)
-                    del sys.modules[name]
 
     def test_from_langchain(self):
         """Every block of code runs, on its own."""
@@ -8899,12 +8902,37 @@ class ExamplesTest(_FolderCase):
         self.assertGreater(len(list(_blocks(path))), 8)
         self.blocks(path)
 
-    def test_readme(self):
-        path = _ROOT / "README.md"
-        if not path.exists():
-            self.skipTest("there is no README.md here")
-        with mock.patch.dict(os.environ, _env(), clear=True):
-            self.blocks(path)
+    def test_readme_and_reference(self):
+        """Every block runs as it stands, where a server is at hand."""
+        pages = [_ROOT / "README.md", *sorted((self.examples / "reference").glob("*.md"))]
+        server = _LoopbackServer()
+        self.addCleanup(server.close)
+        server.answers = _WeatherAnswers(server)
+        for page in filter(pathlib.Path.exists, pages):
+            env = _env(OPENAI_BASE_URL=server.url, OPENAI_API_KEY="k", ANTHROPIC_BASE_URL=server.url)
+            with mock.patch.dict(os.environ, env, clear=True):
+                self.blocks(page, joined=True)
+
+
+class _WeatherAnswers:
+    """What a model would say to the pages' questions, made from the request."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def pop(self, index):
+        _, _, body = self.server.seen[-1]
+        last = body["messages"][-1]
+        text = str(last["content"])
+        tools = [t.get("function", t)["name"] for t in body.get("tools", ())]
+        if "Thought:" in text:  # of ReActText
+            looked = "Observation: rain" in text
+            return "Final Answer: rain" if looked else 'Action: get_weather\nAction Input: {"city": "Paris"}'
+        if tools and "rain" not in text:
+            return ("get_weather", {"city": "Paris"})
+        if "report" in tools:
+            return ("report", {"city": "Paris", "celsius": 14, "raining": True})
+        return "It is raining in Paris."
 
 
 # == models =======================================================================================
