@@ -34,6 +34,7 @@ model does not look at the file before it edits.
 """
 
 import argparse
+import contextlib
 import difflib
 import os
 import re
@@ -205,7 +206,7 @@ class Workspace:
 
     def _run(self, command, shell, time_limit):
         """Run in an empty home, so that no file of the model is taken for a person's settings."""
-        with tempfile.TemporaryDirectory() as home:
+        with scratch_folder() as home:
             environment = {name: os.environ[name] for name in KEPT if name in os.environ}
             environment.update(HOME=home, USERPROFILE=home, PYTHONDONTWRITEBYTECODE="1")
             environment.update(GIT_CONFIG_NOSYSTEM="1", GIT_CONFIG_GLOBAL=os.devnull)
@@ -264,6 +265,16 @@ def kill_group(process):
     except OSError:
         pass  # all gone
     process.wait()
+
+
+@contextlib.contextmanager
+def scratch_folder():
+    """A folder that goes in the end, or as much of it as a process that is left behind permits."""
+    folder = tempfile.mkdtemp()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def is_gits_own(name):
@@ -372,7 +383,7 @@ def main():
     parser.add_argument("--folder", help="a repository; it is copied")
     parser.add_argument("--task", default="The tests of this repository fail. Find out why.")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
+    with scratch_folder() as scratch:
         folder = Path(scratch) / "repository"
         if options.folder:
             shutil.copytree(options.folder, str(folder))
