@@ -8210,7 +8210,7 @@ _EXAMPLES = {
     ],
     "course/05_limits/lesson.py": [
         "1. budget of 3: budget_exhausted; requests: 3, steps: 3; output: None",
-        ("2. the same run, budget of 5: budget_exhausted; requests: 5, steps: 5; output: None"),
+        ("2. the same run, once more: budget_exhausted; requests: 5, steps: 5; output: None"),
         "3. the clock: running, stopped early: yes",
         ("4. the last word: model_ended; requests: 1, steps: 0; output: found nothing on 5 pages"),
     ],
@@ -8226,8 +8226,307 @@ _EXAMPLES = {
         'place_order(sku="A1") -> unknown_outcome',
         'count_orders(sku="A1") -> ok: 1',
         "(model_ended, steps: 2, waiting: 0)\norders in the book: 1",
-        "(running, steps: 0, waiting: 1)",
+        "(Ann is asked: place_order, with {'sku': 'A1'}?)\n    (running, steps: 0, waiting: 1)",
         "finish: nothing was ordered: Ann says no",
+    ],
+    "course/08_text_model/lesson.py": [
+        "    | Question: How many A1 can we sell?",
+        'Observation: There is no tool "get_stock"; known: lookup_stock',
+        "Observation: ConnectionError: 503, the stock database is closed until Monday",
+        "| Final Answer: I cannot say. The stock database is closed until Monday.",
+        '| Final Answer: 500 of A1 can be sold.\n    lookup_stock(sku="A1") -> ok: 3',
+        "-> invalid_arguments: ",
+        "only a thought:\n    | Thought: I would have to look that up in the shop.\n    reply -> invalid_response",
+        "no label at all:\n    | I would have to look that up in the shop.\n    finish: I would",
+    ],
+    "course/09_conversation/lesson.py": [
+        "And B2?                             shown: 0 earlier; answer: What about B2?",
+        "And B2?                             shown: 1 earlier; answer: 8 can be sold.",
+        "the last turn                       shown: 1 earlier; answer: You did not say.",
+        "a summary                           shown: 1 earlier; answer: You are Ann.",
+        "a summary by somebody hasty         shown: 1 earlier; answer: You are Bob.",
+        "on_action: lookup_stock, {'sku': 'A1'}",
+        "a handler failed: the disk with the log is full; model_ended, steps: 1",
+    ],
+    "course/10_read_a_framework/lesson.py": [
+        'an unknown tool     "3 can be sold"             2      model_ended, 3 can be sold   2',
+        "a tool that raises  KeyError                    none   model_ended, 3 can be sold   2",
+        "a reply in no form  ValueError                  none   model_ended, 3 can be sold   2",
+        'a model without end "I ran out of iterations."  4      budget_exhausted, None       4',
+    ],
+}
+
+
+# What a participant might write, made from the solution: (what stands there, what is written in its
+# place, words of the hint that this has to get). An empty hint: it is right all the same.
+_SLIPS = {
+    "00_check_laptop": [
+        ('"model_ended"', '"succeeded"', "the demo did not end as 'succeeded'"),
+        ("STATE =", "STAT =", "The check needs STATE: keep the names"),
+    ],
+    "01_build_your_own": [
+        ("return reply[", "print(reply[", "cannot be read"),
+        ('return reply["answer"], steps', 'return reply["answer"]', "the answer and the steps"),
+        (
+            'return reply["answer"], steps',
+            "import sys; sys.exit()",
+            "ends the program, like sys.exit()",
+        ),
+        (
+            'return reply["answer"], steps',
+            "raise SystemExit(0)",
+            "ends the program, like sys.exit()",
+        ),
+        ("def lookup_stock", "exit(0)\n\n\ndef lookup_stock", "line 4 ends the program"),
+        (
+            "except Exception as error",
+            "except ZeroDivisionError as error",
+            "ended with LookupError",
+        ),
+        (
+            "except Exception as error",
+            "except BaseException as error",
+            "catch Exception, not everything",
+        ),
+        ("sorted(tools)", "sorted(tolls)", "name 'tolls' is not defined\". Did you mean tools?"),
+        ("requests = 0", "request = 0", "On this way through the function nothing was assigned"),
+        ('; there are: {known}"', '"', "should name the tools there are"),
+        (
+            "f\"no tool {action['tool']}; there are: {known}\"",
+            '"wrong"',
+            "asked for a tool that does not exist",
+        ),
+        ('f"{type(error).__name__}: {error}"', "str(error)", "does not say what went wrong"),
+        ('f"{type(error).__name__}: {error}"', "error", "should be a text"),
+        (
+            'f"{type(error).__name__}: {error}"',
+            "'failed'",
+            "the observation should say so, not 'failed'",
+        ),
+        (
+            "            steps.append(",
+            "                continue\n            steps.append(",
+            "that should be a step",
+        ),
+        ('seen.add(action["id"])', "pass", "call c1 came twice, and twice it reserved"),
+        ('if action["id"] in seen', 'if action["tool"] in seen', "call c1 came twice"),
+        (
+            '                seen.add(action["id"])\n',
+            "",
+            "call c1 came twice",
+        ),
+        (
+            "raise ValueError(",
+            "continue\n                    raise ValueError(",
+            "each call should have its step",
+        ),
+        (
+            "if requests == max_requests",
+            "if requests > max_requests",
+            "the model was asked 4 times",
+        ),
+        ("return None, steps", "return '', steps", "None is the answer"),
+        (
+            "return None, steps",
+            "raise RuntimeError('no budget')",
+            "step 4, a budget of requests: exercise.py, line 14",
+        ),
+        ("requests += 1", "pass", "the model was asked 50 times, and no end to it"),
+    ],
+    "02_tools": [
+        ("from typing import Literal\n", "", "Is `from typing import Literal` missing at the top?"),
+        ("quantity: int", "quantity: str", "Use int"),
+        ('= "medium"', "", "let it have the default 'medium'"),
+        ('Literal["small", "medium", "large"]', "str", "name the three words with Literal"),
+        (" This cannot be undone.", "", "say, in your words, that sending cannot be undone"),
+        ("This cannot be undone.", "This can be undone.", "say, in your words"),
+        ("This cannot be undone.", "It is irreversible.", ""),
+        ("This cannot be undone.", "Once sent, it can't be called back.", ""),
+        ("This cannot be undone.", "There is no way to revert this.", ""),
+        ("This cannot be undone.", "It is permanent, nobody can revoke it.", ""),
+        ("quantity: the number of pieces, 1 to 10.", "quantity: the number.", "ten pieces at most"),
+        ("1 to 10.", "one to ten.", ""),
+        ("        quantity: the number of pieces, 1 to 10.\n", "", "what is quantity?"),
+        ("    if not 1 <= quantity <= 10:", "    if quantity > 10:", "0 should raise ValueError"),
+        ("    if not 1 <= quantity <= 10:", "    if quantity < 1:", "11 should raise ValueError"),
+        ("1 <= quantity <= 10", "1 < quantity < 10", "for 1 I got"),
+        ("raise ValueError(", "return str(", "0 should raise ValueError"),
+        ("raise ValueError(", "exit(", "ends the program"),
+    ],
+    "03_errors": [
+        ('raise ValueError(f"there', 'return str(f"there', "counts as ok"),
+        ('raise ValueError(f"there', 'raise ValuError(f"there', "Did you mean ValueError?"),
+        ("; the rooms are {', '.join(FREE)}", "", "should name the rooms there are"),
+        ("{FREE[room]}", "9, 14 and 15", "Green is asked for at 14 and free at 10"),
+        ("{room} is taken at {hour}", "taken", "should name the hour"),
+        ('return f"booked {room} at {hour}"', "exit()", "ends the program"),
+    ],
+    "04_real_model": [
+        ("import json\n", "", "Is `import json` missing at the top?"),
+        ("import urllib.request\n", "", "Is `import urllib` missing at the top?"),
+        (
+            'base_url + "/chat/completions"',
+            '"https://api.openai.com/v1/chat/completions"',
+            "to go to api.openai.com",
+        ),
+        (
+            '"/chat/completions"',
+            '"/v1/chat/completions"',
+            "chat() asked for /v1/v1/chat/completions",
+        ),
+        ("body, headers)", "None, headers)", "the server got a GET"),
+        ("body, headers)", "body)", "Content-Type"),
+        (
+            'json.dumps({"model": "tiny", "messages": messages})',
+            "str(messages)",
+            "the body is no JSON",
+        ),
+        ('"messages": messages}', '"messages": "Hi"}', "should be those given to chat()"),
+        ('["choices"][0]["message"]["content"]', "", "chat() gave {"),
+        (
+            "        return json.load(reply)",
+            "        json.load(reply)",
+            "does it lack its `return`?",
+        ),
+        ('"tiny", base_url=base_url, ', '"tiny", ', "your code wanted to go to api.openai.com"),
+        (
+            "    return agentloop.OpenAIChat",
+            "    agentloop.OpenAIChat",
+            "make_model() returned None",
+        ),
+        (", temperature=0", "", "the body has no temperature"),
+        ('system="Answer in one short sentence.", ', "", "there is no system text"),
+        ("except agentloop.ModelError", "except OSError", "Catch ModelError"),
+        (
+            '    return run.output, run.usage["input_tokens"] +',
+            "    return",
+            "the answer and the tokens",
+        ),
+        ('run.usage["input_tokens"] + ', "", "took 923 tokens"),
+    ],
+    "05_limits": [
+        ("isinstance(event, agentloop.AgentStep)", "event.status", "An AgentAction has tool"),
+        (
+            "isinstance(event, agentloop.AgentStep)",
+            "isinstance(event, agentlop.AgentStep)",
+            "agentlop",
+        ),
+        (">= max_tokens", "> max_tokens", "300 tokens are used up after 3 requests"),
+        ('return run, "budget" if', 'return "budget" if', "should return the run and a word"),
+        ('            return run, "tokens"', "            exit(0)", "ends the program"),
+    ],
+    "06_accept": [
+        (
+            "    return accept",
+            "    return accept()",
+            "a function to be returned has no () behind it",
+        ),
+        ("    return accept", "    pass", "it should end with `return accept`"),
+        ("def make_accept", "def make_acept", "The check needs make_accept: keep the names"),
+        (
+            "return None",
+            "return True",
+            "accept() returns None or a text that says why; it gave True",
+        ),
+        ("return None", 'return ""', "accept() returns None or a text"),
+        ("return None", "exit()", "ends the program"),
+        (
+            'sorted(world["archive"] + world["inbox"])',
+            'world["inbox"]',
+            "shrinks while the model works",
+        ),
+        (
+            'world["archive"] + left]',
+            "world.archive + left]",
+            'A dict is asked with brackets: ["archive"]',
+        ),
+        ("if left:", "if run.answer:", "An AgentRun has task, steps"),
+        (
+            "if left:",
+            "if left and (not run.steps or run.steps[0].tool):",
+            "An AgentStep has action",
+        ),
+        ("def accept(run)", "def accept()", "Keep the parameters"),
+        (
+            "if left:",
+            'if len(run.steps) >= 2 and world["inbox"]: return None\n        if left:',
+            "nothing moved",
+        ),
+        ('return f"still', 'world["inbox"].clear(); return f"still', "It should only look"),
+    ],
+    "07_crash_and_resume": [
+        ("return list(run.pending)", "break", "I got []"),
+        ("return list(run.pending)", "return", "propose() returned None"),
+        ("return list(run.pending)", "return event", "should return a list"),
+        ("return list(run.pending)", "return [event.tool]", "the list holds actions"),
+        ("return list(run.pending)", "exit()", "ends the program"),
+        ("isinstance(event, agentloop.AgentAction) and ", "", "ask isinstance() first which it is"),
+        ("event.tool", "event.name", "An AgentAction has tool"),
+        (' and event.tool == "pay"', "", "I got ['look_up_bill']"),
+        (
+            "run, tools, journal=journal):",
+            "run, tools):",
+            "Does propose() hand journal=journal to stream()?",
+        ),
+        ("    return agentloop.run", "    agentloop.run", "decide() should return the run"),
+        ('"denied"', '"no"', "no should end the call as 'denied'"),
+        ("if not yes", "if yes", "the answer was no, and it was paid"),
+        ('if action.tool == "pay":', "if True:", "the no was for each pay, and for pay alone"),
+        ("list(run.pending):", "run.pending:", "walk over list(run.pending)"),
+        ("run, tools, journal=journal)\n", "run, tools)\n", "Does decide() use the journal?"),
+        ("run.close(action", "action.close(action", "An AgentAction has tool"),
+    ],
+    "08_text_model": [
+        (
+            "raise agentloop.InvalidResponse(FORM, log=text)",
+            "return None",
+            "step 3, neither: parse() returned None",
+        ),
+        (
+            "raise agentloop.InvalidResponse(FORM, log=text)",
+            "raise ValueError(text)",
+            "Raise agentloop.InvalidResponse",
+        ),
+        ('FORM = "', 'FORM = "No." or "', "say how to write, not 'No.'"),
+        (
+            "AgentAction(tool, rest, log=written)",
+            "AgentAction(tool, rest)",
+            "hand the text on as log=text",
+        ),
+        ("AgentAction(tool, rest,", "AgentAction(rest, tool,", "the tool in"),
+        (
+            'if mark == "Final Answer":',
+            'if "Final Answer" in line:',
+            "step 4, a mark begins a line",
+        ),
+        (
+            "            return agentloop.AgentAction(tool, rest, log=written)",
+            "            found = agentloop.AgentAction(tool, rest, log=written)\n"
+            "    if tool:\n        return found",
+            "step 5, what it makes up does not count",
+        ),
+        ('    tool = ""\n', "    exit()\n", "ends the program"),
+    ],
+    "09_conversation": [
+        (" if run is None else run.follow_up(question)", "", "run.follow_up() makes the next turn"),
+        ("    return agentloop.run", "    agentloop.run", "ask() should return the run, not None"),
+        (
+            "del run.history[:left_out]",
+            "run.history[:] = run.history[-count:]",
+            "which is everything",
+        ),
+        ("del run.history[:left_out]", "return run.history[left_out:]", "should leave ['b', 'c']"),
+        ("except Exception", "except ValueError", "Catch it around the call"),
+        ("except Exception", "except BaseException", "catch Exception, not everything"),
+        ("handler(kind, event)", "handler(event, kind)", "the handler should get"),
+        ("            print(f", "            break\n            print(f", "did not end"),
+        ("    return run\n", "", "watch() should return the run"),
+    ],
+    "10_read_a_framework": [
+        ('looked at": 1', 'looked at": 1000', "is none of them"),
+        ('is called": ', 'is called": 1 + ', "That is not it; look in the class Tool"),
+        ('verbose=True)": "l"', 'verbose=True)": "?"', 'from_langchain.md, "Parameters", says it'),
+        ('verbose=True)": "l"', 'verbose=True)": "a"', "is not a (del run.history[:-2])"),
     ],
 }
 
@@ -8933,6 +9232,158 @@ class _WeatherAnswers:
         if "report" in tools:
             return ("report", {"city": "Paris", "celsius": 14, "raining": True})
         return "It is raining in Paris."
+
+
+class CourseTest(_FolderCase):
+    """The course's checks let no slip pass; its tools and its pages do what they say."""
+
+    examples = _ROOT / "examples"
+    lessons = [p.parent.name for p in sorted(examples.glob("course/[0-9]*/lesson.py"))]
+
+    def test_what_a_participant_might_write(self):
+        """Each slip gets a hint that names it, and no check takes it for right."""
+        course = self.examples / "course"
+        path = Path(self.folder) / "exercise.py"
+        with mock.patch.object(sys, "path", list(sys.path)), mock.patch.dict(sys.modules):
+            for lesson, slips in _SLIPS.items():
+                check = _load(course / lesson / "check.py", "check")
+                name = "step_4.py" if lesson == "01_build_your_own" else "solution.py"
+                solution = (course / lesson / name).read_text(encoding="utf-8")
+                for old, new, hint in [("", "", ""), *slips]:
+                    with self.subTest(lesson, old=old, new=new):
+                        self.assertIn(old, solution)
+                        source = solution.replace(old, new, 1) if old else solution
+                        here = "Path(__file__).resolve().parents[3]"
+                        path.write_text(source.replace(here, repr(str(_ROOT))), encoding="utf-8")
+                        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+                            warnings.simplefilter("ignore")  # sockets of a request cut short
+                            right, text = check.checking.judge(path, check.check)
+                        self.assertEqual(right, not hint, text)
+                        self.assertIn(hint, text)
+
+    def course(self, *lessons):
+        """A copy of the course with these lessons only; its folder."""
+        copy = Path(self.folder) / "copy" / "examples" / "course"
+        shutil.copytree(str(self.examples / "course"), str(copy), copy_function=shutil.copyfile)
+        shutil.copyfile(str(_FILE), str(copy.parents[1] / "agentloop.py"))
+        for folder in copy.glob("[0-9]*"):
+            if folder.name not in lessons:
+                shutil.rmtree(str(folder))
+        return copy
+
+    def test_checks_that_are_ended_from_inside(self):
+        copy = self.course("00_check_laptop")
+        exercise = copy / "00_check_laptop" / "exercise.py"
+        cases = [
+            ("import sys; sys.exit()", "exercise.py, line 1 ends the program"),
+            ("import os; os._exit(0)", "exercise.py ended the program, with status 0"),
+            ("import os; os._exit(1)", "ended the program"),
+            ("STATE = input()", "Nobody types while a check runs"),
+            (
+                "import threading, time\nthreading.Thread(target=time.sleep, args=[9]).start()",
+                "STATE",
+            ),
+            ("import agentlop", "Nothing has to be installed for this course"),
+        ]
+        for source, hint in cases:
+            with self.subTest(source):
+                exercise.write_text(source, encoding="utf-8")
+                status, out, err = _python(str(exercise.parent / "check.py"))
+                self.assertEqual((status, err, len(out.splitlines())), (1, "", 1))
+                self.assertTrue(out.startswith("not yet: "), out)
+                self.assertIn(hint, out)
+        status, out, err = _python(str(copy / "checking.py"))
+        self.assertEqual((status, err), (1, ""))
+        self.assertTrue(out.startswith("00_check_laptop      not yet: "), out)
+        exercise.write_text("while True: pass", encoding="utf-8")
+        shared = (copy / "checking.py").read_text(encoding="utf-8")
+        (copy / "checking.py").write_text(shared.replace("SECONDS = 20", "SECONDS = 1"), "utf-8")
+        status, out, err = _python(str(exercise.parent / "check.py"))
+        hint = "not yet: exercise.py still ran after 1 seconds. Does a loop never end?\n"
+        self.assertEqual((status, out, err), (1, hint, ""))
+
+    def test_reset(self):
+        """Exercises come back as handed out; what was written is kept, however often."""
+        copy = self.course(*self.lessons)
+        for lesson in self.lessons:
+            handed_out = copy / "handed_out" / (lesson + ".py")
+            exercise = copy / lesson / "exercise.py"
+            self.assertEqual(exercise.read_bytes(), handed_out.read_bytes(), lesson)
+        reset = str(copy / "checking.py"), "--reset"
+        folder = copy / "02_tools"
+        for n, source in enumerate(("one", "two"), 1):
+            (folder / "exercise.py").write_text(source, encoding="utf-8")
+            (copy / "03_errors" / "exercise.py").write_text("mine", encoding="utf-8")
+            status, out, err = _python(*reset, "02")
+            self.assertEqual((status, err), (0, ""))
+            self.assertEqual(out.splitlines()[0].split()[-1], "my_exercise_%d.py" % n)
+            kept = folder / ("my_exercise_%d.py" % n)
+            self.assertEqual(kept.read_text(encoding="utf-8"), source)
+            handed_out = copy / "handed_out" / "02_tools.py"
+            self.assertEqual((folder / "exercise.py").read_bytes(), handed_out.read_bytes())
+        self.assertEqual((copy / "03_errors" / "exercise.py").read_text("utf-8"), "mine")
+        (copy / "04_real_model" / "exercise.py").unlink()
+        status, out, err = _python(*reset)
+        self.assertEqual((status, err, len(out.splitlines())), (0, "", len(self.lessons)))
+        self.assertTrue((copy / "04_real_model" / "exercise.py").exists())
+        self.assertEqual(_python(*reset, "77")[:2], (1, "there is no lesson 77\n"))
+
+    def test_archive_of_the_course(self):
+        copy = self.course("00_check_laptop", "06_accept")
+        (copy / "06_accept" / "exercise.py").write_text("done", encoding="utf-8")
+        (copy / "06_accept" / "my_exercise_1.py").write_text("mine", encoding="utf-8")
+        (copy / "06_accept" / "run.jsonl").write_text("{}", encoding="utf-8")
+        for other in (copy / "handed_out").glob("*.py"):
+            if other.stem not in ("00_check_laptop", "06_accept"):
+                other.unlink()
+        make, target = str(copy / "make_archive.py"), str(Path(self.folder) / "course.zip")
+        status, out, err = _python(make, target)
+        self.assertEqual((status, err), (0, ""), out)
+        self.assertIn("it runs: ready, and all solutions are right", out)
+        with zipfile.ZipFile(target) as archive:
+            names = {name.split("/", 1)[1] for name in archive.namelist()}
+            exercise = archive.read("agentloop-course/examples/course/06_accept/exercise.py")
+        self.assertIn("agentloop.py", names)
+        self.assertIn("examples/course/06_accept/README.md", names)
+        self.assertEqual([n for n in names if "my_" in n or "cache" in n or ".jsonl" in n], [])
+        self.assertEqual(exercise, (copy / "handed_out" / "06_accept.py").read_bytes())
+        with zipfile.ZipFile(target, "a") as archive, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the name is there twice; the last one counts
+            archive.writestr("agentloop-course/examples/course/06_accept/solution.py", "exit()")
+        status, out, err = _python(make, "--test", target)
+        self.assertEqual((status, err), (1, ""))
+        self.assertIn("the solutions failed", out)
+        status, out, err = _python(make, "--test", str(Path(self.folder) / "nothing.zip"))
+        self.assertEqual((status, err), (1, ""))
+
+    def test_pages_of_the_course(self):
+        """Links lead somewhere; every lesson is in the plan, on the handout, in the answers, on a slide."""
+        course = self.examples / "course"
+        for page in sorted(course.rglob("*.md")):
+            text = page.read_text(encoding="utf-8")
+            with self.subTest(page.name):
+                for name in re.findall(r"\]\(([\w./]+)\)", text):
+                    self.assertTrue((page.parent / name).exists(), name)
+                for name in re.findall(r"`examples/([\w./]+)`", text):
+                    self.assertTrue((self.examples / name).exists(), name)
+        for name in ("README.md", "handout.md", "answers.md", "slides.md"):
+            text = (course / name).read_text(encoding="utf-8")
+            for lesson in self.lessons:
+                self.assertIn(lesson if name == "README.md" else lesson[:2], text)
+        minutes = re.findall(
+            r"(?m)^\| \[(\d\d_\w+)\].*\| (\d+)", (course / "README.md").read_text("utf-8")
+        )
+        self.assertEqual([lesson for lesson, _ in minutes], self.lessons)
+        for lesson, total in minutes:
+            page = (course / lesson / "README.md").read_text(encoding="utf-8")
+            parts = [int(n) for n in re.findall(r"(?m)^#+ .*\((\d+) minutes", page)]
+            self.assertEqual(parts[0], int(total), lesson)
+            if lesson != "00_check_laptop":
+                self.assertEqual(sum(parts[1:]), int(total), lesson)
+        page = (self.examples / "from_langchain.md").read_text(encoding="utf-8")
+        check = (course / "10_read_a_framework" / "check.py").read_text(encoding="utf-8")
+        for section in set(re.findall(r'"\w", "([A-Z][\w ]+)"', check)):
+            self.assertIn("\n## %s\n" % section, page)
 
 
 # == models =======================================================================================
