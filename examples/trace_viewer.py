@@ -208,14 +208,18 @@ def read(path):
         turn = turns[-1]
         request = turn.requests[-1]
         for name, count in event.get("usage", {}).items():  # the sum so far
+            if type(count) is not int:
+                continue
             spent = count - turn.usage.get(name, 0)
             request.tokens[name], turn.usage[name] = request.tokens.get(name, 0) + spent, count
         if kind == "requested":
-            turn.requests.append(new_request(event["requests"], clock))
+            number = event.get("requests")
+            number = number if type(number) is int else len(turn.requests)
+            turn.requests.append(new_request(number, clock))
         elif request.end is None and kind in ("proposed", "done", "finished"):
             request.end = clock
         if kind == "started":
-            turn.begun.update((call_id, clock) for call_id in event["call_ids"])
+            turn.begun.update((str(call_id), clock) for call_id in event["call_ids"])
         if kind == "done":
             step = next(turn.steps)
             begin = turn.begun.get(step.action.call_id)  # None: it never ran
@@ -408,8 +412,8 @@ def page(path, label=""):
         label_html = '<span class="%s">%s</span> %d' % (colour(name), text(name), counts[name])
         buttons.append('<button data-status="%s">%s</button>\n' % (text(name), label_html))
     task = turns[0].run.task
-    parts = [task] if isinstance(task, str) else [part for part in task if isinstance(part, str)]
-    title = " ".join(parts) or "a task with pictures"
+    parts = task if isinstance(task, list) else [task]
+    title = " ".join(part for part in parts if isinstance(part, str)) or "a task with pictures"
     title = text(title if len(title) <= 80 else title[:80] + " ...")
     axes = row("", axis([lasting(total * part / 2) for part in range(3)]), "")
     if any(request.tokens for request in every):
