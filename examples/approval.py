@@ -95,7 +95,7 @@ def work(options):
     """One process: resume the run where the journal has it, go as far as the verdicts reach."""
     model = agentloop.Scripted(SCRIPT)
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
 
     def decide(action):
         # Compare the value itself, exactly: a search in the text of the call would take cust-10

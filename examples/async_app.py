@@ -212,7 +212,7 @@ def main():
         return agentloop.OpenAIChat(
             options.model,
             base_url=options.base_url,
-            max_tokens=2000,
+            max_tokens=1000,
             on_text=on_text,
             deadline=seconds,  # of one request with all its retries, also of a silent one
         )

@@ -272,7 +272,7 @@ def main():
     seller, buyer = SELLER, BUYER
     if options.model:
         seller = buyer = agentloop.OpenAIChat(
-            options.model, base_url=options.base_url, max_tokens=2000
+            options.model, base_url=options.base_url, max_tokens=1000
         )
 
     def ask_buyer(question: str) -> str:

@@ -79,7 +79,7 @@ def check(base_url, name=None):
     print("  reachable: yes\n  models:", ", ".join(names[:8]) or "none listed")
     name = name or (names or ["default"])[0]
     pieces = []
-    settings = {"base_url": base_url, "timeout": 120, "retries": 1, "max_tokens": 2000}
+    settings = {"base_url": base_url, "timeout": 120, "retries": 1, "max_tokens": 1000}
     plain = agentloop.OpenAIChat(name, **settings)
     streaming = agentloop.OpenAIChat(name, **settings, on_text=pieces.append)
 

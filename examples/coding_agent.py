@@ -396,7 +396,7 @@ def main():
         before = contents(folder)
         if options.model:
             model = agentloop.OpenAIChat(
-                options.model, base_url=options.base_url, max_tokens=2000, system=SYSTEM
+                options.model, base_url=options.base_url, max_tokens=1000, system=SYSTEM
             )
             workspace = Workspace(folder)
         else:

@@ -94,7 +94,7 @@ def child(options):
     """The line that is simply run again after a crash; nothing in it knows of the crash."""
     model = shop_assistant
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
     tools = shop_tools(OrderService(options.folder), options.die)
     journal = str(Path(options.folder) / "run.jsonl")
     for event in agentloop.stream(model, TASK, tools, journal=journal):

@@ -249,7 +249,7 @@ def main():
     parser.add_argument("--plot", help="a file for the plot")
     options = parser.parse_args()
     model = options.model and agentloop.OpenAIChat(
-        options.model, base_url=options.base_url, max_tokens=2000
+        options.model, base_url=options.base_url, max_tokens=1000
     )
     trials, total = [], len(TASKS) * options.trials
 

@@ -65,7 +65,7 @@ class Counter:
 def job(number, folder, spec):
     """One run, in whatever thread, process or machine: numbers in, a row of the table out."""
     if spec["model"]:
-        model = agentloop.OpenAIChat(spec["model"], base_url=spec["base_url"], max_tokens=2000)
+        model = agentloop.OpenAIChat(spec["model"], base_url=spec["base_url"], max_tokens=1000)
     else:
         model = Counter(spec["fault"])
     paid = []

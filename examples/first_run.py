@@ -49,7 +49,7 @@ def choose_model(scripted):
     parser.add_argument("--base-url")
     options = parser.parse_args()
     if options.model:
-        return agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
+        return agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
     return scripted
 
 

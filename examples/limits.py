@@ -247,7 +247,7 @@ def main():
 
     def real(on_text, deadline=patience):
         # on_text ends a request that has something to say; `deadline` one that is silent.
-        settings = {"base_url": options.base_url, "max_tokens": 2000, "deadline": deadline}
+        settings = {"base_url": options.base_url, "max_tokens": 1000, "deadline": deadline}
         return agentloop.OpenAIChat(options.model, on_text=on_text, **settings)
 
     make_model = real if options.model else reader

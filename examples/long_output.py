@@ -74,7 +74,7 @@ def main():
     parser.add_argument("--base-url")
     options = parser.parse_args()
     adapter = agentloop.OpenAIChat(
-        options.model or "any", base_url=options.base_url, max_observation=2000, max_tokens=2000
+        options.model or "any", base_url=options.base_url, max_observation=2000, max_tokens=1000
     )
     model = adapter if options.model else reader(adapter)
 

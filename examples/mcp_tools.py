@@ -973,7 +973,7 @@ def main():
         show(server)
         if options.model:
             url = options.base_url
-            model = agentloop.OpenAIChat(options.model, base_url=url, max_tokens=2000)
+            model = agentloop.OpenAIChat(options.model, base_url=url, max_tokens=1000)
             play(server, model, options.task)
         elif calls:
             play(server, scripted(calls))

@@ -312,7 +312,7 @@ def main():
     options = parser.parse_args()
     model = good_listener
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
     if not options.question:
         return compare(model, options.embeddings)
     memory = kinds(model, options.embeddings)[options.memory]

@@ -105,7 +105,7 @@ def main():
     parser.add_argument("--base-url")
     options = parser.parse_args()
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
         measure("a real model", model, "How warm is it in " + ", ".join(CITIES) + "?")
         return
     measure("six reads", agentloop.Scripted([READS, DONE]), "How warm is it everywhere?")

@@ -131,7 +131,7 @@ def main():
         options.model, options.base_url = "small", start_server(options.port)
         print("serving at", options.base_url)
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
     else:
         print("A scripted model; the top of this file says how to get a real one.")
         model = SCRIPTED

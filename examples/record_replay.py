@@ -165,7 +165,7 @@ def main():
     elif options.replay:
         transport = Replayer(options.replay)
     model = agentloop.OpenAIChat(
-        options.model, base_url=options.base_url, max_tokens=2000, transport=transport
+        options.model, base_url=options.base_url, max_tokens=1000, transport=transport
     )
     show("One question", model)
 

@@ -83,7 +83,7 @@ def main():
     parser.add_argument("--picture", type=Path, help="a picture instead of the red card")
     options = parser.parse_args()
     adapter = agentloop.OpenAIChat(
-        options.model or "any", base_url=options.base_url, max_tokens=2000
+        options.model or "any", base_url=options.base_url, max_tokens=1000
     )
     model = adapter if options.model else looking_model
 

@@ -128,7 +128,7 @@ def main():
     if options.model:
         agents = {
             options.model: agentloop.OpenAIChat(
-                options.model, base_url=options.base_url, max_tokens=2000
+                options.model, base_url=options.base_url, max_tokens=1000
             )
         }
     for name, model in agents.items():

@@ -165,7 +165,7 @@ def choose_model(options, system=None):
     if not options.model:
         return None
     return agentloop.OpenAIChat(
-        options.model, base_url=options.base_url, max_tokens=2000, system=system
+        options.model, base_url=options.base_url, max_tokens=1000, system=system
     )
 
 

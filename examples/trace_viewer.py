@@ -513,7 +513,7 @@ def main():
             model = scripted(options.steps)
             if options.model:
                 model = agentloop.OpenAIChat(
-                    options.model, base_url=options.base_url, max_tokens=2000
+                    options.model, base_url=options.base_url, max_tokens=1000
                 )
             record(model, journal, options.steps + 10)
         try:

@@ -85,7 +85,7 @@ def main():
 
     def adapter(trim):
         return agentloop.OpenAIChat(
-            options.model or "any", base_url=options.base_url, max_tokens=2000, trim=trim
+            options.model or "any", base_url=options.base_url, max_tokens=1000, trim=trim
         )
 
     model = adapter(first_two_last_five) if options.model else SCRIPTED

@@ -82,7 +82,7 @@ if __name__ == "__main__":  # no main(): the command line would offer it as a to
         ]
     )
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
     tools = [get_weather, get_forecast, list_cities]
     try:
         for event in agentloop.stream(model, "What is the weather in Paris?", tools):
