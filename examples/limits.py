@@ -166,10 +166,10 @@ def speaker(run, tools):
 
 
 def chatty_server(method, url, headers, body, timeout):
-    """A transport whose reply has no end. It is never silent, so `timeout` does not help."""
+    """A transport whose reply takes five seconds. It is never silent, so `timeout` does not help."""
 
     def pieces():
-        while True:
+        for _ in range(100):
             time.sleep(0.05)
             yield b'data: {"choices": [{"delta": {"content": "and "}}]}\n\n'
 
