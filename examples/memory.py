@@ -71,7 +71,7 @@ class Archive:
         self.db = sqlite3.connect(str(path))
         self.db.execute("CREATE TABLE IF NOT EXISTS turns (n INTEGER PRIMARY KEY, run TEXT)")
         self.db.execute("CREATE TABLE IF NOT EXISTS summary (upto INTEGER, text TEXT)")
-        self.db.execute("CREATE TABLE IF NOT EXISTS vectors (n INTEGER, encoder TEXT, vector TEXT)")
+        self.db.execute("CREATE TABLE IF NOT EXISTS vectors (n INTEGER, name TEXT, vector TEXT)")
         try:
             self.db.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(said, tokenize='porter')"
@@ -87,13 +87,12 @@ class Archive:
     def add(self, run):
         alone = copy.copy(run)
         alone.history = []  # each turn is kept once, not once more in every later one
-        text = json.dumps(agentloop.to_json(alone), ensure_ascii=False)
+        text = json.dumps(agentloop.to_json(alone))
+        said = as_text(run).encode("utf-8", "replace").decode("utf-8")  # no lone surrogates
         with self.db:  # both tables or neither, synced when the block ends
             row = self.db.execute("INSERT INTO turns (run) VALUES (?)", (text,)).lastrowid
             if self.full_text:
-                self.db.execute(
-                    "INSERT INTO words (rowid, said) VALUES (?, ?)", (row, as_text(run))
-                )
+                self.db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (row, said))
 
     def summary(self):
         """How many turns the summary covers, and its text."""
@@ -126,19 +125,19 @@ class Archive:
         places = sorted(range(len(said)), key=lambda place: -score[place])
         return [place for place in places[:count] if score[place]]
 
-    def vectors(self, encoder, encode):
-        """A vector for each turn. Each turn is encoded once, and its vector kept."""
-        known = "SELECT n FROM vectors WHERE encoder = ?"
-        rows = self.db.execute(f"SELECT n, run FROM turns WHERE n NOT IN ({known})", (encoder,))
+    def vectors(self, name, encode):
+        """A vector for each turn, by the model `name`. A turn is encoded once, its vector kept."""
+        known = "SELECT n FROM vectors WHERE name = ?"
+        rows = self.db.execute(f"SELECT n, run FROM turns WHERE n NOT IN ({known})", (name,))
         new = [(n, as_text(agentloop.from_json(json.loads(text)))) for n, text in rows]
         vectors = encode([text for _, text in new])
         with self.db:
             self.db.executemany(
                 "INSERT INTO vectors VALUES (?, ?, ?)",
-                [(n, encoder, json.dumps(vector)) for (n, _), vector in zip(new, vectors)],
+                [(n, name, json.dumps(vector)) for (n, _), vector in zip(new, vectors)],
             )
-        kept = "SELECT vector FROM vectors WHERE encoder = ? ORDER BY n"
-        return [json.loads(text) for (text,) in self.db.execute(kept, (encoder,))]
+        kept = "SELECT vector FROM vectors WHERE name = ? ORDER BY n"
+        return [json.loads(text) for (text,) in self.db.execute(kept, (name,))]
 
 
 # -- the kinds of memory: each chooses what is shown ---------------------------------------------
@@ -169,7 +168,8 @@ def summary(model, keep=2, batch=3):
             older = turns[upto : len(turns) - keep]
             task = SUMMARISE.format(before=text, since="\n".join(map(as_text, older)))
             run = agentloop.run(model, task, max_requests=2)
-            if run.output:  # no summary came: show the turns themselves, try again next time
+            # No summary came, or a refusal: show the turns themselves, try again next time.
+            if run.output and run.finish.reason == "stop":
                 upto, text = len(turns) - keep, run.output
                 archive.keep_summary(upto, text)
         known = agentloop.AgentRun(
@@ -193,14 +193,17 @@ def relevant(search, count=2):
     return choose
 
 
-def by_vectors(encoder, encode):
-    """A search by the angle between vectors. `encode(texts)`: {"dog": 0.6, ...} for each text."""
+def by_vectors(encode, name="letters"):
+    """A search by the angle between vectors. `encode(texts)`: {"dog": 0.6, ...} for each text.
+
+    The archive keeps the vectors under the model's `name`: those of two models do not compare.
+    """
 
     def search(archive, question, count):
         (asked,) = encode([question])
         score = [
             sum(weight * vector.get(key, 0.0) for key, weight in asked.items())
-            for vector in archive.vectors(encoder, encode)
+            for vector in archive.vectors(name, encode)
         ]
         return sorted(range(len(score)), key=lambda place: -score[place])[:count]
 
@@ -288,7 +291,7 @@ def kinds(model, embeddings=None):
         "last": last(2),
         "summary": summary(model),
         "search": relevant(Archive.search),
-        "embeddings": relevant(by_vectors(embeddings or "letters", encoder(embeddings))),
+        "embeddings": relevant(by_vectors(encoder(embeddings), embeddings or "letters")),
     }
 
 
