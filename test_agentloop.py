@@ -9989,7 +9989,7 @@ class ExamplesTest(_FolderCase):
             return memory.letter_triples(texts)
 
         kinds = memory.kinds(memory.good_listener)
-        kinds["counted"] = memory.relevant(memory.by_vectors(encode))
+        kinds["counted"] = memory.relevant(memory.by_vectors("counted", encode))
         odd = ["???", "!", '"', "a*", "NEAR(a b)", "x" * 9000, "w " * 3000, "\ud800?", "-1"]
         for full_text in (True, False):
             archive = memory.Archive(self.path("odd%d.sqlite" % full_text))
