@@ -9215,12 +9215,12 @@ _EXAMPLES = {
         "finish: That is what the server said.",
     ],
     "memory.py": [
-        "everything       6    280  Your order number is W-17.",
-        "last             2     79  I do not know.",
-        "summary          4    244  Your order number is W-17.",
+        "everything       6    306  Your order number is W-17.",
+        "last             2    105  I was not told.",
+        "summary          4    270  Your order number is W-17.",
         "the summary: My order number is W-17. My dog's name is Rex.",
         "search           3    1",
-        "embeddings       3    120  Your order number is W-17.",
+        "embeddings       3    146  Your order number is W-17.",
     ],
     "no_progress.py": [
         (
@@ -9989,7 +9989,7 @@ class ExamplesTest(_FolderCase):
             return memory.letter_triples(texts)
 
         kinds = memory.kinds(memory.good_listener)
-        kinds["counted"] = memory.relevant(memory.by_vectors("counted", encode))
+        kinds["counted"] = memory.relevant(memory.by_vectors(encode))
         odd = ["???", "!", '"', "a*", "NEAR(a b)", "x" * 9000, "w " * 3000, "\ud800?", "-1"]
         for full_text in (True, False):
             archive = memory.Archive(self.path("odd%d.sqlite" % full_text))
