@@ -9992,7 +9992,7 @@ class ExamplesTest(_FolderCase):
         kinds["counted"] = memory.relevant(memory.by_vectors(encode))
         odd = ["???", "!", '"', "a*", "NEAR(a b)", "x" * 9000, "w " * 3000, "\ud800?", "-1"]
         for full_text in (True, False):
-            archive = memory.Archive(self.path("odd%d.sqlite" % full_text))
+            archive = memory.Archive(":memory:")
             archive.full_text = archive.full_text and full_text
             for kind, choose in kinds.items():
                 for message in odd:
@@ -10001,7 +10001,7 @@ class ExamplesTest(_FolderCase):
                         self.assertEqual(run.output, "Noted.")
             self.assertEqual(archive.search("", 2), [])
             archive.db.close()
-        archive, count[:] = memory.Archive(self.path("long.sqlite")), []
+        archive, count[:] = memory.Archive(":memory:"), []
         for n in range(30):
             memory.ask(memory.good_listener, archive, kinds["counted"], "My n%d is %d." % (n, n))
         self.assertEqual(len(count), 30 + 29)  # each question, and each turn once
