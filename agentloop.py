@@ -2611,146 +2611,80 @@ def _name_of(value: Any) -> str:
 
 
 # -- HTTP ------------------------------------------------------------------------------------------
+#
+# HTTP/1.1 over sockets. http.client waits for the whole timeout in one read, which Ctrl-C does not
+# interrupt on Windows, knows no deadline, and sets no bound to interim replies and trailers.
+
+_MAX_REPLY = 64 << 20  # bytes of a reply, as it is unpacked
+_MAX_LINE = 64 << 10  # bytes of a line of a reply's head
+_MAX_HEADERS = 100
+_MAX_INTERIM = 20  # replies 1xx before the one that counts
+_MAX_CONNECT = 30.0  # seconds for one address of a host
+_MAX_READ = 2.0  # seconds in one read: on Windows Ctrl-C gets through between two reads
+_MAX_DRAIN = 0.2  # seconds for the end of a body whose content is complete
+_NO_LIMIT = float("inf")
+
+_URL = r"""(?xi)
+    (https?) ://
+    (?: ([^/?#]*) @ )?                          # login; a password may hold another @
+    ( \[ [0-9a-f:.%]+ \] | [^][/?#@:\s]+ )      # host
+    (?: : (\d+) )?                              # port
+    ( / [^?#\x00-\x20\x7f]* )?                  # path
+    (?: \? ([^#\x00-\x20\x7f]*) )?              # query
+    (?: \# .* )? \Z
+"""
 
 
-class _Fault(Exception):
-    """An exchange that came to nothing. `again`: waiting may mend it; `after`: how long it asks."""
+class _Url:
+    """The parts of a URL: "https://u:p@h/v1?k=1" -> https, u:p, h, 443, /v1, k=1.
 
-    status: Optional[int] = None
-    after = ""
-
-    def __init__(self, words: str, kind: str, again: bool = True, error: Any = None) -> None:
-        super().__init__(words)
-        self.words, self.kind, self.again, self.error = words, kind, again, error or {}
-
-
-class _Passing(BaseException):
-    """Carries what on_text raised past those who look for network errors."""
-
-
-class _Connections:
-    """HTTP over the standard library, one kept-alive connection per thread and server.
-
-    transport(method, url, headers, body, timeout) gives (status, headers with small names, chunks
-    of the body). Loopback is reached directly, else the environment's proxies count. Redirects are
-    not followed. Raises OSError and http.client.HTTPException.
+    Raises ValueError, which shows no login and no query, for anything but http and https.
     """
 
-    def __init__(self, ssl_context: Any = None) -> None:
-        self.ssl_context = ssl_context
+    def __init__(self, url: str) -> None:
+        match = re.match(_URL, url)
+        if match is None:
+            shown = _public(url)
+            raise ValueError(f"base_url is like http://127.0.0.1:8080/v1; got {shown!r}")
+        scheme, self.login, host, port, self.path, self.query = match.groups(default="")
+        self.scheme = scheme.lower()
+        self.host = host.strip("[]").lower()
+        default_port = 443 if self.scheme == "https" else 80
+        self.port = int(port or default_port)
+        self.authority = host if self.port == default_port else f"{host}:{port}"
 
-    def __getstate__(self) -> _JsonObject:
-        return {"ssl_context": None}
+    @property
+    def origin(self) -> str:
+        """What is public and comes before the path: "https://h"."""
+        return f"{self.scheme}://{self.authority}"
 
-    def __call__(
-        self, method: str, url: str, headers: Dict[str, str], body: bytes, timeout: float
-    ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
-        import threading
-        from urllib.parse import urlsplit
-
-        parts = urlsplit(url)
-        proxy, login = self._proxy(parts)
-        target = (parts.path or "/") + ("?" + parts.query if parts.query else "")
-        if proxy and parts.scheme == "http":
-            target, headers = url, {**headers, **login}
-        own = self.__dict__.setdefault("_own", threading.local()).__dict__
-        kept, key = own.setdefault("kept", _Kept()), (parts.scheme, parts.netloc, proxy)
-        while True:
-            connection = kept.get(key)
-            reused = connection is not None and connection.sock is not None
-            if not reused:
-                connection = kept[key] = self._connect(parts, proxy, login, timeout)
-            try:
-                if reused:
-                    connection.sock.settimeout(timeout)
-                connection.request(method, target, body, headers)
-                response = connection.getresponse()
-                break
-            except BaseException as e:
-                connection.close()
-                if not (reused and isinstance(e, ConnectionError)):
-                    raise  # but a kept connection that died meanwhile is no failure
-        found = {name.lower(): value for name, value in response.getheaders()}
-        chunks = self._chunks(connection, response)
-        next(chunks)
-        return response.status, found, chunks
-
-    @staticmethod
-    def _chunks(connection: Any, response: Any) -> Iterator[bytes]:
-        try:
-            yield b""  # subtle: only a generator that was begun runs its `finally`
-            for chunk in iter(functools.partial(response.read1, 65536), b""):
-                if (yield chunk):  # the reply is complete: only the end of the body may be due
-                    connection.sock.settimeout(0.2)
-            if response.length:  # read1 does not tell
-                raise ConnectionError("the reply ended %d bytes early" % response.length)
-            response.close()  # read to its end: the connection is free again
-        finally:
-            if not response.isclosed():
-                connection.close()
-
-    @staticmethod
-    def _proxy(parts: Any) -> Tuple[Any, Dict[str, str]]:
-        """The proxy on the way to a server, or None; and the header that logs in there."""
-        host = parts.hostname or ""
-        if host in ("localhost", "::1") or re.match(r"127(\.\d+){3}\Z", host):
-            return None, {}
-        from urllib.parse import unquote, urlsplit
-        from urllib.request import getproxies, proxy_bypass
-
-        known = getproxies()
-        url = known.get(parts.scheme) or known.get("all") or ""
-        if not url or proxy_bypass(parts.netloc.rpartition("@")[2]):
-            return None, {}
-        proxy = urlsplit(url if "//" in url else "http://" + url)
-        pair = unquote("%s:%s" % (proxy.username or "", proxy.password or "")).encode()
-        return proxy, {
-            "Proxy-Authorization": "Basic " + _encode_base64(pair)
-        } if proxy.username else {}
-
-    def _connect(self, parts: Any, proxy: Any, login: Dict[str, str], timeout: float) -> Any:
-        from http.client import HTTPConnection, HTTPSConnection
-
-        place = proxy or parts
-        if proxy and proxy.scheme != "http":
-            raise ConnectionError("a proxy of the kind %s:// is not supported" % proxy.scheme)
-        if parts.scheme == "http":
-            return HTTPConnection(place.hostname, place.port, timeout=timeout)
-        port = place.port or (80 if proxy else 443)
-        # Without a context the default one is made: SSL_CERT_FILE and SSL_CERT_DIR count.
-        made = HTTPSConnection(place.hostname, port, timeout=timeout, context=self.ssl_context)
-        if proxy:
-            made.set_tunnel(parts.hostname, parts.port or 443, login)
-        return made
-
-
-class _Kept(dict):  # type: ignore[type-arg]
-    """The connections of a thread, by server and proxy. They are closed when it ends."""
-
-    def __del__(self) -> None:
-        for connection in self.values():
-            connection.close()
-
-
-http_transport = _Connections()
+    @property
+    def target(self) -> str:
+        """What the server is asked for: "/v1?k=1"."""
+        return (self.path or "/") + ("?" + self.query if self.query else "")
 
 
 def _public(url: str) -> str:
-    """A URL without what may be secret in it."""
-    return re.sub("//[^/@]*@", "//", url.partition("?")[0])
+    """A URL, or what was meant as one, without its login, query and fragment."""
+    if re.match(_URL, url):
+        parts = _Url(url)
+        return parts.origin + parts.path
+    return re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", url)
 
 
 def _endpoint(base_url: str, path: str) -> str:
-    """The URL to post to. `path`: /chat/completions, /responses or /messages, below /v1."""
-    head, mark, query = base_url.strip().partition("?")
-    found = re.match(r"(?i)(https?://(?:[^/@]*@)?(?:\[[^]/]+\]|[^/:]+)(?::\d+)?)(/.*)?\Z", head)
-    if not found:
-        raise ValueError("base_url is like http://127.0.0.1:8080/v1; got %r" % _public(base_url))
-    host, given = found.group(1), re.sub("/+", "/", found.group(2) or "").rstrip("/")
+    """The URL to post to: ("http://h", "/responses") -> "http://h/v1/responses".
+
+    `path`: /chat/completions, /responses or /messages; all are below /v1.
+    """
+    url = _Url(base_url.strip())
+    given = re.sub("/+", "/", url.path).rstrip("/")
     if not given.endswith(path):
-        bare = not given or path == "/messages" and not given.lower().endswith("/v1")
-        given += ("/v1" if bare else "") + path
-    return host + given + mark + query
+        is_messages = path == "/messages" and not given.lower().endswith("/v1")
+        given += ("/v1" if not given or is_messages else "") + path
+    login = url.login + "@" if url.login else ""
+    query = "?" + url.query if url.query else ""
+    return f"{url.scheme}://{login}{url.authority}{given}{query}"
 
 
 def _log(text: str) -> None:
@@ -2762,172 +2696,1029 @@ def _log(text: str) -> None:
     logger.warning(text)
 
 
+class _NotConnected(ConnectionError):
+    """No connection was made. `retryable`: whether waiting may help."""
+
+    def __init__(self, text: str, retryable: bool = True) -> None:
+        super().__init__(text)
+        self.retryable = retryable
+
+
+# proxies
+
+
+class _Proxy:
+    """A proxy as the environment names it: "http://user:pass@127.0.0.1:3128"; http:// may be left out.
+
+    A password may hold any character; those of a URL's syntax need no escape.
+    """
+
+    def __init__(self, text: str) -> None:
+        from urllib.parse import unquote
+
+        self.text = text.strip()
+        scheme, mark, rest = self.text.rpartition("://")
+        self.login, _, place = rest.rpartition("@")
+        match = re.match(r"(\[[^]]+\]|[^][:/?#]+)(?::(\d+))?/?\Z", place)
+        if match is None or (mark and scheme.lower() != "http"):
+            shown = scheme + mark + place
+            raise _NotConnected(f"the proxy {shown!r} is not like http://127.0.0.1:3128", False)
+        self.host = match.group(1).strip("[]")
+        self.port = int(match.group(2) or 80)
+        self.headers: Dict[str, str] = {}
+        if self.login:
+            pair = unquote(self.login if ":" in self.login else self.login + ":")
+            self.headers["Proxy-Authorization"] = "Basic " + _encode_base64(pair.encode())
+
+
+def _find_proxy(url: _Url) -> Optional[_Proxy]:
+    """The proxy on the way to a server: of the environment, else of the system. None: directly.
+
+    Loopback is always reached directly. Raises _NotConnected for a proxy of another kind.
+    """
+    if url.host.lower() in ("localhost", "::1") or re.match(r"127(\.\d+){3}\Z", url.host):
+        return None
+    from urllib.request import getproxies, getproxies_environment, proxy_bypass
+
+    proxies = getproxies_environment()
+    if proxies:
+        if _is_excepted(url.host, url.port, proxies.get("no", "")):
+            return None
+    else:
+        proxies = getproxies()  # of the registry, or of macOS
+        if proxy_bypass(url.host):
+            return None
+    text = proxies.get(url.scheme) or proxies.get("all") or ""
+    if not getproxies_environment():
+        # Python before 3.10.5 reads "127.0.0.1:3128" in the registry as https:// for https.
+        text = re.sub("(?i)^https://", "http://", text)
+    return _Proxy(text) if text else None
+
+
+def _proxy_logins() -> List[str]:
+    """The logins of all proxies that are set: ["user:pass"]."""
+    from urllib.request import getproxies
+
+    places = [text.rpartition("@")[0] for text in getproxies().values()]
+    return [place.rpartition("://")[2] for place in places if place]
+
+
+def _is_excepted(host: str, port: int, no_proxy: str) -> bool:
+    """True where NO_PROXY names the host: ("10.1.2.3", 80, "a.test, 10.0.0.0/8") -> True."""
+    entries = re.split(r"[,\s]+", no_proxy.lower())
+    return any(_names_host(entry, host.lower(), port) for entry in entries if entry)
+
+
+def _names_host(entry: str, host: str, port: int) -> bool:
+    """One entry of NO_PROXY: a network, an address, a name, a domain or a wildcard, and a port."""
+    import fnmatch
+    import ipaddress
+
+    with_port = re.match(r"(\[[^]]*\]|[^:]*):(\d+)\Z", entry)
+    if with_port:
+        entry = with_port.group(1)
+        if int(with_port.group(2)) != port:
+            return False
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(entry.strip("[]"), strict=False)
+    except ValueError:  # one of them is a name
+        name = entry.lstrip(".")
+        return fnmatch.fnmatchcase(host, name) or host.endswith("." + name)
+
+
+# connections
+
+
+class _Connection:
+    """A socket to a server or a proxy. One thread keeps it from request to request, under `key`."""
+
+    _socket: Any = None
+
+    def __init__(self, key: Any, timeout: float, deadline: float) -> None:
+        self.key = key
+        self._buffer = bytearray()
+        self._process = os.getpid()
+        self.set_limits(timeout, deadline)
+
+    def set_limits(self, timeout: float, deadline: float) -> None:
+        """`timeout`: the longest silence in seconds; `deadline`: an instant of time.monotonic()."""
+        self._timeout = timeout
+        self._deadline = deadline
+
+    def open(self, host: str, port: int) -> None:
+        """Connect to the first address of the host that answers."""
+        import socket
+
+        failure = OSError("the name has no address")
+        address: Any
+        for *_, address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
+            limit = min(_MAX_CONNECT, self._time_left(time.monotonic()))
+            try:
+                self._socket = socket.create_connection(address[:2], limit)
+                break
+            except socket.timeout as error:
+                failure = error if error.errno else OSError(f"timed out after {limit:g} s")
+            except OSError as error:
+                failure = error
+        else:
+            raise failure
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # A NAT box forgets what is silent: probes keep it awake, or show that it has forgotten.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):  # the second on macOS
+            if hasattr(socket, name):
+                self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), 45)
+
+    def start_tls(self, host: str, context: Any) -> None:
+        import ssl
+
+        # The default context counts SSL_CERT_FILE and SSL_CERT_DIR.
+        context = context or ssl.create_default_context()
+        self._socket.settimeout(min(_MAX_CONNECT, self._time_left(time.monotonic())))
+        self._socket = context.wrap_socket(self._socket, server_hostname=host)
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def is_idle(self) -> bool:
+        """True where the server has neither closed it nor sent what belongs to no request.
+
+        subtle: a forked child must not use its parent's connection.
+        """
+        if self._buffer or self._process != os.getpid():
+            return False
+        try:
+            self._socket.settimeout(0)
+            self._socket.recv(1)
+        except OSError as error:
+            return type(error).__name__ in ("BlockingIOError", "SSLWantReadError")
+        return False
+
+    def send(self, data: bytes) -> None:
+        self._socket.settimeout(self._time_left(time.monotonic()))
+        self._socket.sendall(data)
+
+    def _time_left(self, since: float) -> float:
+        """Seconds that may still be waited. `since`: when something was last received."""
+        left = min(since + self._timeout, self._deadline) - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"silence for {self._timeout:g} s, or the deadline has passed")
+        return left
+
+    def _receive(self, size: int = 65536) -> bytes:
+        """Some bytes, at most `size`; b"" where the server has closed the connection."""
+        import socket
+
+        since = time.monotonic()
+        while True:
+            self._socket.settimeout(min(self._time_left(since), _MAX_READ))
+            try:
+                data: bytes = self._socket.recv(size)
+                return data
+            except socket.timeout as error:
+                if error.errno:  # the system's: keep-alive probes were not answered
+                    raise
+
+    def read_line(self) -> bytes:
+        r"""A line of a head, without its end: b"HTTP/1.1 200 OK"."""
+        import http.client
+
+        while True:
+            end = self._buffer.find(b"\n")
+            if end >= 0:
+                line = bytes(self._buffer[:end])
+                del self._buffer[: end + 1]
+                return line.rstrip(b"\r")
+            if len(self._buffer) > _MAX_LINE:
+                raise http.client.LineTooLong("header line")
+            self._fill()
+
+    def _fill(self) -> None:
+        data = self._receive()
+        if not data:
+            raise ConnectionResetError("the server closed the connection")
+        self._buffer += data
+
+    def read_some(self, size: int) -> bytes:
+        """At least one byte and at most `size`."""
+        if not self._buffer:
+            self._fill()
+        data = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return data
+
+    def read_rest(self) -> Iterator[bytes]:
+        """All until the server closes the connection."""
+        while True:
+            data = bytes(self._buffer) or self._receive()
+            self._buffer.clear()
+            if not data:
+                return
+            yield data
+
+    def read_head(self) -> "_Head":
+        """The head of the reply; interim replies (1xx) are skipped."""
+        import http.client
+
+        for _ in range(_MAX_INTERIM):
+            line = self.read_line()
+            match = re.match(rb"HTTP/1\.(\d) (\d{3})(?!\d)", line)
+            if match is None:
+                raise http.client.BadStatusLine(_preview(line))
+            head = _Head(int(match.group(2)), self.read_headers())
+            head.is_old = match.group(1) == b"0"
+            if head.status >= 200:
+                return head
+        raise http.client.HTTPException(f"more than {_MAX_INTERIM} interim replies")
+
+    def read_headers(self) -> Dict[str, str]:
+        """Header lines up to the blank one; the names in lower-case."""
+        import http.client
+
+        headers: Dict[str, str] = {}
+        for _ in range(_MAX_HEADERS):
+            line = self.read_line().decode("latin-1")
+            if not line:
+                return headers
+            name, _, value = line.partition(":")
+            headers[name.strip().lower()] = value.strip()
+        raise http.client.HTTPException(f"more than {_MAX_HEADERS} headers")
+
+    def read_body(self, head: "_Head") -> Iterator[bytes]:
+        if head.status in (204, 304):
+            return
+        if "chunked" in head.headers.get("transfer-encoding", "").lower():
+            yield from self._read_chunked()
+        elif head.length is not None:
+            yield from self._read_exactly(head.length)
+        else:
+            yield from self.read_rest()
+
+    def _read_exactly(self, size: int) -> Iterator[bytes]:
+        while size:
+            data = self.read_some(min(size, 65536))
+            size -= len(data)
+            yield data
+
+    def _read_chunked(self) -> Iterator[bytes]:
+        import http.client
+
+        while True:
+            size = re.match(rb"[0-9a-fA-F]{1,8}(?![0-9a-fA-F])", self.read_line())
+            if size is None:
+                raise http.client.HTTPException("a chunk without its size")
+            if int(size.group(), 16) == 0:
+                self.read_headers()  # trailers
+                return
+            yield from self._read_exactly(int(size.group(), 16))
+            self.read_line()
+
+
+class _Head:
+    """Status and headers of a reply, and what they say of its body and of the connection."""
+
+    is_old = False  # HTTP/1.0
+
+    def __init__(self, status: int, headers: Dict[str, str]) -> None:
+        self.status = status
+        self.headers = headers
+
+    @property
+    def length(self) -> Optional[int]:
+        """The length of the body in bytes, where a header says it."""
+        match = re.match(r"\d{1,15}\Z", self.headers.get("content-length", ""))
+        return int(match.group()) if match else None
+
+    @property
+    def keeps_connection(self) -> bool:
+        """True where another request may follow on the same connection."""
+        connection = self.headers.get("connection", "").lower()
+        has_end = self.length is not None or "transfer-encoding" in self.headers
+        if self.is_old:
+            return has_end and "keep-alive" in connection
+        return (has_end or self.status in (204, 304)) and "close" not in connection
+
+
+class _IncomingBody:
+    """The body of a reply in chunks as they come. Read to its end, its connection is kept."""
+
+    def __init__(self, connection: _Connection, head: _Head, kept: Dict[Any, _Connection]) -> None:
+        self._connection = connection
+        self._chunks = connection.read_body(head)
+        self._can_be_kept = head.keeps_connection
+        self._kept = kept
+        self._is_at_end = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            return next(self._chunks)
+        except StopIteration:
+            self._finish()
+            raise
+        except BaseException:
+            self.close()
+            raise
+
+    def _finish(self) -> None:
+        if self._can_be_kept and not self._is_at_end:
+            self._is_at_end = True
+            self._kept[self._connection.key] = self._connection
+        self.close()
+
+    def drain(self) -> None:
+        """Read the end of a body whose content is complete. More than that is not waited for."""
+        if not self._can_be_kept:
+            return
+        self._connection.set_limits(_MAX_DRAIN, time.monotonic() + _MAX_DRAIN)
+        with contextlib.suppress(Exception):  # then it is closed, and the reply is complete still
+            for _ in self:
+                pass
+
+    def close(self) -> None:
+        """Close the connection, unless the body was read to its end."""
+        if not self._is_at_end:
+            self._connection.close()
+
+
+class _Connections:
+    """transport(method, url, headers, body, timeout) -> (status, headers, chunks of the body).
+
+    The names of the headers come back in lower-case. `timeout`: the longest silence in seconds;
+    `deadline`: the instant of time.monotonic() at which all has to be read. One connection is kept
+    per thread, process and server. Loopback is reached directly, else the proxies of the
+    environment or of the system count. Redirects are not followed. Raises OSError (ConnectionError,
+    TimeoutError, ...) and http.client.HTTPException.
+    """
+
+    def __init__(self, ssl_context: Any = None) -> None:
+        self.ssl_context = ssl_context
+
+    def __getstate__(self) -> _JsonObject:
+        return {"ssl_context": self.ssl_context and _NOT_PICKLED}
+
+    def __call__(
+        self,
+        method: str,
+        url: str,
+        headers: Dict[str, str],
+        body: Optional[bytes],
+        timeout: float,
+        deadline: float = _NO_LIMIT,
+    ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
+        place = _Url(url)
+        proxy = _find_proxy(place)
+        target = place.target
+        if proxy and place.scheme == "http":
+            target = place.origin + place.target
+            headers = {**headers, **proxy.headers}
+        data = _encode_request(method, target, place.authority, headers, body or b"")
+        kept = self._kept()
+        connection = kept.pop((place.origin, proxy and proxy.text), None)
+        if connection and connection.is_idle():
+            connection.set_limits(timeout, deadline)
+            with contextlib.suppress(ConnectionError):  # the server may close it at this moment
+                return self._ask(connection, data, kept)
+        connection = self._connect(place, proxy, timeout, deadline)
+        return self._ask(connection, data, kept)
+
+    def _kept(self) -> Dict[Any, _Connection]:
+        """The connections of this thread, by server and proxy. They are closed when it ends."""
+        import threading
+
+        own = self.__dict__.setdefault("_own", threading.local())
+        kept: Dict[Any, _Connection] = own.__dict__.setdefault("kept", {})
+        return kept
+
+    def _connect(
+        self, place: _Url, proxy: Optional[_Proxy], timeout: float, deadline: float
+    ) -> _Connection:
+        host = proxy.host if proxy else place.host
+        port = proxy.port if proxy else place.port
+        connection = _Connection((place.origin, proxy and proxy.text), timeout, deadline)
+        try:
+            connection.open(host, port)
+        except OSError as error:
+            what = f"the proxy {host}:{port}" if proxy else f"{host}:{port}"
+            reason = f"{type(error).__name__}: {error}"
+            raise _NotConnected(f"could not connect to {what}: {reason}") from error
+        try:
+            if place.scheme == "https" and proxy:
+                _open_tunnel(connection, proxy, place)
+            if place.scheme == "https":
+                connection.start_tls(place.host, self.ssl_context)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @staticmethod
+    def _ask(
+        connection: _Connection, data: bytes, kept: Dict[Any, _Connection]
+    ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
+        try:
+            connection.send(data)
+            head = connection.read_head()
+        except BaseException:
+            connection.close()
+            raise
+        return head.status, head.headers, _IncomingBody(connection, head, kept)
+
+
+def _open_tunnel(connection: _Connection, proxy: _Proxy, place: _Url) -> None:
+    target = f"[{place.host}]" if ":" in place.host else place.host
+    target = f"{target}:{place.port}"
+    connection.send(_encode_request("CONNECT", target, target, proxy.headers, b""))
+    status = connection.read_head().status
+    if status != 200:
+        where = f"{proxy.host}:{proxy.port}"
+        raise _NotConnected(f"the proxy {where} answers HTTP {status} instead of a tunnel")
+
+
+def _check_headers(headers: Dict[str, str]) -> None:
+    """Raises ValueError, which shows no value, for what cannot be sent."""
+    for name, value in headers.items():
+        if not re.match(r"[\w!#$%&'*+.^`|~-]+\Z", name, re.A):
+            raise ValueError("headers: a name has a character that no name of a header can have")
+        if not re.match(r"[\t\x20-\x7e\xa0-\xff]*\Z", value):
+            raise ValueError(f"{name}: a character that no header can carry, in headers or api_key")
+
+
+def _encode_request(
+    method: str, target: str, authority: str, headers: Dict[str, str], body: bytes
+) -> bytes:
+    _check_headers(headers)
+    host = authority if authority.isascii() else authority.encode("idna").decode("ascii")
+    own = {"Host": host, "Accept-Encoding": "identity", "Content-Length": str(len(body))}
+    given = {name.lower() for name in headers}
+    own = {name: value for name, value in own.items() if name.lower() not in given}
+    lines = [f"{name}: {value}\r\n" for name, value in {**own, **headers}.items()]
+    start = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
+    return start + "".join(lines).encode("latin-1") + b"\r\n" + body
+
+
+http_transport = _Connections()
+
+
 # -- what a refusal means --------------------------------------------------------------------------
-
-# An overflowing context, in the words of the servers that tell it.
-_TOO_LONG = (
-    r"(?i)context[ _-]?(length|size|window|limit)|(prompt|input|conversation)( \S+){0,3}? (is )?too "
-    r"(long|large)|max(imum)? (prompt|sequence|input) length|token count .{0,40}exceeds|token limit"
-    r"|too many (input )?tokens|request_too_large|sequence length .{0,40}exceeds|reduce the length"
-    r"|(prompt|inputs?) .{0,60}(longer than|exceeds|less than|must be <)|input length should be"
-    r"|tokens in request more than"
-)
-_SORTS = (
-    ("rate_limit", "rate_limit|too_many"), ("auth", "auth|permission|api_key"),
-    ("server", "overload|server_error|unavailable|api_error|timeout"),
-    ("bad_request", "invalid|not_found|unsupported|bad_request|policy|tool_use_failed"),
-)  # fmt: skip
-_REFUSING = (
-    r"(?i)un(supported|known|recogni[sz]ed|expected)|extra|additional|invalid"
-    r"|not (supported|permitted|allowed|recogni[sz]ed|expected|valid)"
-)
-_LOOK_AT = {
-    "rate_limit": "the limits of your plan", "context_length": "trim, max_observation",
-    "timeout": "timeout (seconds of silence)", "bad_response": "base_url (with /v1?)",
-    "connection": "base_url, the proxy, SSL_CERT_FILE; does the server run?",
-    "bad_request": "what the server names; the model's name; base_url",
-    "server": "the server's own log",
-}  # fmt: skip
+#
+# Three questions, answered one after the other: what does the server say, of which kind is it, and
+# does waiting help, and how long? A new server's words are a row in a table.
 
 
-def _pause(after: str, asked: int) -> float:
-    """Seconds to wait: Retry-After in seconds or as a date, at most a minute; else a backoff."""
-    import random
-    from email.utils import parsedate_to_datetime as date
-
-    with contextlib.suppress(ValueError, TypeError, OverflowError, IndexError):
-        number = re.match(r"[\d.]+\Z", after.strip())
-        wait = float(after) if number else date(after).timestamp() - time.time()
-        if wait >= 0:
-            return min(wait, 60.0)
-    return float(min(8.0, 0.5 * 2 ** (asked - 1)) * random.uniform(0.75, 1.25))
+_lenient_decoder = json.JSONDecoder(parse_constant=lambda constant: None)  # NaN: null
 
 
-def _bare(text: str) -> str:
-    """The words of an error body, HTML or not, on one line."""
-    text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]{1,200}>", " ", text[:20_000])
+class _RequestFailed(Exception):
+    """A request that came to nothing.
+
+    Attributes:
+        words: what the server, or the network, says about it.
+        kind: see ModelError.
+        retryable: True where asking again may help.
+        retry_after: seconds to wait before that, where the server names them.
+        status: the status of the HTTP reply; None where there was none, or 200.
+        error: the server's error object; {} where there is none.
+        tries: how often it was asked.
+        was_key_sent: what an error of kind auth tells.
+    """
+
+    def __init__(
+        self, words: str, kind: str, retryable: bool = True, retry_after: Optional[float] = None,
+        status: Optional[int] = None, error: Optional[_JsonObject] = None,
+    ) -> None:  # fmt: skip
+        super().__init__(words)
+        self.words = words
+        self.kind = kind
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.status = status
+        self.error = error or {}
+        self.tries = 1
+        self.was_key_sent = False
+
+
+# what the server says
+
+
+class _ServerError:
+    """An error as a server tells it, in whatever form.
+
+    '{"error": {"message": "Slow down", "code": "busy"}}' -> words "Slow down", labels ["busy", ""].
+
+    Attributes:
+        status: that of the reply, or the one that an error inside a 200 names; else None.
+        error: the error object; where one wraps another, the inner one.
+        words: the text for a person.
+        labels: `code` and `type`, in lower-case.
+    """
+
+    def __init__(self, status: Optional[int], body: Any) -> None:
+        self.error = _find_error(body)
+        inner = _find_wrapped_error(self.error)
+        self.words = _words_of(self.error) or _plain_text(_to_text(body)) or "(no words)"
+        if inner:
+            if _words_of(inner) not in self.words:
+                self.words = f"{self.words}: {_words_of(inner)}"
+            self.error = {**self.error, **inner}
+        code = _to_text(self.error.get("code") or "")
+        self.labels = [code.lower(), _to_text(self.error.get("type") or "").lower()]
+        if status is None and re.match(r"[45]\d\d\Z", code):
+            status = int(code)
+        self.status = status
+
+    @property
+    def all_words(self) -> str:
+        return " ".join([self.words, *self.labels])
+
+
+def _find_error(body: Any) -> _JsonObject:
+    """The error object in a body: '[{"error": {"code": 1}}]' -> {"code": 1}; "no" -> {"message": "no"}."""
+    if isinstance(body, str):
+        try:
+            body = _parse_json(body, _lenient_decoder)
+        except ValueError:
+            return {"message": body}
+    if isinstance(body, list) and body:
+        body = body[0]
+    error = body.get("error") or body if isinstance(body, dict) else body
+    if isinstance(error, dict):
+        return error
+    return {**body, "message": error} if isinstance(body, dict) else {"message": error}
+
+
+def _find_wrapped_error(error: _JsonObject) -> _JsonObject:
+    """What a router or a proxy passes on from the server behind it; {} where it wraps nothing.
+
+    {"metadata": {"raw": '{"error": {"code": 1}}'}} -> {"code": 1}; so for {"message": 'Oh - {"error": ...}'}.
+    """
+    metadata = error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    if raw:  # OpenRouter
+        return _find_error(raw)
+    message = _to_text(error.get("message") or "")[:20_000]
+    start = re.search(r"""\{ ?['"]error['"]""", message)
+    text = message[start.start() :] if start else ""  # LiteLLM
+    if not text or _is_deeper(text, _MAX_DEPTH):
+        return {}
+    try:
+        return _find_error(_loose_decoder.raw_decode(text)[0])
+    except ValueError:
+        with contextlib.suppress(ValueError):  # as Python writes it
+            return _find_error(_parse_literal(text[: text.rfind("}") + 1]))
+    return {}
+
+
+def _words_of(error: _JsonObject) -> str:
+    """The text of an error object: {"message": "no"} -> "no"."""
+    said = next((error[k] for k in ("message", "detail", "error") if error.get(k)), "")
+    return _plain_text(_to_text(said)) if said else ""
+
+
+def _plain_text(text: str) -> str:
+    """The words of a text, HTML or not, on one line: "<p>No\\n<b>way</b>" -> "No way"."""
+    text = re.sub(r"(?is)<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]{1,200}>", " ", text[:20_000])
     return _one_line(re.sub(r"\s+", " ", text).strip(), 20_000)
 
 
-_lenient_loads = json.JSONDecoder(parse_constant=lambda constant: None).decode  # NaN: null
+# of which kind it is
+
+# An overflowing context, in the words and codes of the servers; the first are sure.
+_SURE_OVERFLOW = r"(?i)context_length|exceed_context|maximum context length"
+_OVERFLOW = r"""(?xi)
+    context[ _-]?(length|size|window|limit)
+    | (prompt|input|conversation|messages?)(\ \S+){0,3}?\ (is\ )?too\ (long|large)
+    | max(imum)?\ (prompt|sequence|input)\ length
+    | token\ count\ .{0,40}exceeds | token\ limit
+    | too[ _]many[ _](input[ _]|prompt[ _])?tokens
+    | request_too_large
+    | sequence\ length\ .{0,40}exceeds
+    | reduce\ the\ length
+    | (prompt|inputs?)\ .{0,60}(longer\ than|exceeds|less\ than|must\ be\ <)
+    | input\ length\ should\ be
+    | tokens\ in\ request\ more\ than
+"""
+_WRONG_KEY = r"""(?xi)
+    (incorrect|invalid|wrong|missing|expired|no)\b.{0,20}\bapi[ _-]?key
+    | api_key_invalid
+    | api[ _-]?key\b.{0,30}\b(not\ valid|invalid|incorrect|expired|missing|not\ found|required)
+"""
+# Limits under 429 or in a stream that waiting does not lift.
+_SPENT = (
+    r"(?i)insufficient_(quota|balance|credits?)|exceeded_current_quota|billing_|request too large"
+)
+
+# An error inside a 200 has no status: its code decides, then its type.
+_KINDS_OF_LABELS = (
+    ("rate_limit", "rate_limit|too_many|quota"),
+    ("auth", "auth|permission|api_key"),
+    ("server", "overload|server_error|unavailable|api_error|timeout"),
+    ("bad_request", "invalid|not_found|unsupported|bad_request|policy|content_filter|tool_use_failed"),
+)  # fmt: skip
 
 
-def _sound(document: Any) -> Any:
-    """A document or event of a stream; an error in it fails the request, whatever follows."""
-    found = _dict(document)
-    if found.get("error") or "error" in (found.get("type"), found.get("object")):
-        raise _judged(document)
-    return document
+def _is_overflow(error: _ServerError) -> bool:
+    if error.status == 413 or re.search(_SURE_OVERFLOW, error.all_words):
+        return True
+    return error.status != 429 and bool(re.search(_OVERFLOW, error.all_words))
 
 
-def _judged(found: Any, status: int = 200, headers: Optional[Dict[str, str]] = None) -> _Fault:
-    """What a refusal means: of which kind it is, and whether waiting may mend it."""
-    body, headers = found, headers or {}
-    with contextlib.suppress(ValueError, RecursionError):
-        found = _lenient_loads(body) if isinstance(body, str) else body
-    found = found[0] if isinstance(found, list) and found else found
-    error = found.get("error") or found if isinstance(found, dict) else found
-    error = error if isinstance(error, dict) else {"message": error}
-    said = next((error[k] for k in ("message", "detail", "error") if error.get(k)), "") or body
-    words, code = _bare(_to_text(said)) or "(no words)", _to_text(error.get("code") or "")
-    sort = (code + " " + _to_text(error.get("type") or "")).lower()
-    if status == 200 and re.match(r"[45]\d\d\Z", code):
-        status, sort = int(code), ""
-    sure = re.search("(?i)context_length|exceed_context|maximum context length", words + " " + sort)
-    if sure or status == 413 or status != 429 and re.search(_TOO_LONG, words + " " + sort):
-        kind = "context_length"
-    elif 300 <= status < 400:
-        kind, where = "bad_response", headers.get("location", "")
-        words = "a redirect to %s, which is not followed; set base_url to it" % where
-    elif status == 200:  # by code first, then by type; what is unknown is asked again
-        kinds = [k for word in sort.split() for k, sign in _SORTS if re.search(sign, word)]
-        kind = [*kinds, "server"][0]
-    elif status in (408, 409, 425, 429) or status >= 500 and "--jinja" not in words:
-        kind = "rate_limit" if status == 429 else "server"
-    else:
-        kind = "auth" if status in (401, 403) else "bad_request"
-    fault = _Fault(words, kind, kind in ("rate_limit", "server"), error)
-    fault.status, fault.after = status if status != 200 else None, headers.get("retry-after", "")
-    return fault
+def _is_redirect(error: _ServerError) -> bool:
+    return error.status is not None and 300 <= error.status < 400
+
+
+def _is_about_the_key(error: _ServerError) -> bool:
+    if error.status == 400:  # xAI, Gemini
+        return bool(re.search(_WRONG_KEY, error.all_words))
+    return error.status in (401, 403)
+
+
+def _is_filtered(error: _ServerError) -> bool:
+    return "content_filter" in error.labels
+
+
+def _is_spent(error: _ServerError) -> bool:
+    """A limit, under a status or without one, that waiting does not lift."""
+    return error.status in (None, 429) and bool(re.search(_SPENT, error.all_words))
+
+
+def _is_rate_limit(error: _ServerError) -> bool:
+    return error.status == 429
+
+
+def _is_missing_switch(error: _ServerError) -> bool:
+    return "--jinja" in error.words  # llama.cpp names its own switch, under 500
+
+
+def _is_server_fault(error: _ServerError) -> bool:
+    return error.status in (408, 409, 425) or (error.status is not None and error.status >= 500)
+
+
+_KIND_RULES: Tuple[Tuple[str, Callable[[_ServerError], bool]], ...] = (
+    ("context_length", _is_overflow),
+    ("bad_response", _is_redirect),
+    ("bad_request", _is_filtered),
+    ("rate_limit", _is_spent),
+    ("rate_limit", _is_rate_limit),
+    ("auth", _is_about_the_key),
+    ("bad_request", _is_missing_switch),
+    ("server", _is_server_fault),
+)
+
+
+def _decide_kind(error: _ServerError) -> str:
+    """The kind of the first rule that applies."""
+    for kind, applies in _KIND_RULES:
+        if applies(error):
+            return kind
+    if error.status is not None:
+        return "bad_request"
+    for label in error.labels:
+        for kind, pattern in _KINDS_OF_LABELS:
+            if re.search(pattern, label):
+                return kind
+    return "server"  # what is unknown is asked again
+
+
+# how long to wait
+
+_LONGEST_WAIT = 60.0  # seconds
+_SECONDS = {"ms": 0.001, "milli": 0.001, "s": 1, "m": 60, "h": 3600}
+
+
+def _find_wait(headers: Dict[str, str], error: _ServerError) -> Optional[float]:
+    """The seconds to wait that a server names, at most a minute; None where it names none."""
+    details = error.error.get("details")
+    details = [d for d in details if isinstance(d, dict)] if isinstance(details, list) else []
+    waits = [
+        _read_number(headers.get("retry-after-ms", ""), 0.001),
+        _read_number(headers.get("retry-after", ""), 1),
+        _read_date(headers.get("retry-after", "")),
+        *(_read_duration(_to_text(d.get("retryDelay") or "")) for d in details),  # Gemini
+        _read_wait_in_words(error.words),
+    ]
+    named = [wait for wait in waits if wait is not None and wait >= 0]
+    return min(named[0], _LONGEST_WAIT) if named else None
+
+
+def _read_number(text: str, unit: float) -> Optional[float]:
+    """("21000", 0.001) -> 21.0"""
+    number = re.match(r"\s*([0-9]+(?:\.[0-9]+)?)\s*\Z", text)
+    return float(number.group(1)) * unit if number else None
+
+
+def _read_date(text: str) -> Optional[float]:
+    """The seconds until a date of HTTP: "Fri, 31 Dec 2027 23:59:59 GMT"."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(text).timestamp() - time.time()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+
+
+def _read_duration(text: str) -> Optional[float]:
+    """ "38s" -> 38.0; "1m2.5s" -> 62.5; "460ms" -> 0.46; "20 seconds" -> 20.0; "soon" -> None"""
+    parts = re.findall(r"(\d+(?:\.\d+)?) ?(ms|milli|h|m|s)", text)
+    return sum(float(n) * _SECONDS[unit] for n, unit in parts) if parts else None
+
+
+def _read_wait_in_words(words: str) -> Optional[float]:
+    """ "Please try again in 1m2.5s." -> 62.5"""
+    named = re.search(r"(?i)\b(?:again|retry) (?:in|after) ((?:\d+(?:\.\d+)? ?[a-z]+ ?)+)", words)
+    return _read_duration(named.group(1).lower()) if named else None
+
+
+def _classify_error(status: Optional[int], headers: Dict[str, str], body: Any) -> _RequestFailed:
+    """What a refusal means. `status`: None for an error inside a reply with 200. `body`: text or JSON.
+
+    (429, {"retry-after": "7"}, '{"error": {"message": "Slow down"}}') -> "Slow down", rate_limit,
+    retryable, retry_after 7.0
+    """
+    error = _ServerError(status, body)
+    kind = _decide_kind(error)
+    if _is_redirect(error):
+        where = headers.get("location", "")
+        error.words = f"a redirect to {where}, which is not followed; set base_url to it"
+    retryable = kind == "server" or (kind == "rate_limit" and not _is_spent(error))
+    wait = _find_wait(headers, error) if retryable else None
+    return _RequestFailed(error.words, kind, retryable, wait, error.status, error.error)
+
+
+def _check_no_error(document: Any) -> None:
+    """Raises _RequestFailed for a document, an event or a choice that holds an error."""
+    if not isinstance(document, dict):
+        return
+    if document.get("error") or "error" in (document.get("type"), document.get("object")):
+        raise _classify_error(None, {}, document)
 
 
 # -- streams ---------------------------------------------------------------------------------------
 
 
-def _headed(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks, the first long enough to tell what comes: three bytes that are not blank."""
-    first, rest = b"", iter(chunks)
-    for chunk in rest:
-        first += chunk
-        if len(first.strip()) > 2:
-            break
-    return itertools.chain([first], rest)
+class _ResponseBody:
+    """The body of a reply: an iterator of chunks, unpacked, of at most 64 MiB in all.
+
+    Raises _RequestFailed where the network fails, where there is more, or where it cannot be read.
+
+    Attributes:
+        timeout: the longest silence, in seconds.
+        failure: what interrupted a stream of events; the reply may be complete all the same.
+    """
+
+    def __init__(
+        self,
+        chunks: Iterable[bytes],
+        encoding: str,
+        explain: Callable[[Exception], _RequestFailed],
+        timeout: float,
+        deadline: float = _NO_LIMIT,
+    ) -> None:
+        self.timeout = timeout
+        self.failure: Optional[_RequestFailed] = None
+        self._source = chunks
+        self._encoding = encoding.strip().lower()
+        self._explain = explain
+        self._deadline = deadline
+        self._unpacked = self._unpack(self._receive())
+        self._peeked = b""
+        self._size = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        if self._peeked:
+            chunk = self._peeked
+            self._peeked = b""
+            return chunk
+        chunk = next(self._unpacked)
+        self._size += len(chunk)
+        if self._size > _MAX_REPLY:
+            raise _RequestFailed("the reply is longer than 64 MiB", "bad_response", False)
+        return chunk
+
+    def peek(self) -> bytes:
+        """The first bytes that are not blank: six, if there are so many, or more. Still to be read."""
+        first = b""
+        for chunk in self:
+            first = (first + chunk).lstrip()
+            if first.startswith(b"\xef\xbb\xbf"):  # the mark of UTF-8
+                first = first[3:].lstrip()
+            if len(first) >= 6:
+                break
+        self._peeked = first
+        return first
+
+    def read(self) -> str:
+        """All of it, as text."""
+        whole = bytearray()  # many small chunks in a list would cost ten times as much
+        for chunk in self:
+            whole += chunk
+        return whole.decode("utf-8", "replace")
+
+    def drain(self) -> None:
+        """Read what is due of a complete reply, so that the connection can be kept."""
+        if hasattr(self._source, "drain"):
+            self._source.drain()
+
+    def close(self) -> None:
+        self._unpacked.close()  # subtle: it refers to this object, and would keep the connection
+        if hasattr(self._source, "close"):
+            self._source.close()
+
+    def _receive(self) -> Iterator[bytes]:
+        """The chunks as they come; errors of the network become failures."""
+        import http.client
+
+        chunks = iter(self._source)
+        while True:
+            try:
+                if time.monotonic() > self._deadline:
+                    raise TimeoutError
+                chunk = next(chunks)
+            except StopIteration:
+                return
+            except (OSError, http.client.HTTPException, UnicodeError) as error:
+                raise self._explain(error) from None
+            yield chunk
+
+    def _unpack(self, chunks: Iterator[bytes]) -> Generator[bytes, None, None]:
+        """gzip is known by its first bytes, deflate by the header; nobody asked for either."""
+        first = b""
+        for chunk in chunks:
+            first += chunk
+            if len(first) > 1:
+                break
+        if first[:2] == b"\x1f\x8b":
+            window = 31
+        elif self._encoding == "deflate" and first:
+            # With the two bytes of zlib in front, or, as some servers send it, without.
+            has_header = first[0] & 15 == 8 and int.from_bytes(first[:2], "big") % 31 == 0
+            window = 15 if has_header else -15
+        elif self._encoding in ("", "identity", "gzip", "x-gzip", "deflate", "utf-8"):
+            yield first
+            yield from chunks
+            return
+        else:
+            what = f"the body is packed as {_one_line(self._encoding)}, which cannot be read here"
+            raise _RequestFailed(what, "bad_response", False)
+        yield from _inflate(itertools.chain([first], chunks), window)
 
 
-def _unzipped(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    """Unpacked where the header says so, or where the body begins as gzip does."""
+def _inflate(chunks: Iterable[bytes], window: int) -> Iterator[bytes]:
+    """Unpack in pieces of at most 1 MiB: a few bytes may stand for gigabytes."""
     import zlib
 
-    chunks = _headed(chunks)
-    first = next(chunks)
-    zipped = "gzip" in encoding or first[:2] == b"\x1f\x8b"
-    unpack: Any = zlib.decompressobj(31).decompress if zipped else bytes
+    unpacker = zlib.decompressobj(window)
     try:
-        yield from _headed(map(unpack, itertools.chain([first], chunks)))
-    except zlib.error as e:
-        raise _Fault("a broken gzip body: %s" % e, "bad_response") from None
+        for chunk in chunks:
+            while chunk:
+                yield unpacker.decompress(chunk, 1 << 20)
+                chunk = unpacker.unconsumed_tail
+    except zlib.error as error:
+        raise _RequestFailed(f"a damaged body: {error}", "bad_response") from None
 
 
-def _json_reply(text: str) -> Any:
+class _HttpReply:
+    """A reply with a status of 2xx, its body not yet read."""
+
+    def __init__(self, status: int, headers: Dict[str, str], body: _ResponseBody) -> None:
+        self.status = status
+        self.headers = headers  # names in lower-case
+        self.content_type = headers.get("content-type", "").lower()
+        self.body = body
+
+
+_Events = Iterator[Optional[_JsonObject]]
+
+
+def _read_document(
+    reply: _HttpReply, assemble: Callable[[_Events], Optional[_JsonObject]]
+) -> _JsonObject:
+    """The document that a reply is; a stream of events is put together by `assemble`.
+
+    A server may answer either with the other, so the first bytes decide before the content type.
+    `assemble` returns None where the stream is not complete. Raises _RequestFailed.
+    """
+    first = reply.body.peek()
+    is_json = first[:1] in (b"{", b"[")
+    if not is_json and ("event-stream" in reply.content_type or _begins_like_events(first)):
+        document = assemble(_read_events(reply.body))
+        if document is None:
+            cut = _RequestFailed("the stream ended before the reply was complete", "connection")
+            raise reply.body.failure or cut
+        return document
+    text = reply.body.read().strip()
+    if not is_json:
+        kind = reply.content_type
+        words = _plain_text(text) or "the body is empty"
+        what = f"no reply of this protocol (content type {kind}): {words}"
+        raise _RequestFailed(what, "bad_response", retryable=not text)
+    document = _parse_reply(re.sub(r"\s*data: *\[DONE\]\Z", "", text))
+    if isinstance(document, list) and document:
+        document = document[0]
+    _check_no_error(document)
+    return document if isinstance(document, dict) else {}
+
+
+def _begins_like_events(first: bytes) -> bool:
+    return bool(re.match(rb"(data|event|id|retry|error)?:", first))
+
+
+def _parse_reply(text: str) -> Any:
     try:
-        return _lenient_loads(text)
-    except (ValueError, RecursionError):
-        raise _Fault("what came is not JSON: %s" % _preview(text, 200), "bad_response") from None
+        return _parse_json(text, _lenient_decoder)
+    except ValueError:
+        what = f"what came is not JSON: {_one_line(text, 20_000)}"
+        raise _RequestFailed(what, "bad_response") from None
 
 
-def _until(broke: List[Exception], chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks; an error of the network ends them and is kept: the reply may be complete."""
-    try:
-        yield from chunks
-    except Exception as e:
-        broke.append(e)
+def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    r"""Lines without their ends, which are CRLF, LF or CR: [b"a\r", b"\nb\rc"] -> a, b, c."""
+    line = bytearray()
+    after_cr = False
+    for chunk in chunks:
+        if after_cr and chunk[:1] == b"\n":
+            chunk = chunk[1:]
+        after_cr = chunk.endswith(b"\r") or (after_cr and not chunk)
+        for piece in chunk.splitlines(True):
+            if piece[-1] not in b"\r\n":
+                line += piece
+            elif line:
+                line += piece
+                yield bytes(line).rstrip(b"\r\n")
+                line.clear()
+            else:
+                yield piece.rstrip(b"\r\n")
+    if line:
+        yield bytes(line)
 
 
-def _events(chunks: Iterable[bytes], timeout: float, broke: List[Exception]) -> Iterator[Any]:
-    """The data of server-sent events, parsed; None for [DONE]. Comment lines are silence."""
-    rest, end, heard, name = b"", b"\n\n", time.monotonic(), b""
+def _read_events(body: _ResponseBody) -> _Events:
+    """The data of server-sent events, as JSON objects; None for [DONE].
+
+    An error in an event, an `error` event, or a line `error: {...}` (llama.cpp) raises
+    _RequestFailed. What fails on the way (the network, a size, a silence) ends the events and is
+    noted as `body.failure`, which counts only where the reply is not complete.
+    """
+    name = b""
     data: List[bytes] = []
-    for block in itertools.chain(_until(broke, chunks), [end]):  # the last line may lack its own
-        rest += block
-        if b"\r" in rest:  # CRLF, LF or CR; a CR at the end may be half of a CRLF
-            whole = len(rest) - (rest[-1:] == b"\r")
-            rest = rest[:whole].replace(b"\r\n", b"\n").replace(b"\r", b"\n") + rest[whole:]
-        lines = rest.split(b"\n")
-        rest = lines.pop()
-        now = time.monotonic()
-        if any(line[:1] not in (b":", b"") for line in (rest, *lines)):
-            heard = now
-        elif now - heard > timeout:
-            broke.append(TimeoutError("only comments came"))
-            return
-        for line in lines:
-            if line[:5] == b"data:":
-                data.append(line[6:] if line[5:6] == b" " else line[5:])
-            elif line[:6] == b"event:":
-                name = line[6:].strip()
-            elif not line:
-                text = b"\n".join(data).decode("utf-8", "replace").strip()
-                if text and name == b"error":
-                    raise _judged(text)
-                data, name = [], b""
-                try:
-                    event = None if text in ("", "[DONE]") else _json_reply(text)
-                except _Fault:
-                    if block is end:
-                        return  # cut in the middle of a line
-                    raise
-                if isinstance(event, dict) or text == "[DONE]":
-                    yield event
+    for line in _until_failure(body):
+        if line[:5] == b"data:":
+            data.append(line[5:])
+        elif line[:6] == b"event:":
+            name = line[6:].strip()
+        elif line[:6] == b"error:":
+            raise _classify_error(None, {}, line[6:].decode("utf-8", "replace").strip())
+        elif not line:
+            yield from _parse_event(name, data)
+            name = b""
+            data = []
+    if data and _is_json(b"\n".join(data)):  # the last event may lack its blank line
+        yield from _parse_event(name, data)
+
+
+def _parse_event(name: bytes, data: List[bytes]) -> _Events:
+    text = b"\n".join(data).decode("utf-8", "replace").strip()
+    if text == "[DONE]":
+        yield None
+    elif name == b"error" and text:
+        raise _classify_error(None, {}, text)
+    elif text:
+        event = _parse_reply(text)
+        _check_no_error(event)
+        if isinstance(event, dict):
+            yield event
+
+
+def _is_json(data: bytes) -> bool:
+    with contextlib.suppress(ValueError):
+        _parse_json(data.decode("utf-8", "replace"), _lenient_decoder)
+        return True
+    return data.strip() == b"[DONE]"
+
+
+def _until_failure(body: _ResponseBody) -> Iterator[bytes]:
+    """The lines of a stream. Comment lines are silence: some servers send them for ever."""
+    heard = time.monotonic()
+    try:
+        for line in _read_lines(body):
+            now = time.monotonic()
+            if line and line[:1] != b":":
+                heard = now
+            elif now - heard > body.timeout:
+                what = f"silence for {body.timeout:g} s: only comments came"
+                raise _RequestFailed(what, "timeout")
+            yield line
+    except _RequestFailed as failure:
+        body.failure = failure
 
 
 def _merged(values: List[Any], key: str = "") -> Any:
@@ -2959,6 +3750,310 @@ def _merged(values: List[Any], key: str = "") -> Any:
 
 # -- asking ----------------------------------------------------------------------------------------
 
+_LOOK_AT = {
+    "rate_limit": "the limits of your plan",
+    "context_length": "trim, max_observation",
+    "timeout": "timeout (seconds of silence), deadline",
+    "bad_response": "base_url (with /v1?)",
+    "connection": "base_url, the proxy, SSL_CERT_FILE; does the server run?",
+    "bad_request": "what the server names; the model's name; base_url",
+    "server": "the server's own log",
+}
+_NOT_PICKLED = "(not in the pickle)"  # stands in a pickle where a secret was
+_T = typing.TypeVar("_T")
+
+
+class _Client:
+    """Asks one server: its address, login, retries and limits. The adapters are clients.
+
+    What leaves it is free of secrets: the key, values of headers, login and query of the URL, login
+    of the proxy. They are removed in one place, `_hide_secrets`.
+    """
+
+    _path = _host = ""  # of a protocol: where to post to, and at which server by default
+    _variable = ""  # OPENAI: OPENAI_API_KEY and OPENAI_BASE_URL
+
+    def __init__(
+        self,
+        base_url: Optional[str],
+        api_key: Union[None, str, Callable[[], str]],
+        headers: Optional[Dict[str, str]],
+        timeout: float,
+        deadline: Optional[float],
+        retries: int,
+        ssl_context: Any,
+        transport: Any,
+    ) -> None:
+        base_url = base_url or os.environ.get(f"{self._variable}_BASE_URL") or self._host
+        self.url = _endpoint(base_url, self._path)
+        self.api_key = api_key
+        self.headers = headers or {}
+        self.timeout = timeout
+        self.deadline = deadline
+        self.retries = retries
+        self.transport = _Connections(ssl_context) if transport is http_transport else transport
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(base_url={_public(self.url)!r})"
+
+    # copies
+
+    def __copy__(self) -> "_Client":
+        """subtle: without it copy() would take what a pickle takes, and lose the key."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self, memo: Any) -> "_Client":
+        """Own settings; functions, the transport and its connections are shared."""
+        made = copy.copy(self)
+        for name, value in self.__dict__.items():
+            if type(value) in (dict, list, set):
+                made.__dict__[name] = copy.deepcopy(value, memo)
+        return made
+
+    def __getstate__(self) -> _JsonObject:
+        """For a pickle: in place of each secret it says that one was there."""
+        url = _Url(self.url)
+        public = _public(self.url)
+        return {
+            **self.__dict__,
+            "api_key": self.api_key and _NOT_PICKLED,  # None: of the environment; "": none
+            "headers": dict.fromkeys(self.headers, _NOT_PICKLED),
+            "url": f"{public}?{_NOT_PICKLED}" if url.login or url.query else public,
+        }
+
+    def _check_settings(self) -> None:
+        """Raises ValueError where a pickle left out what was given."""
+        found = {
+            "api_key": self.api_key == _NOT_PICKLED,
+            "headers": _NOT_PICKLED in self.headers.values(),
+            "url": _NOT_PICKLED in self.url,
+            "transport.ssl_context": getattr(self.transport, "ssl_context", "") == _NOT_PICKLED,
+        }
+        names = ", ".join(name for name, is_missing in found.items() if is_missing)
+        if names:
+            raise ValueError(f"a pickle of a model holds no secrets: set its {names} again")
+
+    # what is sent
+
+    def _read_key(self) -> str:
+        key = self.api_key() if callable(self.api_key) else self.api_key
+        if key is None:
+            key = os.environ.get(f"{self._variable}_API_KEY", "")
+        return key.strip()
+
+    def _login(self, key: str) -> Dict[str, str]:
+        """The headers that log in with a key, which may be ""."""
+        raise NotImplementedError
+
+    def _headers(self, key: str) -> Dict[str, str]:
+        own = {
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": f"agentloop/{__version__}",
+            **self._login(key),
+        }
+        given = {name.lower() for name in self.headers}
+        own = {name: value for name, value in own.items() if name.lower() not in given}
+        headers = {**own, **self.headers}
+        _check_headers(headers)
+        return headers
+
+    # asking
+
+    def _start(self) -> float:
+        """The deadline of a request that begins now: an instant of time.monotonic()."""
+        return _NO_LIMIT if self.deadline is None else time.monotonic() + self.deadline
+
+    def _ask(self, data: bytes, read: Callable[[_HttpReply], _T], deadline: float) -> _T:
+        """Ask until there is an answer. `read` reads a reply; what it raises besides passes.
+
+        Raises _RequestFailed, free of secrets, after the last try; ValueError for a setting that
+        cannot be sent.
+        """
+        self._check_settings()
+        tries = 0
+        while True:
+            tries += 1
+            key = self._read_key()
+            headers = self._headers(key)
+            try:
+                return self._exchange(data, headers, read, deadline)
+            except _RequestFailed as error:
+                failure = self._without_secrets(error, key)
+            failure.tries = tries
+            if not failure.retryable or tries > self.retries:
+                raise failure
+            wait = _backoff(tries) if failure.retry_after is None else failure.retry_after
+            if time.monotonic() + wait >= deadline:
+                failure.words += (
+                    f" (the deadline of {self.deadline:g} s leaves no time to ask again)"
+                )
+                raise failure
+            what = f"HTTP {failure.status}: " if failure.status else ""
+            what += _one_line(failure.words, 300)
+            total = self.retries + 1
+            _log(f"{what}; waiting {wait:.1f} s, then asking again ({tries + 1} of {total})")
+            time.sleep(wait)
+
+    def _exchange(
+        self,
+        data: bytes,
+        headers: Dict[str, str],
+        read: Callable[[_HttpReply], _T],
+        deadline: float,
+    ) -> _T:
+        """One request on the wire, and its reply as `read` reads it. Raises _RequestFailed."""
+        import http.client
+
+        def explain(error: Exception) -> _RequestFailed:
+            return self._explain(error, deadline)
+
+        limits: _JsonObject = {"deadline": deadline} if type(self.transport) is _Connections else {}
+        try:
+            status, found, chunks = self.transport(
+                "POST", self.url, headers, data, self.timeout, **limits
+            )
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
+            raise explain(error) from None
+        found = {name.lower(): value for name, value in found.items()}
+        encoding = found.get("content-encoding", "")
+        body = _ResponseBody(chunks, encoding, explain, self.timeout, deadline)
+        try:
+            if not 200 <= status < 300:
+                raise _classify_error(status, found, _read_refusal(body))
+            result = read(_HttpReply(status, found, body))
+            body.drain()
+            return result
+        finally:
+            body.close()
+
+    def _explain(self, error: Exception, deadline: float) -> _RequestFailed:
+        """What an error of the network means."""
+        host = _Url(self.url).authority
+        name = type(error).__name__
+        if time.monotonic() >= deadline:
+            what = f"no complete reply within the deadline of {self.deadline:g} s"
+            return _RequestFailed(what, "timeout", False)
+        if isinstance(error, _NotConnected):
+            return _RequestFailed(f"{error}", "connection", error.retryable)
+        is_silence = isinstance(error, TimeoutError) or name == "timeout"
+        if is_silence and not getattr(error, "errno", None):
+            return _RequestFailed(f"silence for {self.timeout:g} s", "timeout")
+        if name == "SSLCertVerificationError":
+            what = f"the certificate of {host} is not trusted: {error}"
+            return _RequestFailed(what, "connection", False)
+        what = f"no connection to {host}, or it broke: {name}: {error}"
+        return _RequestFailed(what, "connection", not isinstance(error, UnicodeError))
+
+    # secrets
+
+    def _without_secrets(self, failure: _RequestFailed, key: str) -> _RequestFailed:
+        """The failure anew: no secret in it, and nothing behind it (`__context__`)."""
+        secrets = self._find_secrets(key)
+        made = _RequestFailed(
+            _hide_secrets(failure.words, secrets),
+            failure.kind,
+            failure.retryable,
+            failure.retry_after,
+            failure.status,
+            _hide_secrets(failure.error, secrets),
+        )
+        made.was_key_sent = bool(key)
+        return made
+
+    def _find_secrets(self, key: str) -> List[str]:
+        """All that may be secret in what was sent, in the forms in which it may come back."""
+        from urllib.parse import unquote, unquote_plus
+
+        url = _Url(self.url)
+        secrets = [key]
+        for value in self.headers.values():
+            secrets += [value, value.partition(" ")[2]]  # "Bearer X", X
+        for pair in url.query.split("&"):
+            secrets.append(pair.partition("=")[2] or pair)
+        for login in [url.login, *_proxy_logins()]:
+            secrets += [login, *login.split(":", 1), _encode_base64(unquote(login).encode())]
+        secrets += [form(secret) for secret in secrets for form in (unquote, unquote_plus)]
+        secrets += [json.dumps(secret)[1:-1] for secret in secrets]
+        return sorted({s for s in secrets if s.strip()}, key=len, reverse=True)
+
+    def _model_error(self, failure: _RequestFailed) -> ModelError:
+        """What the caller gets: the server's words, the URL, and where to look."""
+        look = _LOOK_AT.get(failure.kind, "")
+        if failure.kind == "auth":
+            sent = "a key was sent" if failure.was_key_sent else "no key was sent"
+            look = f"api_key, {self._variable}_API_KEY ({sent})"
+        if "reasoning_effort" in failure.words:  # OpenAI's newest models, on Chat Completions
+            look = "OpenAIResponses in place of OpenAIChat, or reasoning_effort='none'"
+        status = f"HTTP {failure.status} from " if failure.status else ""
+        words = _one_line(failure.words, 700).rstrip(".")
+        times = f"; asked {failure.tries} times" if failure.tries > 1 else ""
+        text = f"{status}{_public(self.url)}: {words}{times}. Look at: {look}"
+        return ModelError(text, failure.kind, failure.status)
+
+
+def _read_refusal(body: _ResponseBody) -> str:
+    """The words of a refusal, or why they cannot be read: its status counts all the same."""
+    try:
+        return body.read()
+    except _RequestFailed as failure:
+        if failure.kind != "bad_response":
+            raise
+        return failure.words
+
+
+def _hide_secrets(value: Any, secrets: List[str]) -> Any:
+    """A text, or JSON, with "[hidden]" in place of secrets; those of few letters only as words."""
+    if isinstance(value, str):
+        for secret in secrets:
+            if len(secret) > 3:
+                value = value.replace(secret, "[hidden]")
+            else:
+                value = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "[hidden]", value)
+        return value
+    if isinstance(value, list):
+        return [_hide_secrets(item, secrets) for item in value]
+    if isinstance(value, dict):
+        items = value.items()
+        return {_hide_secrets(k, secrets): _hide_secrets(v, secrets) for k, v in items}
+    return value
+
+
+def _backoff(tries: int) -> float:
+    """Seconds to wait after so many tries, where the server names none: about 0.5, 1, 2, 4, 8, 8."""
+    import random
+
+    return float(min(8.0, 0.5 * 2 ** (tries - 1)) * random.uniform(0.75, 1.25))
+
+
+def _check_body_names(names: Iterable[str], own_names: Iterable[str]) -> None:
+    """Raises TypeError for a field of the body that is a slip of an own parameter.
+
+    (["baseurl"], ["model", "base_url"]) -> "baseurl: did you mean base_url?"; "temperature" passes.
+    """
+    import difflib
+
+    own_names = list(own_names)
+    for name in names:
+        if name == "models":  # OpenRouter's list of models to fall back on
+            continue
+        plain = name.replace("_", "").lower()
+        same = [own for own in own_names if own.replace("_", "") == plain]
+        near = same or difflib.get_close_matches(name.lower(), own_names, 1, 0.75)
+        if near:
+            raise TypeError(
+                f"{name}: did you mean {near[0]}? It would be sent as a field of the body"
+            )
+
+
+# -- adapters --------------------------------------------------------------------------------------
+
+_REFUSING = (
+    r"(?i)un(supported|known|recogni[sz]ed|expected)|extra|additional|invalid"
+    r"|not (supported|permitted|allowed|recogni[sz]ed|expected|valid)"
+)
 _DROPPING = "%d input tokens after %d: the server drops the beginning in silence (Ollama: num_ctx)"
 _WRITTEN_OUT = (
     "the answer looks like a tool call written as text: the server does not read this model's "
@@ -2978,7 +4073,7 @@ class _Reply:
         self.refusal: Optional[str] = None
 
 
-class _Adapter:
+class _Adapter(_Client):
     """
     model: the name the server knows. base_url: with or without /v1, trailing slash or the full
     path. api_key: a str, or a callable that gives one for each request on the wire. headers: sent
@@ -2993,7 +4088,7 @@ class _Adapter:
     ValueError for a tool name that servers refuse.
     """
 
-    _path = _host = _variable = _limit = ""
+    _limit = ""
     _list, _id, _system_in_messages = "messages", r"(?s).+\Z", False
     _essential = frozenset(("role", "content"))
 
@@ -3014,25 +4109,24 @@ class _Adapter:
         self, model: str, *, base_url: Optional[str] = None,
         api_key: Union[None, str, Callable[[], str]] = None,
         headers: Optional[Dict[str, str]] = None, system: Optional[str] = None,
-        on_text: Optional[Callable[[str], Any]] = None, timeout: float = 600, retries: int = 4,
+        on_text: Optional[Callable[[str], Any]] = None, timeout: float = 600,
+        deadline: Optional[float] = None, retries: int = 4,
         trim: Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]] = None,
         max_observation: int = 20_000, ssl_context: Any = None, transport: Any = http_transport,
         **body: Any,
     ) -> None:  # fmt: skip
-        self.model, self.api_key, self.headers, self.system = model, api_key, headers or {}, system
-        self.on_text, self.timeout, self.retries, self.trim = on_text, timeout, retries, trim
+        super().__init__(
+            base_url, api_key, headers, timeout, deadline, retries, ssl_context, transport
+        )
+        self.model, self.system, self.on_text, self.trim = model, system, on_text, trim
         self.max_observation, self.extra = max_observation, body
-        base_url = base_url or os.environ.get(self._variable + "_BASE_URL") or self._host
-        self.url = _endpoint(base_url, self._path)
-        default = transport is http_transport
-        self.transport: Any = _Connections(ssl_context) if default else transport
         self._left_out: Set[str] = set()  # properties that this server refused by name
 
     def __repr__(self) -> str:
-        return "%s(%r, base_url=%r)" % (type(self).__name__, self.model, _public(self.url))
+        return f"{type(self).__name__}({self.model!r}, base_url={_public(self.url)!r})"
 
     def __getstate__(self) -> _JsonObject:
-        return {**self.__dict__, "api_key": None, "headers": {}, "on_text": None}
+        return {**super().__getstate__(), "on_text": None}
 
     def body(self, run: AgentRun, tools: Registry) -> _JsonObject:
         """The JSON object as it would go out now."""
@@ -3158,30 +4252,24 @@ class _Adapter:
 
     def __call__(self, run: AgentRun, tools: Registry) -> Any:
         data, said = self._bytes(run, tools)
-        asked = 0
+        deadline = self._start()
+        repairs = 0
         while True:
-            asked += 1
-            key = self.api_key() if callable(self.api_key) else self.api_key
-            key = (os.environ.get(self._variable + "_API_KEY", "") if key is None else key).strip()
             try:
-                reply = self._exchange(data, self._headers(key))
+                reply = self._ask(data, self._read_reply, deadline)
                 break
-            except _Passing as e:
-                raise e.args[0] from None
-            except _Fault as e:
+            except _RequestFailed as e:
                 if e.error.get("code") == "tool_use_failed":  # Groq: the model's mistake, not ours
                     failed = _cut_middle(_to_text(e.error.get("failed_generation") or ""), 2000)
                     words = _cut_middle(e.words, 700)
-                    raise InvalidResponse("%s The reply was: %s" % (words, failed)) from None
+                    raise InvalidResponse(f"{words} The reply was: {failed}") from None
                 name = self._refused(e, said)
-                if name:
-                    _log("the server refuses %r: it is left out from now on" % name)
-                    self._left_out.add(name)
-                    (data, said), asked = self._bytes(run, tools), asked - 1
-                elif e.again and asked <= self.retries:
-                    time.sleep(_pause(e.after, asked))
-                else:
-                    raise self._error(e, asked, key) from e.__cause__
+                if not name or repairs == 8:
+                    raise self._model_error(e) from None
+                _log(f"the server refuses {name!r}: it is left out from now on")
+                repairs += 1
+                self._left_out.add(name)
+                data, said = self._bytes(run, tools)
         for name, n in reply.usage.items():
             run.usage[name] = run.usage.get(name, 0) + n
         tokens, said.input_tokens = said.input_tokens, reply.usage["input_tokens"]
@@ -3219,81 +4307,24 @@ class _Adapter:
             _log(_WRITTEN_OUT)
         return AgentFinish(reply.text, "", reply.message)
 
-    def _headers(self, key: str) -> Dict[str, str]:
-        own = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        own.update({"User-Agent": "agentloop/" + __version__}, **self._login(key))
-        given = {name.lower() for name in self.headers}
-        sent = {**{n: v for n, v in own.items() if n.lower() not in given}, **self.headers}
-        for name, value in sent.items():
-            if not re.match(r"[\t\x20-\x7e\xa0-\xff]*\Z", value):  # http.client would show it
-                raise ValueError("%s: a character that no header can carry, or api_key" % name)
-        return sent
-
     def _login(self, key: str) -> Dict[str, str]:
         return {"Authorization": "Bearer " + key} if key else {}
 
-    def _exchange(self, data: bytes, headers: Dict[str, str]) -> _Reply:
-        """One request on the wire. Raises _Fault."""
-        import http.client
-
-        try:
-            status, got, chunks = self.transport("POST", self.url, headers, data, self.timeout)
-            try:
-                plain = _unzipped(chunks, got.get("content-encoding", ""))
-                if not 200 <= status < 300:
-                    raise _judged(b"".join(plain).decode("utf-8", "replace"), status, got)
-                reply = self._document(plain, got.get("content-type", ""))
-                with contextlib.suppress(Exception):  # a connection read to its end can be kept
-                    chunks.send(True)
-                return reply
-            finally:
-                getattr(chunks, "close", bool)()
-        except (OSError, http.client.HTTPException, UnicodeError) as e:
-            name, host = type(e).__name__, self.url.split("/")[2]
-            if isinstance(e, TimeoutError) or name == "timeout":
-                raise _Fault("silence for %g s" % self.timeout, "timeout") from e
-            what, again = "no connection to %s, or it broke", not isinstance(e, UnicodeError)
-            if name == "SSLCertVerificationError":
-                what, again = "the certificate of %s is not trusted", False
-            raise _Fault("%s: %s: %s" % (what % host, name, e), "connection", again) from e
-
-    def _document(self, chunks: Iterator[bytes], kind: str) -> _Reply:
-        """Read a JSON document, or a stream of events. The first bytes decide which it is."""
+    def _read_reply(self, http_reply: _HttpReply) -> _Reply:
         told = []
 
         def tell(text: Any) -> None:
             if self.on_text and isinstance(text, str) and text:
                 told.append(True)
-                try:
-                    self.on_text(text)
-                except Exception as e:
-                    raise _Passing(e) from e
+                self.on_text(text)
 
-        broke: List[Exception] = []
-        first = re.sub(rb"\A\xef\xbb\xbf", b"", next(chunks))
-        streams = "event-stream" in kind and first.lstrip()[:1] not in (b"{", b"[")
-        if not streams:
-            first, chunks = first + b"".join(chunks), iter(())
-            streams = bool(re.match(rb"\s*(data|event|id|retry)?:", first))
-        if streams:
-            events = _events(itertools.chain([first], chunks), self.timeout, broke)
-            document: Any = self._assembled(map(_sound, events), tell)
-            if document is None:
-                raise broke[0] if broke else _Fault("the stream broke off half-way", "connection")
-        else:
-            text = first.decode("utf-8", "replace").strip()
-            if text[:1] not in ("{", "["):
-                words = _bare(text) or "the body is empty"
-                what = "no reply of this protocol (content type %s): %s" % (kind, words)
-                raise _Fault(what, "bad_response", again=not text)
-            document = _json_reply(text)
-            document = document[0] if isinstance(document, list) and document else document
-        reply = self._read(_dict(_sound(document)))
+        document = _read_document(http_reply, lambda events: self._assembled(events, tell))
+        reply = self._read(document)
         if not told:
             tell(reply.text)
         return reply
 
-    def _refused(self, fault: _Fault, said: _Conversation) -> str:
+    def _refused(self, fault: _RequestFailed, said: _Conversation) -> str:
         """The property that a 400 names and that may be left out: of the assistant's message, or
         one of our own. What the caller put into the body never is."""
         words = "%s %s" % (fault.words, _to_text(fault.error.get("param") or ""))
@@ -3304,21 +4335,6 @@ class _Adapter:
                 if re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(name), words):
                     return name
         return ""
-
-    def _error(self, fault: _Fault, asked: int, key: str) -> ModelError:
-        look = _LOOK_AT.get(fault.kind, "")
-        if fault.kind == "auth":
-            sent = "a key was sent" if key else "no key was sent"
-            look = "api_key, %s_API_KEY (%s)" % (self._variable, sent)
-        if "reasoning_effort" in fault.words:  # OpenAI's newest models, on Chat Completions
-            look = "OpenAIResponses in place of OpenAIChat, or reasoning_effort='none'"
-        status = "HTTP %d from " % fault.status if fault.status else ""
-        times = "; asked %d times" % asked if asked > 1 else ""
-        words, query = fault.words, re.split("[&=]", self.url.partition("?")[2])
-        for secret in sorted([key, *self.headers.values(), *query], key=len, reverse=True):
-            words = words.replace(secret, "[hidden]") if len(secret) > 5 else words
-        told = status, _public(self.url), _cut_middle(words, 700).rstrip("."), times, look
-        return ModelError("%s%s: %s%s. Look at: %s" % told, fault.kind, fault.status)
 
 
 # -- the three protocols ---------------------------------------------------------------------------
@@ -3415,12 +4431,15 @@ class OpenAIChat(_Adapter):
         return {**found, "content": self._observed(step)}, _images_in(step.observation)
 
     def _read(self, document: _JsonObject) -> _Reply:
-        choice = _sound((_dicts(document.get("choices")) or [{}])[0])
+        choice = (_dicts(document.get("choices")) or [{}])[0]
+        _check_no_error(choice)
         message, reason = choice.get("message"), str(choice.get("finish_reason")).lower()
         if reason == "error":
-            raise _judged({"error": "no reason is given"})
+            raise _classify_error(None, {}, {"error": "no reason is given"})
         if not isinstance(message, dict):
-            raise _Fault("no choices in the reply: %s" % _preview(document, 300), "bad_response")
+            raise _RequestFailed(
+                f"no choices in the reply: {_preview(document, 20_000)}", "bad_response"
+            )
         groq = _dict(document.get("x_groq")).get("usage")
         usage = _dict(document.get("usage") or choice.get("usage") or groq)
         cached = _dict(usage.get("prompt_tokens_details")).get("cached_tokens")
@@ -3446,7 +4465,8 @@ class OpenAIChat(_Adapter):
             seen.append(event)
             for choice in _dicts(event.get("choices")):
                 if not choice.get("index"):
-                    choices.append(_sound(choice))
+                    _check_no_error(choice)
+                    choices.append(choice)
                     deltas.append(_dict(choice.get("delta") or choice.get("message")))
                     tell(_text_of(deltas[-1].get("content")))
         document = {k: v for event in seen for k, v in event.items() if v}
@@ -3548,7 +4568,9 @@ class OpenAIResponses(_Adapter):
     def _read(self, document: _JsonObject) -> _Reply:
         status, output = document.get("status"), document.get("output")
         if status == "failed" or not isinstance(output, list):
-            raise _judged({"error": "no output: %s" % _preview(document, 300)})
+            _check_no_error(document)
+            what = f"no output: {_preview(document, 20_000)}"
+            raise _classify_error(None, {}, {"error": what})
         content = [i.get("content") for i in _dicts(output) if i.get("type") == "message"]
         usage = _dict(document.get("usage"))
         cached = _dict(usage.get("input_tokens_details")).get("cached_tokens")
@@ -3669,7 +4691,9 @@ class AnthropicMessages(_Adapter):
         content, reason = document.get("content"), document.get("stop_reason")
         content = [self._block(content)] if isinstance(content, str) else content
         if not isinstance(content, list):
-            raise _Fault("no content in the reply: %s" % _preview(document, 300), "bad_response")
+            raise _RequestFailed(
+                f"no content in the reply: {_preview(document, 20_000)}", "bad_response"
+            )
         usage = _dict(document.get("usage"))
         cached = _count(usage.get("cache_read_input_tokens"))
         fresh = _count(usage.get("input_tokens")) + _count(usage.get("cache_creation_input_tokens"))
