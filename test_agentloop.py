@@ -8101,6 +8101,9 @@ def _split(raw):
         at = end
 
 
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
+
+
 def _must(true, *what):
     if not true:
         raise AssertionError("a strict server refuses: " + " ".join(map(str, what)))
@@ -8122,7 +8125,7 @@ def _says(content, kinds, where):
 def _check_chat(body, extra, paused):
     _top(body, {"model", "messages", "tools", "stream", "stream_options"} | extra, extra)
     _must("stream_options" not in body or "stream" in body or extra, "stream_options")
-    due, seen, before, legacy = [], set(), "", ""
+    due, seen, before = [], set(), ""
     for n, m in enumerate(body["messages"]):
         role, where = m["role"], "messages[%d]" % n
         _must(role == "tool" or not due, where, "results are due:", due)
@@ -8130,21 +8133,21 @@ def _check_chat(body, extra, paused):
             _must(n == 0 and m["content"].strip(), where, "system")
         elif role == "user":
             _must(before != "user", where, "two user messages in a row")
+            has_picture = isinstance(m["content"], list)
+            _must(before != "tool" or has_picture, where, "user after tool")
             _says(m["content"], ("text", "image_url"), where)
         elif role == "tool":
             _must(due and m["tool_call_id"] == due.pop(0), where, "result out of order")
             _must(set(m) == {"role", "tool_call_id", "content"}, where, "keys", m)
             _must(type(m["content"]) is str, where, "content")
             _says(m["content"], (), where)
-        elif role == "function":
-            _must(set(m) == {"role", "name", "content"} and m["name"] == legacy, where, m)
         else:
             _must(role == "assistant", where, "role", role)
             for key in ("finish_reason", "logprobs", "index"):
                 _must(key not in m, where, key)
-            legacy = (m.get("function_call") or {}).get("name")
+            _must(m.get("function_call") is None, where, "function_call")
             _must("tool_calls" not in m or m["tool_calls"], where, "tool_calls is empty")
-            if not m.get("tool_calls") and not legacy:
+            if not m.get("tool_calls"):
                 content = m["content"]
                 _must(content.strip() if isinstance(content, str) else content, where, "empty")
             for call in m.get("tool_calls", ()):
@@ -8152,7 +8155,7 @@ def _check_chat(body, extra, paused):
                 _must(call["type"] == "function", where, "type", call)
                 _must(type(f["arguments"]) is str, where, "arguments", f)
                 _must(type(_strict(f["arguments"].encode())) is dict, where, f)
-                _must(type(f["name"]) is str and f["name"], where, "name", f)
+                _must(_LEGAL_NAME.match(f["name"]), where, "name", f)
                 _must(call["id"] and type(call["id"]) is str, where, "id", call)
                 _must(call["id"] not in seen, where, "id used before", call)
                 seen.add(call["id"])
@@ -8173,8 +8176,8 @@ def _check_responses(body, extra, paused):
         kind, where = item.get("type"), "input[%d]" % n
         role = item.get("role", "output" if kind == "function_call_output" else "assistant")
         _must(role != "system" and role != "developer", where, role)
-        _must("id" not in item, where, "id of an item", item)
         own = ("message", "function_call", "reasoning", "function_call_output")
+        _must("id" not in item or kind not in own, where, "id of an item", item)
         _must("status" not in item or kind not in own, where, "status", item)
         if kind == "function_call_output":
             answering = True
@@ -8194,7 +8197,8 @@ def _check_responses(body, extra, paused):
                 _must(text.strip(), where, "an empty message")
             if kind == "function_call":
                 _must(type(_strict(item["arguments"].encode())) is dict, where, item)
-                _must(item["name"] and item["call_id"], where, "name, call_id", item)
+                _must(_LEGAL_NAME.match(item["name"]), where, "name", item)
+                _must(item["call_id"], where, "call_id", item)
                 _must(item["call_id"] not in seen, where, "call_id used before")
                 seen.add(item["call_id"])
                 due.append(item["call_id"])
@@ -8224,12 +8228,15 @@ def _check_anthropic(body, extra, paused):
             due = []
             for b in results:
                 _must(b.get("is_error", True) is True, where, b)
+                has_picture = "image" in [p["type"] for p in b["content"] if type(p) is dict]
+                _must(not (has_picture and "is_error" in b), where, "is_error beside a picture")
                 _says(b["content"], ("text", "image"), where)
         else:
             _must(role == "assistant" and not results, where, m)
             for b in blocks:
                 if b["type"] == "tool_use":
-                    _must(type(b["input"]) is dict and b["name"], where, b)
+                    _must(type(b["input"]) is dict, where, b)
+                    _must(_LEGAL_NAME.match(b["name"]), where, "name", b)
                     _must(re.match(r"[a-zA-Z0-9_-]+\Z", b["id"]), where, "id", b)
                     _must(b["id"] not in seen, where, "id used before", b)
                     seen.add(b["id"])
@@ -9112,7 +9119,7 @@ class PreservedTests(_ModelCase):
                 [{**thought, **stored}, {**text, **stored}, {**call, **stored}],
                 [thought, text, call],
             ),
-            ([{**search, **stored}, call], [{**search, "status": "completed"}, call]),
+            ([{**search, **stored}, call], [{**search, **stored}, call]),
             ([{"type": "new", "id": "1"}, call, {"type": "new2", "z": 1}], 0),
             ([{"type": "reasoning", "id": "rs_1", "summary": []}, call], [call]),
             ([{"type": "reasoning", "content": [], "summary": [], "id": "r"}, call], [call]),
@@ -9134,7 +9141,11 @@ class PreservedTests(_ModelCase):
                 n = len(run.steps)
                 sent = server.said()[1:-n]
                 if not back:
-                    back = [{k: v for k, v in i.items() if k != "id"} for i in items]
+                    own = ("message", "function_call", "reasoning")
+                    back = [
+                        {k: v for k, v in i.items() if k != "id" or i["type"] not in own}
+                        for i in items
+                    ]
                     back = [{"summary": [], **i} if i["type"] == "reasoning" else i for i in back]
                 self.assertEqual(sent, back)
                 self.assertEqual(run.steps[0].action.message, items)
@@ -9342,15 +9353,13 @@ class ReadingTests(_ModelCase):
 
     def test_json_in_an_answer_is_an_answer(self):
         texts = ['{"name": "get_weather", "arguments": {"city": "B"}}', "[1, 2]", "{}"]
-        texts += ["<tool_call>\n{}", '```json\n{"tool": "get_weather"}\n```', '{"name": "other"}']
+        texts += ['```json\n{"tool": "get_weather"}\n```', '{"name": "other"}']
         for protocol in _PROTOCOLS:
             for text in texts:
                 with self.subTest(protocol=protocol, text=text):
                     with _logged() as log:
                         run, _ = self.play(protocol, [_text(protocol, text)])
-                    self.assertEqual((run.output, run.steps), (text, []))
-                    hint = "get_weather" in text
-                    self.assertEqual("tool call written as text" in log.getvalue(), hint)
+                    self.assertEqual((run.output, run.steps, log.getvalue()), (text, [], ""))
 
     def test_nothing_is_printed_where_logging_is_not_set_up(self):
         logger = logging.getLogger("agentloop")
@@ -9359,7 +9368,7 @@ class ReadingTests(_ModelCase):
         error = io.StringIO()
         try:
             with contextlib.redirect_stderr(error):
-                self.play("chat", [_text("chat", "<tool_call> get_weather")])
+                self.play("chat", [_text("chat", "ok", reason="brand_new")])  # is logged
         finally:
             logger.handlers, logging.root.handlers = handlers, root
         self.assertEqual(error.getvalue(), "")
@@ -9387,15 +9396,19 @@ class ReadingTests(_ModelCase):
 
         rows = [  # the name that came; the status, the name sent back
             ("look", "ok", "look"),
-            (" look\n", "ok", " look\n"),
-            ("functions.look", "ok", "functions.look"),
+            (" look\n", "ok", "look"),
+            ("functions.look", "ok", ""),
             ("Look", "unknown_tool", "Look"),
             ("look_", "unknown_tool", "look_"),
-            ("functions.functions.look", "unknown_tool", "functions.functions.look"),
-            ("", "unknown_tool", None),
-            (None, "unknown_tool", None),
-            (5, "unknown_tool", None),
-            (["look"], "unknown_tool", None),
+            ("functions.functions.look", "unknown_tool", "functions_functions_look"),
+            ("multi_tool_use.parallel", "unknown_tool", "multi_tool_use_parallel"),
+            ("look at " + "a" * 70, "unknown_tool", "look_at_" + "a" * 56),
+            ("caf\u00e9", "unknown_tool", "caf_"),
+            ("", "unknown_tool", "unknown"),
+            (" ", "unknown_tool", "unknown"),
+            (None, "unknown_tool", "unknown"),
+            (5, "unknown_tool", "unknown"),
+            (["look"], "unknown_tool", "unknown"),
         ]
         for protocol in _PROTOCOLS:
             for name, status, back in rows:
@@ -9407,7 +9420,10 @@ class ReadingTests(_ModelCase):
                     if status == "unknown_tool":
                         self.assertIn("look", run.steps[0].observation)
                     sent = _sent_calls(protocol, server.sent[1])[0][1]
-                    self.assertTrue(sent == back if back else sent and isinstance(sent, str))
+                    self.assertRegex(sent, r"\A[a-zA-Z0-9_-]{1,64}\Z")
+                    self.assertIn(sent, (back,) if back else ("look", "functions_look"))
+                    name = run.steps[0].action.message
+                    self.assertEqual(name, json.loads(json.dumps(name)))
 
     def test_arguments(self):
         good = '{"city": "B"}'
@@ -9585,26 +9601,31 @@ class ReadingTests(_ModelCase):
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
                 self.assertEqual(run.history[0].finish.message, message)
 
-    def test_the_legacy_function_call(self):
+    def test_the_form_before_tool_calls_is_no_call(self):
+        """Nobody asks for it any more; servers that send zero values send it empty."""
         f = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        message = {"role": "assistant", "content": None, "function_call": f}
-        broken = {"role": "assistant", "content": None}
-        broken["function_call"] = {"name": "get_weather", "arguments": "{"}
-        streamed = [{"function_call": {"name": "get_weather", "arguments": ""}}]
-        streamed += [{"function_call": {"arguments": a}} for a in ('{"city":', ' "B"}')]
-        stream = _sse(*[{"choices": [{"delta": d}]} for d in streamed])
-        for answer, status, sent in (
-            (_chat(message), "ok", message),
-            (stream, "ok", message),
-            (_chat(broken), "invalid_arguments", 0),
-        ):
-            with self.subTest(answer=answer):
-                run, server = self.play("chat", [answer, _text("chat", "ok")])
-                self.assertEqual(_statuses(run), [status])
-                self.assertIn(server.said()[2]["role"], "function")
-                self.assertEqual(server.said()[2]["name"], "get_weather")
-                if sent:
-                    self.assertEqual(server.said()[1], sent)
+        call = {"id": "a", "type": "function", "function": f}
+        rows = [  # beside the content; statuses, whether a call goes back
+            ("ok", {"function_call": {"name": "", "arguments": ""}}, [], False),
+            ("ok", {"function_call": f}, [], False),
+            ("", {"function_call": f}, ["invalid_response"], False),
+            (None, {"function_call": {}, "tool_calls": [call]}, ["ok"], True),
+            (None, {"function_call": f, "tool_calls": [{**call, "custom": {}}]}, ["ok"], True),
+        ]
+        for content, more, statuses, has_call in rows:
+            for stream in (False, True):
+                with self.subTest(more=more, stream=stream):
+                    message = {"role": "assistant", "content": content, **more}
+                    answers = [_chat(message, ""), _text("chat", "ok"), _text("chat", "end")]
+                    if stream:
+                        answers[0] = _sse({"choices": [{"delta": message}]})
+                    server = _Server("chat", answers)
+                    model = _model("chat", server)
+                    run = agentloop.run(model, "go", [get_weather])
+                    self.assertEqual((run.output, _statuses(run)), ("ok", statuses))
+                    agentloop.run(model, run.follow_up("more"), [get_weather])
+                    self.assertNotIn("function_call", server.said()[1])
+                    self.assertEqual("tool_calls" in server.said()[1], has_call)
 
     def test_anthropic_mends(self):
         use = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
@@ -9982,7 +10003,7 @@ class StreamTests(_ModelCase):
         events = [
             {"choices": []}, {"choices": None}, {}, [], 5, None, "text", {"object": "x"},
             {"choices": [{"index": 0}]}, {"choices": [{"index": 0, "delta": None}]},
-            {"choices": [None, 4]}, {"choices": [{"index": 1, "delta": {"content": "other"}}]},
+            {"choices": [None, 4]}, {"choices": [{"index": 1, "delta": {}}]},
             {"choices": [good]}, {"choices": {}}, {"error": None, "choices": []},
             {"choices": [{"delta": {}, "finish_reason": "stop"}]},
             {"choices": [], "usage": {"prompt_tokens": 3}},
@@ -10263,7 +10284,7 @@ class StreamTests(_ModelCase):
                 [{"type": "server_tool_use", "id": "s", "name": "web", "input": {}}, block(1, {})], ["ok"],
             ),
             ([use(1), start(0, type="text", text="I")], [{"type": "text", "text": "I"}, block(1, {})], ["ok"]),
-            ([start(0, type="new", z=1), delta(0, "new_delta", z=2), use(1)], [{"type": "new", "z": 1}, block(1, {})], ["ok"]),
+            ([start(0, type="new", z=1), delta(0, "new_delta", z=2), use(1)], [{"type": "new", "z": 2}, block(1, {})], ["ok"]),
             (
                 [start(0, type="text", text="I "), delta(0, "text_delta", text="look"), delta(0, "text_delta", text=None),
                  delta(0, "citations_delta", citation={"c": 1}), delta(0, "citations_delta", citation={"c": 2}), use(1)],
@@ -10925,12 +10946,12 @@ class ConversationTests(_ModelCase):
                 model = _model(protocol, server)
                 run = agentloop.run(model, "go", [answer], accept=lambda run: next(reasons))
                 self.assertEqual((run.state, run.output), ("succeeded", 2))
-                want = {"chat": "uatu", "responses": "uatu", "anthropic": "uau"}
+                want = {"chat": "uatau", "responses": "uatu", "anthropic": "uau"}
                 self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
                 self.assertIn("Not 1.", _notice(protocol, server.sent[1]))
                 run = agentloop.run(model, run.follow_up("and?"), [answer])
                 self.assertEqual(run.output, "ok")
-                want = {"chat": "uatuatu", "responses": "uatuatu", "anthropic": "uauau"}
+                want = {"chat": "uatauatau", "responses": "uatuatu", "anthropic": "uauau"}
                 self.assertEqual(_roles(protocol, server.sent[2]), want[protocol])
 
     def test_follow_up(self):
