@@ -49,6 +49,7 @@ import functools
 import inspect
 import itertools
 import json
+import operator
 import os
 import re
 import sys
@@ -2545,14 +2546,17 @@ class _SentTurn:
 
     def is_still(self, turn: AgentRun, may_have_grown: bool) -> bool:
         """True where the turn holds what was sent of it, and nothing else unless it may have."""
-        has_grown = len(turn.steps) > self.step_count
-        if len(turn.steps) < self.step_count or has_grown and (self.finish or not may_have_grown):
-            return False
-        finish = _contents_of_finish(turn.finish)
-        if not _are_same(self.finish, finish) and (self.finish or not may_have_grown):
-            return False
-        steps = _contents_of_steps(turn.steps[: self.step_count])
-        return _are_same(self.task, _list_of(turn.task)) and _are_same(self.steps, steps)
+        steps = turn.steps
+        if len(steps) != self.step_count:
+            if len(steps) < self.step_count or self.finish or not may_have_grown:
+                return False
+            steps = steps[: self.step_count]
+        if self.finish or not may_have_grown:
+            if not _are_same(self.finish, _contents_of_finish(turn.finish)):
+                return False
+        return _are_same(self.steps, _contents_of_steps(steps)) and _are_same(
+            self.task, _list_of(turn.task)
+        )
 
 
 def _list_of(value: Any) -> List[Any]:
@@ -2561,11 +2565,10 @@ def _list_of(value: Any) -> List[Any]:
 
 def _contents_of_steps(steps: List[AgentStep]) -> List[Any]:
     """The objects that decide what is sent of these steps; another one means another text."""
-    return [
-        value
-        for step in steps
-        for value in (step.observation, step.status, *vars(step.action).values())
-    ]
+    contents: List[Any] = []
+    for step in steps:
+        contents += (step.observation, step.status, *vars(step.action).values())
+    return contents
 
 
 def _contents_of_finish(finish: Optional[AgentFinish]) -> List[Any]:
@@ -2573,8 +2576,9 @@ def _contents_of_finish(finish: Optional[AgentFinish]) -> List[Any]:
 
 
 def _are_same(old: List[Any], new: List[Any]) -> bool:
-    # subtle: not `==`, which a tool's result may define, and which would look at all of its parts
-    return len(old) == len(new) and all(one is other for one, other in zip(old, new))
+    # subtle: not `==`, which a tool's result may define, and which would look at all of its parts.
+    # This runs over the whole conversation at each request, so it is kept fast.
+    return len(old) == len(new) and all(map(operator.is_, old, new))
 
 
 class _Conversation:
@@ -2675,7 +2679,7 @@ def _in_call_order(group: List[AgentStep], calls: List[_WireCall]) -> List[Agent
         return group
     ids = [call.call_id if isinstance(call.call_id, str) else "" for call in calls]
     with_id: Dict[str, List[AgentStep]] = {call_id: [] for call_id in ids}
-    others = []
+    others: List[AgentStep] = []
     for step in group:
         with_id.get(step.action.call_id, others).append(step)
     others.sort(key=lambda step: step.action.call_id)
@@ -2683,9 +2687,9 @@ def _in_call_order(group: List[AgentStep], calls: List[_WireCall]) -> List[Agent
     rest = iter(others)
     order = []
     for call_id in ids:
-        step = next(left_of[call_id], None) or next(rest, None)
-        if step is not None:
-            order.append(step)
+        found = next(left_of[call_id], None) or next(rest, None)
+        if found is not None:
+            order.append(found)
     return order + list(rest) + [step for steps in left_of.values() for step in steps]
 
 
@@ -4247,26 +4251,32 @@ class _StreamedValue:
         self.found: List[Any] = []  # texts, objects and lists, neighbours of one kind as one
 
     def add(self, value: Any) -> None:
-        if value is None or value in ("", [], {}):
+        if not value and type(value) not in (int, float, bool):
             self.empty = self.empty or [value]
-        elif isinstance(value, str):
-            self._last_of(_StreamedText, self.key).add(value)
+            return
+        last = self.found[-1] if self.found else None
+        if isinstance(value, str):
+            if type(last) is not _StreamedText:
+                last = _StreamedText(self.key)
+                self.found.append(last)
+            last.add(value)
         elif isinstance(value, dict):
-            self._last_of(_StreamedObject).add(value)
+            if type(last) is not _StreamedObject:
+                last = _StreamedObject()
+                self.found.append(last)
+            last.add(value)
         elif isinstance(value, list):
-            self.extend(self._last_of(list), value)
+            if type(last) is not list:
+                last = []
+                self.found.append(last)
+            self.extend(last, value)
         else:
-            if self.found and type(self.found[-1]) in _SCALAR_TYPES:
+            if type(last) in (int, float, bool):
                 self.found.pop()
             self.found.append(value)
 
     def extend(self, entries: List[Any], more: List[Any]) -> None:
         entries += more
-
-    def _last_of(self, kind: Any, *arguments: Any) -> Any:
-        if not self.found or type(self.found[-1]) is not kind:
-            self.found.append(kind(*arguments))
-        return self.found[-1]
 
     def value(self) -> Any:
         if not self.found:
@@ -4379,9 +4389,10 @@ class _StreamedObject:
 
     def add(self, delta: _JsonObject) -> None:
         for key, value in delta.items():
-            if key not in self.fields:
-                self.fields[key] = _STREAMED_KEYS.get(key, _StreamedValue)(key)
-            self.fields[key].add(value)
+            field = self.fields.get(key)
+            if field is None:
+                field = self.fields[key] = _STREAMED_KEYS.get(key, _StreamedValue)(key)
+            field.add(value)
 
     def value(self) -> _JsonObject:
         return {key: field.value() for key, field in self.fields.items()}
@@ -4464,14 +4475,12 @@ class _Assembler:
     Attributes:
         on_text: called with each piece of text.
         reason: the finish reason so far; "" where none came.
-        is_complete: whether the reply has ended, so that a broken line does no harm.
         is_over: whether nothing more is to be read.
     """
 
     def __init__(self, on_text: Callable[[Any], None]) -> None:
         self.on_text = on_text
         self.reason = ""
-        self.is_complete = False
         self.is_over = False
 
     def add(self, event: _JsonObject) -> None:
@@ -4480,10 +4489,22 @@ class _Assembler:
 
     def finish(self) -> None:
         """The stream says [DONE]."""
+        self.is_over = True
+
+    def is_complete(self) -> bool:
+        """Whether the reply has ended; if not, the stream was cut."""
+        raise NotImplementedError
 
     def document(self) -> _JsonObject:
         """The document, for example {"choices": [{"message": {"content": "ab"}}]}."""
         raise NotImplementedError
+
+
+def _update_with_news(fields: _JsonObject, more: _JsonObject) -> None:
+    """Take over what is not empty: ({"id": "x"}, {"id": "", "model": "m"}) -> both."""
+    for key, value in more.items():
+        if value:
+            fields[key] = value
 
 
 class _StreamedChoice:
@@ -4501,16 +4522,20 @@ class _StreamedChoice:
         self.message.add({"role": "assistant"})
 
     def add(self, choice: _JsonObject) -> None:
-        self.fields.update({key: value for key, value in choice.items() if value})
+        _update_with_news(self.fields, choice)
         self.reason = _str(self.fields.get("finish_reason"))
         delta = _dict(choice.get("delta"))
-        if _dict(choice.get("message")):  # MiniMax: at last all of it once more
+        message = choice.get("message")
+        if message and isinstance(message, dict):  # MiniMax: at last all of it once more
             self._restart()
-            delta = choice["message"]
-        self.has_begun = self.has_begun or bool(delta or self.reason)
-        for call in _dicts(delta.get("tool_calls")):
-            self.calls.add(call)
-        self.message.add({key: value for key, value in delta.items() if key != "tool_calls"})
+            delta = message
+        if delta or self.reason:
+            self.has_begun = True
+        if "tool_calls" in delta:
+            for call in _dicts(delta["tool_calls"]):
+                self.calls.add(call)
+            delta = {key: value for key, value in delta.items() if key != "tool_calls"}
+        self.message.add(delta)
 
     def value(self) -> _JsonObject:
         message = self.message.value()
@@ -4527,27 +4552,32 @@ class _ChatAssembler(_Assembler):
         super().__init__(on_text)
         self.only_first = only_first
         self.fields: _JsonObject = {}  # of the document
-        self.choices: Dict[Any, _StreamedChoice] = {}
+        self.choices: Dict[int, _StreamedChoice] = {}
+        self.is_done = False
 
     def add(self, event: _JsonObject) -> None:
-        self.fields.update({key: value for key, value in event.items() if value})
+        _update_with_news(self.fields, event)
         for choice in _dicts(event.get("choices")):
-            self._add_choice(choice)
-        opened = [choice for choice in self.choices.values() if choice.has_begun]
-        self.is_complete = bool(opened) and all(choice.reason for choice in opened)
+            _check_no_error(choice)
+            index = _count(choice.get("index"))
+            if index == 0 or not self.only_first:
+                self._add_choice(index, choice)
 
-    def _add_choice(self, choice: _JsonObject) -> None:
-        _check_no_error(choice)
-        index = _count(choice.get("index"))
-        if index and self.only_first:
-            return
-        streamed = self.choices.setdefault(index, _StreamedChoice())
+    def _add_choice(self, index: int, choice: _JsonObject) -> None:
+        if index not in self.choices:
+            self.choices[index] = _StreamedChoice()
+        streamed = self.choices[index]
         streamed.add(choice)
         self.reason = streamed.reason
         self.on_text(_text_of(_dict(choice.get("delta")).get("content")))
 
     def finish(self) -> None:
-        self.is_complete = True
+        super().finish()
+        self.is_done = True
+
+    def is_complete(self) -> bool:
+        opened = [choice for choice in self.choices.values() if choice.has_begun]
+        return self.is_done or (bool(opened) and all(choice.reason for choice in opened))
 
     def document(self) -> _JsonObject:
         choices = [choice for _, choice in sorted(self.choices.items())]
@@ -4583,7 +4613,10 @@ class _ResponsesAssembler(_Assembler):
             self.response["status"] = status
         elif done and len(_dicts(response.get("output"))) <= len(done):
             self.response["output"] = done
-        self.is_complete = self.is_over = True
+        self.is_over = True
+
+    def is_complete(self) -> bool:
+        return bool(self.response)
 
     def document(self) -> _JsonObject:
         return self.response
@@ -4598,6 +4631,7 @@ class _AnthropicAssembler(_Assembler):
         self.usage = _StreamedObject()
         self.blocks = _Places()
         self.open: Dict[int, _StreamedObject] = {}  # the block that the deltas of an index mean
+        self.is_stopped = False
 
     def add(self, event: _JsonObject) -> None:
         kind = event.get("type")
@@ -4613,12 +4647,11 @@ class _AnthropicAssembler(_Assembler):
         elif kind == "message_delta":
             self._add_fields(_dict(event.get("delta")))
         elif kind == "message_stop":
-            self.is_complete = self.is_over = True
+            self.is_stopped = self.is_over = True
 
     def _add_fields(self, fields: _JsonObject) -> None:
         self.fields.update({key: value for key, value in fields.items() if value is not None})
         self.reason = _str(self.fields.get("stop_reason"))
-        self.is_complete = bool(self.reason)
 
     def _start_block(self, index: int, start: _JsonObject) -> None:
         block = _StreamedObject()
@@ -4635,6 +4668,9 @@ class _AnthropicAssembler(_Assembler):
             fields["citations"] = [delta["citation"]]
         self.open[index].add(fields)
         self.on_text(delta.get("text"))
+
+    def is_complete(self) -> bool:
+        return self.is_stopped or bool(self.reason)
 
     def document(self) -> _JsonObject:
         content = [self._finish_block(block.value()) for block in self.blocks.in_order()]
@@ -4904,12 +4940,16 @@ _NO_SLIPS = frozenset(("models",))  # OpenRouter's list of fallbacks
 
 def _is_slip_of(word: str, name: str) -> bool:
     """True where one letter or the order of two differs: "apikey" and "api_key", "modle", "model"."""
-    left, right = (text.replace("_", "").lower() for text in (word, name))
-    start = len(os.path.commonprefix([left, right]))
-    left, right = left[start:], right[start:]
-    end = len(os.path.commonprefix([left[::-1], right[::-1]]))
-    left, right = left[: len(left) - end], right[: len(right) - end]
-    return len(left) <= 1 and len(right) <= 1 or len(left) == 2 and left == right[::-1]
+    one = word.replace("_", "").lower()
+    other = name.replace("_", "")
+    while one and other and one[0] == other[0]:
+        one = one[1:]
+        other = other[1:]
+    while one and other and one[-1] == other[-1]:
+        one = one[:-1]
+        other = other[:-1]
+    is_swapped = len(one) == 2 and one == other[::-1]
+    return is_swapped or (len(one) <= 1 and len(other) <= 1)
 
 
 _Init = typing.TypeVar("_Init", bound=Callable[..., None])
@@ -5058,7 +5098,7 @@ class _Adapter(_Client):
     def _complete(self, prompt: str, usage: Dict[str, int]) -> str:
         """`complete`, which adds the tokens to `usage`."""
         found = self(AgentRun(prompt, usage=usage), {})
-        if isinstance(found, list):
+        if not isinstance(found, AgentFinish):
             raise InvalidResponse("A tool was called, and only text was asked for.")
         return _to_text(found.output)
 
@@ -5091,12 +5131,11 @@ class _Adapter(_Client):
         if run._encoded is None:
             run._encoded = {}
         settings = (self.system, self.max_observation, self._left_out, self._demanded)
-        conversation = run._encoded.get(self)
-        is_known = conversation is not None and conversation.settings == settings
-        if not is_known or not conversation.is_beginning_of(turns):
-            conversation = run._encoded[self] = self._begin(settings)
-        self._put_turns(conversation, turns)
-        return typing.cast(_Conversation, conversation)
+        known: Optional[_Conversation] = run._encoded.get(self)
+        if known is None or known.settings != settings or not known.is_beginning_of(turns):
+            known = run._encoded[self] = self._begin(settings)
+        self._put_turns(known, turns)
+        return known
 
     def _encode_with_pending(self, run: AgentRun) -> _Conversation:
         """Somebody looks at the request while calls are pending."""
@@ -5342,14 +5381,14 @@ class _Adapter(_Client):
             for event in events:
                 if event is None:
                     assembler.finish()
-                    break
-                assembler.add(event)
+                else:
+                    assembler.add(event)
                 if assembler.is_over:
                     break
         except _RequestFailed:
             if _end_of(assembler.reason) != _CUT:  # after that, an error says nothing more
                 raise
-        if not assembler.is_complete:
+        if not assembler.is_complete():
             return None
         document = assembler.document()
         _check_no_error(document)
@@ -5958,7 +5997,7 @@ class AnthropicMessages(_Adapter):
         text = self._show(step)
         images = _images_in(step.observation)
         content = [self._block(part) for part in (text, *images)] if images else text
-        block = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+        block: _JsonObject = {"type": "tool_result", "tool_use_id": call_id, "content": content}
         if step.status != "ok" and not images:  # refused beside a picture
             block["is_error"] = True
         return [block]
@@ -6155,7 +6194,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
             return 0
         tools = _tools_in(options.tools) if options.tools else {}
         if options.schema:
-            told = [_about(t) for t in tools.values()]
+            told = [_describe_tool(t, "parameters") for t in tools.values()]
             print(json.dumps(told, indent=2, ensure_ascii=False))
             return 0
         if not (options.question or options.model or options.tools or options.journal):
