@@ -4186,26 +4186,6 @@ def _backoff(tries: int) -> float:
     return float(min(8.0, 0.5 * 2 ** (tries - 1)) * random.uniform(0.75, 1.25))
 
 
-def _check_body_names(names: Iterable[str], own_names: Iterable[str]) -> None:
-    """Raises TypeError for a field of the body that is a slip of an own parameter.
-
-    (["baseurl"], ["model", "base_url"]) -> "baseurl: did you mean base_url?"; "temperature" passes.
-    """
-    import difflib
-
-    own_names = list(own_names)
-    for name in names:
-        if name == "models":  # OpenRouter's list of models to fall back on
-            continue
-        plain = name.replace("_", "").lower()
-        same = [own for own in own_names if own.replace("_", "") == plain]
-        near = same or difflib.get_close_matches(name.lower(), own_names, 1, 0.75)
-        if near:
-            raise TypeError(
-                f"{name}: did you mean {near[0]}? It would be sent as a field of the body"
-            )
-
-
 # -- what the deltas of a stream add up to ---------------------------------------------------------
 
 # Texts that are written piece by piece. Elsewhere, equal pieces are one value that is repeated.
@@ -4735,9 +4715,7 @@ _ENDS = {
 _ANNOUNCES_CALLS = ("tool_calls", "tool_use", "function_call")
 
 _CUT_REPLY = "The reply was cut at the output limit: nothing of it was executed. Be shorter."
-_EMPTY_REPLY = (
-    "The reply held neither a call nor an answer. Call a tool, or give the answer."
-)
+_EMPTY_REPLY = "The reply held neither a call nor an answer. Call a tool, or give the answer."
 _WRITTEN_CALL = (
     "The reply holds a tool call that is written as text: nothing was executed. Call the tool "
     "through the interface for tool calls."
@@ -4831,10 +4809,11 @@ def _is_written_call(text: str, tools: Registry) -> bool:
         return _is_list_of_calls(text, tools)
     if found.group("token"):
         return True
-    closing = text.rfind("</")
-    if closing < 0:  # cut by a stop sequence; "<tool_call> is a tag ..." is an answer
+    closing = re.match(r"(?s).*</[\w:.-]+>\s*", text)
+    if closing is None:  # cut by a stop sequence; "<tool_call> is a tag ..." is an answer
         return not re.match(r"<tool_call>\s*\w", text)
-    return re.match(r"</[\w:.-]+>\s*\Z", text[closing:]) is not None
+    rest = text[closing.end() :]
+    return not rest or re.match(_CALL_NOTATION, rest) is not None
 
 
 def _is_list_of_calls(text: str, tools: Registry) -> bool:
@@ -5210,12 +5189,13 @@ class _Adapter(_Client):
     def _put_notice(self, conversation: _Conversation, step: AgentStep) -> None:
         """A notice is the result of each call of the reply, or else what the user says."""
         is_paused = not step.observation
+        is_incomplete = step.status == "invalid_response" and not is_paused
         message = step.action.message
         actions = [
             AgentAction(_str(call.name), call.arguments, _to_text(call.call_id or ""))
             for call in self._calls_in(message) or ()
         ]
-        ids = self._put_reply(conversation, message, step.action.log, actions, not is_paused)
+        ids = self._put_reply(conversation, message, step.action.log, actions, is_incomplete)
         if ids:
             self._put_results(conversation, ids, [step] * len(ids))
         elif not is_paused:
@@ -5252,7 +5232,8 @@ class _Adapter(_Client):
     def _put_assistant(self, conversation: _Conversation, message: _JsonObject) -> None:
         """Put an assistant message, without what the server refuses and with what it demands."""
         for name in self._demanded:
-            message.setdefault(name, _NO_TEXT)
+            if message.get(name) is None:
+                message[name] = _NO_TEXT
         conversation.keys |= message.keys() - self._essential
         left_out = self._left_out - self._essential
         kept = {key: value for key, value in message.items() if key not in left_out}
@@ -5353,7 +5334,7 @@ class _Adapter(_Client):
         return False
 
     def _properties_named_in(self, words: str) -> List[str]:
-        """"property 'reasoning' is unsupported" -> ["property", "reasoning", "is", ...]"""
+        """The words that may be names: "no field 'hm', please" -> ["no", "field", "hm", ...]"""
         return re.findall(r"[\w-]+", words)
 
     # Reading a reply.
@@ -5399,26 +5380,36 @@ class _Adapter(_Client):
     def _decide(self, reply: _Reply, tools: Registry, taken: Set[str]) -> Decision:
         end = _end_of(reply.reason)
         if reply.reason.lower() not in _ENDS:
-            _log(f"the server's finish reason {_one_line(reply.reason, 60)!r} is taken for an end")
+            _log(f"the finish reason {_one_line(reply.reason, 60)!r} is taken for a clean end")
         if reply.refusal is not None or end == _REFUSED:
             return AgentFinish(reply.refusal or reply.text, "", reply.message, "refusal")
         if end == _PAUSED:
             raise InvalidResponse("", reply.message, reply.text)
         if end == _CUT or self._used_the_limit(reply):
             raise InvalidResponse(_CUT_REPLY, reply.message, reply.text)
-        answer = _without_draft(reply.answer)
         if reply.calls:
             return self._make_actions(reply, _without_draft(reply.text), reply.calls, taken)
-        if tools:
-            written = _read_tagged_calls(answer.strip(), tools)
-            if written:
-                return self._make_actions(reply, "", written, taken)
-            if _is_written_call(answer.strip(), tools):
-                _log(_PARSER_HINT)
-                raise InvalidResponse(_WRITTEN_CALL, reply.message, reply.text)
+        answer = _without_draft(reply.answer)
+        written = self._find_written_calls(reply, answer.strip(), tools)
+        if written:
+            return self._make_actions(reply, "", written, taken)
         if not answer.strip() or reply.reason.lower() in _ANNOUNCES_CALLS:
             raise InvalidResponse(_EMPTY_REPLY, reply.message, reply.text)
         return AgentFinish(answer, reply.comment, reply.message)
+
+    @staticmethod
+    def _find_written_calls(reply: _Reply, answer: str, tools: Registry) -> List[_WireCall]:
+        """The calls of an answer that is nothing but calls in a notation that can be read.
+
+        Raises InvalidResponse for any other notation.
+        """
+        if not tools:
+            return []
+        calls = _read_tagged_calls(answer, tools)
+        if not calls and _is_written_call(answer, tools):
+            _log(_PARSER_HINT)
+            raise InvalidResponse(_WRITTEN_CALL, reply.message, reply.text)
+        return calls
 
     def _used_the_limit(self, reply: _Reply) -> bool:
         """Whether all the output that was allowed was used, or a token more: routers relabel it.
@@ -5443,7 +5434,8 @@ class _Adapter(_Client):
             if call_id in taken or call_id in used or not re.match(self._id_pattern, call_id):
                 call_id = ""
             used.add(call_id)
-            actions.append(AgentAction(_str(call.name), call.arguments, call_id, log, reply.message))
+            name = _str(call.name)
+            actions.append(AgentAction(name, call.arguments, call_id, log, reply.message))
         return actions
 
 
@@ -5484,6 +5476,50 @@ def _cached_tokens(usage: _JsonObject, details: str) -> int:
     names = ("num_cached_tokens", "cached_tokens", "prompt_cache_hit_tokens")
     counts = [_dict(usage.get(details)).get("cached_tokens"), *(usage.get(n) for n in names)]
     return max(_count(count) for count in counts)
+
+
+def _is_foreign_to_chat(message: _JsonObject) -> bool:
+    """True for an assistant message of the Messages API, or items of the Responses API."""
+    foreign = ("tool_use", "redacted_thinking", "server_tool_use", "output_text")
+    return "container" in message or any(
+        part.get("type") in foreign or isinstance(part.get("thinking"), str)
+        for part in _dicts(message.get("content"))
+    )
+
+
+def _repair_function(function: Any, tool: str) -> _JsonObject:
+    """A function of a call with a name that servers take, and arguments for a strict parser.
+
+    ({"name": "a.b"}, "a.b") -> {"name": "a_b", "arguments": "{}"}
+    """
+    found = _dict(function)
+    name = _legal_name(found.get("name"), tool)
+    return {**found, "name": name, "arguments": _strict_arguments(found.get("arguments"))}
+
+
+def _is_blank_part(part: _JsonObject, kind: str) -> bool:
+    """True for {"type": "text", "text": " "}."""
+    return part.get("type") == kind and not _str(part.get("text")).strip()
+
+
+def _reason_of(choices: List[_JsonObject]) -> str:
+    """The finish reason of the choices: the first that is no clean end, else the first."""
+    reasons = [_str(choice.get("finish_reason")) for choice in choices]
+    doubtful = [reason for reason in reasons if _end_of(reason) != _WHOLE]
+    return (doubtful or reasons or [""])[0]
+
+
+def _join_messages(messages: List[_JsonObject]) -> Any:
+    """The messages of several choices as one: texts joined, calls in order.
+
+    Gateways put the blocks of Claude, or the items of the Responses API, into choices of their own.
+    """
+    if len(messages) < 2:
+        return messages[0] if messages else None
+    joined = _StreamedObject()
+    for message in messages:
+        joined.add(message)
+    return joined.value()
 
 
 class OpenAIChat(_Adapter):
@@ -5645,48 +5681,12 @@ class OpenAIChat(_Adapter):
         return _ChatAssembler(on_text, only_first=self._asks_for_choices())
 
 
-def _is_foreign_to_chat(message: _JsonObject) -> bool:
-    """True for an assistant message of the Messages API, or items of the Responses API."""
-    foreign = ("tool_use", "redacted_thinking", "server_tool_use", "output_text")
-    return "container" in message or any(
-        part.get("type") in foreign or isinstance(part.get("thinking"), str)
-        for part in _dicts(message.get("content"))
-    )
-
-
-def _repair_function(function: Any, tool: str) -> _JsonObject:
-    """A function of a call with a name that servers take, and arguments for a strict parser.
-
-    ({"name": "a.b"}, "a.b") -> {"name": "a_b", "arguments": "{}"}
-    """
-    found = _dict(function)
-    name = _legal_name(found.get("name"), tool)
-    return {**found, "name": name, "arguments": _strict_arguments(found.get("arguments"))}
-
-
-def _is_blank_part(part: _JsonObject, kind: str) -> bool:
-    """True for {"type": "text", "text": " "}."""
-    return part.get("type") == kind and not _str(part.get("text")).strip()
-
-
-def _reason_of(choices: List[_JsonObject]) -> str:
-    """The finish reason of the choices: the first that is no clean end, else the first."""
-    reasons = [_str(choice.get("finish_reason")) for choice in choices]
-    doubtful = [reason for reason in reasons if _end_of(reason) != _WHOLE]
-    return (doubtful or reasons or [""])[0]
-
-
-def _join_messages(messages: List[_JsonObject]) -> Any:
-    """The messages of several choices as one: texts joined, calls in order.
-
-    Gateways put the blocks of Claude, or the items of the Responses API, into choices of their own.
-    """
-    if len(messages) < 2:
-        return messages[0] if messages else None
-    joined = _StreamedObject()
-    for message in messages:
-        joined.add(message)
-    return joined.value()
+def _words_of_item(item: _JsonObject) -> str:
+    """What a message says, be it an answer or a refusal."""
+    content = item.get("content")
+    if isinstance(content, str):
+        return content
+    return "".join(_str(part.get("text")) or _str(part.get("refusal")) for part in _dicts(content))
 
 
 class OpenAIResponses(_Adapter):
@@ -5736,10 +5736,11 @@ class OpenAIResponses(_Adapter):
 
     def _compose(self, text: str, actions: List[AgentAction]) -> Any:
         said = {"type": "message", "role": "assistant", "content": text}
-        calls = [
-            {"type": "function_call", "name": _legal_name(a.tool, a.tool), "arguments": a.tool_input}
-            for a in actions
-        ]
+        calls = []
+        for action in actions:
+            name = _legal_name(action.tool, action.tool)
+            call = {"type": "function_call", "name": name, "arguments": action.tool_input}
+            calls.append(call)
         return [said, *calls]
 
     def _calls_in(self, message: Any) -> Optional[List[_WireCall]]:
@@ -5815,19 +5816,32 @@ class OpenAIResponses(_Adapter):
         messages = [item for item in _dicts(output) if item.get("type") == "message"]
         texts = [_text_of(item.get("content"), "output_text") for item in messages]
         reply = _Reply(output, "".join(texts), self._calls_in(output))
-        finals = [item.get("phase") == "final_answer" for item in messages]
-        if any(finals):
-            reply.answer = "".join(text for text, final in zip(texts, finals) if final)
-            reply.comment = "".join(text for text, final in zip(texts, finals) if not final)
+        self._find_final_answer(reply, messages, texts)
         reply.reason = self._find_reason(document)
-        parts = [part for item in messages for part in _dicts(item.get("content"))]
-        refusals = [_to_text(part["refusal"]) for part in parts if part.get("refusal")]
-        if refusals:
-            reply.refusal = "".join(refusals)
+        reply.refusal = self._find_refusal(messages)
         usage = _dict(document.get("usage"))
         tokens = _count(usage.get("input_tokens"))
-        reply.count(tokens, usage.get("output_tokens"), _cached_tokens(usage, "input_tokens_details"))
+        cached = _cached_tokens(usage, "input_tokens_details")
+        reply.count(tokens, usage.get("output_tokens"), cached)
         return reply
+
+    @staticmethod
+    def _find_final_answer(reply: _Reply, messages: List[_JsonObject], texts: List[str]) -> None:
+        """Where a message has the phase `final_answer`, what the others say is a comment."""
+        final: List[str] = []
+        other: List[str] = []
+        for item, text in zip(messages, texts):
+            part = final if item.get("phase") == "final_answer" else other
+            part.append(text)
+        if final:
+            reply.answer = "".join(final)
+            reply.comment = "".join(other)
+
+    @staticmethod
+    def _find_refusal(messages: List[_JsonObject]) -> Optional[str]:
+        parts = [part for item in messages for part in _dicts(item.get("content"))]
+        refusals = [_to_text(part["refusal"]) for part in parts if part.get("refusal")]
+        return "".join(refusals) if refusals else None
 
     @staticmethod
     def _find_reason(document: _JsonObject) -> str:
@@ -5842,14 +5856,13 @@ class OpenAIResponses(_Adapter):
         return _ResponsesAssembler(on_text)
 
 
-def _words_of_item(item: _JsonObject) -> str:
-    """What a message says, be it an answer or a refusal."""
-    content = item.get("content")
-    if isinstance(content, str):
-        return content
-    return "".join(
-        _str(part.get("text")) or _str(part.get("refusal")) for part in _dicts(content)
-    )
+def _is_use(block: _JsonObject) -> bool:
+    """True for a call of any tool: tool_use, server_tool_use, mcp_tool_use."""
+    return _str(block.get("type")).endswith("tool_use")
+
+
+def _is_server_use(block: _JsonObject) -> bool:
+    return _is_use(block) and block.get("type") != "tool_use"
 
 
 _PROPERTY_NAME = r"[a-zA-Z0-9_.-]{1,64}\Z"
@@ -5958,7 +5971,7 @@ class AnthropicMessages(_Adapter):
 
     @staticmethod
     def _block(part: Any) -> _JsonObject:
-        """"hi" -> {"type": "text", "text": "hi"}; a picture -> {"type": "image", ...}"""
+        """A str or a picture as a block: "hi" -> {"type": "text", "text": "hi"}."""
         if not _is_image(part):
             return {"type": "text", "text": part}
         data = _encode_base64(part.data)
@@ -6074,15 +6087,6 @@ class AnthropicMessages(_Adapter):
 
     def _new_assembler(self, on_text: Callable[[Any], None]) -> _Assembler:
         return _AnthropicAssembler(on_text)
-
-
-def _is_use(block: _JsonObject) -> bool:
-    """True for a call of any tool: tool_use, server_tool_use, mcp_tool_use."""
-    return _str(block.get("type")).endswith("tool_use")
-
-
-def _is_server_use(block: _JsonObject) -> bool:
-    return _is_use(block) and block.get("type") != "tool_use"
 
 
 # == command line ==================================================================================

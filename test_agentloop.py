@@ -8750,6 +8750,91 @@ class RequestTests(_ModelCase):
                     agentloop.run(_model(protocol, server), "go", tools)
                 self.assertEqual(server.raw, [])
 
+    def test_property_names_that_anthropic_refuses(self):
+        """One umlaut, and every request of the run is refused: tools.0.custom.input_schema ..."""
+        for name in ("gr\u00f6\u00dfe", "a b", "x" * 65, ""):
+            schema = {"type": "object", "properties": {name: {"type": "string"}}}
+            tools = agentloop.registry([agentloop.Tool("area", "", schema, dict)])
+            for protocol in _PROTOCOLS:
+                with self.subTest(name=name, protocol=protocol):
+                    model = _model(protocol, None)
+                    if protocol != "anthropic":
+                        model.body(agentloop.AgentRun("go"), tools)
+                        continue
+                    with self.assertRaisesRegex(ValueError, "area") as caught:
+                        model.body(agentloop.AgentRun("go"), tools)
+                    self.assertIn(repr(name), str(caught.exception))
+        names = {"a.b-c_D1": {}, "x" * 64: {}}
+        fine = agentloop.Tool("f", "", {"type": "object", "properties": names}, dict)
+        _model("anthropic", None).body(agentloop.AgentRun("go"), {"f": fine})
+
+    def test_a_foreign_schema_without_properties(self):
+        """MCP servers describe a tool without arguments so. OpenAI: `object schema missing
+        properties`."""
+        rows = [  # the schema; what is sent
+            ({"type": "object"}, {"type": "object", "properties": {}}),
+            (
+                {"type": "object", "additionalProperties": False},
+                {"type": "object", "additionalProperties": False, "properties": {}},
+            ),
+            ({"type": "object", "properties": {"a": {}}}, None),
+            ({"anyOf": []}, None),
+        ]
+        for schema, want in rows:
+            for protocol in _PROTOCOLS:
+                with self.subTest(schema=schema, protocol=protocol):
+                    tools = agentloop.registry([agentloop.Tool("f", "", dict(schema), dict)])
+                    sent = _model(protocol, None).body(agentloop.AgentRun("go"), tools)["tools"][0]
+                    sent = sent.get("function", sent)
+                    found = sent.get("parameters") or sent.get("input_schema")
+                    self.assertEqual(found, want or schema)
+                    self.assertEqual(tools["f"].parameters, schema)
+
+    def test_misspelt_settings(self):
+        """The slip would be a field of the request: the key in the body, to the wrong server."""
+        slips = [  # what was meant, what is given
+            ("base_url", "baseurl"), ("base_url", "base_uri"), ("base_url", "baseURL"), ("api_key", "apikey"),
+            ("api_key", "api_keys"), ("api_key", "apiKey"), ("timeout", "time_out"), ("timeout", "timeuot"),
+            ("deadline", "dead_line"), ("on_text", "ontext"), ("system", "sytem"), ("headers", "header"),
+            ("max_observation", "max_observations"), ("retries", "retrie"), ("transport", "transprot"), ("trim", "tirm"),
+        ]  # fmt: skip
+        fields = dict.fromkeys((
+            "temperature", "top_p", "n", "stop", "seed", "user", "metadata", "reasoning_effort", "max_completion_tokens",
+            "service_tier", "store", "provider", "keep_alive", "options", "safe_prompt", "min_p", "models", "transforms",
+            "stream_options", "tool_choice", "truncation", "text", "thinking", "top_k", "include", "prompt_cache_key",
+            "extra", "header_names", "stream", "reasoning",
+        ), 1)  # fmt: skip
+        for protocol in _PROTOCOLS:
+            for meant, name in slips:
+                with self.subTest(protocol=protocol, name=name):
+                    with self.assertRaisesRegex(TypeError, "%s.*%s" % (name, meant)):
+                        _CLASSES[protocol]("m", **{name: 1})
+            with self.subTest(protocol=protocol):
+                with self.assertRaisesRegex(TypeError, "no setting 'modle': model"):
+                    _CLASSES[protocol](modle="m")
+                with self.assertRaisesRegex(TypeError, "base_url="):
+                    _CLASSES[protocol]("m", "http://127.0.0.1:9/v1")
+                with self.assertRaisesRegex(TypeError, "model"):
+                    _CLASSES[protocol]()
+                body = _CLASSES[protocol](model="m", **fields).body(agentloop.AgentRun("go"), {})
+                self.assertEqual({k: body.get(k) for k in fields}, fields)
+        with self.assertRaisesRegex(TypeError, "max_tokens"):
+            agentloop.AnthropicMessages("m", max_token=9)
+        self.assertEqual(agentloop.OpenAIChat("m", max_token=9).extra, {"max_token": 9})
+
+    def test_all_settings_stand_in_the_signature_and_in_the_docstring(self):
+        names = [
+            "model", "base_url", "api_key", "headers", "system", "on_text", "timeout", "deadline",
+            "retries", "trim", "max_observation", "ssl_context", "transport",
+        ]  # fmt: skip
+        for protocol in _PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                kind = _CLASSES[protocol]
+                own = ["max_tokens", "cache"] if protocol == "anthropic" else []
+                self.assertEqual(list(inspect.signature(kind).parameters), [*names, *own, "body"])
+                for name in [*names, *own, "body"]:
+                    self.assertRegex(kind.__doc__, r"\n +%s: \S" % name)
+
     def test_the_smallest_request(self):
         rows = {
             "chat": {"model": "m", "messages": [{"role": "user", "content": "go"}]},
@@ -8914,6 +8999,23 @@ class RequestTests(_ModelCase):
         }
         run, _ = self.play("anthropic", [_text("anthropic", "ok", usage=usage)])
         self.assertEqual((run.usage["input_tokens"], run.usage["cached_tokens"]), (321, 20))
+        # Absurd counts would make the sum of a run, and every budget built on it, useless.
+        for count in (10**15 + 1, 10**18, -5, "7", 1.5, True, float("inf"), [1], {}, None):
+            for protocol in _PROTOCOLS:
+                with self.subTest(protocol=protocol, count=count):
+                    usage = _usage(protocol, 1, 1)
+                    usage = {name: count for name in usage if isinstance(usage[name], int)}
+                    usage.update(cache_read_input_tokens=count, cached_tokens=count)
+                    document = _text(protocol, "ok", usage=usage)
+                    run, _ = self.play(protocol, [document])
+                    self.assertEqual(sum(run.usage.values()), 0)
+        run, _ = self.play("chat", [_text("chat", "ok", usage=_usage("chat", 10**15, 1))])
+        self.assertEqual(run.usage["input_tokens"], 10**15)
+        for name in ("num_cached_tokens", "cached_tokens", "prompt_cache_hit_tokens"):
+            with self.subTest(name=name):  # Mistral, Moonshot, DeepSeek
+                usage = {"prompt_tokens": 90, name: 64, "prompt_tokens_details": None}
+                run, _ = self.play("chat", [_text("chat", "ok", usage=usage)])
+                self.assertEqual(run.usage["cached_tokens"], 64)
         for place in ("choice", "x_groq"):  # other servers' places
             for stream in (False, True):
                 with self.subTest(place=place, stream=stream):
@@ -8942,7 +9044,11 @@ class RequestTests(_ModelCase):
 
     def test_a_context_that_the_server_cuts_in_silence_is_logged(self):
         for protocol in _PROTOCOLS:
-            for tokens, trim, told in ((50, None, True), (150, None, False), (50, 1, False)):
+            # Templates that drop the reasoning of earlier turns make the count fall a little.
+            for tokens, trim, told in (
+                (50, None, True), (59, None, True), (60, None, False), (80, None, False),
+                (150, None, False), (0, None, False), (50, 1, False),
+            ):  # fmt: skip
                 with self.subTest(protocol=protocol, tokens=tokens, trim=trim):
                     call = ("a", "get_weather", {"city": "B"})
                     answers = [
@@ -9151,6 +9257,110 @@ class PreservedTests(_ModelCase):
                 self.assertEqual(run.steps[0].action.message, items)
                 self.assertEqual(_statuses(run), ["ok"] * n)
 
+    def test_calls_of_a_client_that_nobody_runs(self):
+        """`No tool output found for custom tool call`, in each request from then on."""
+        call = {"type": "function_call", "call_id": "a", "name": "get_weather"}
+        call["arguments"] = '{"city":"B"}'
+        thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
+        kinds = ["custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call"]
+        for kind in [*kinds, "computer_call"]:
+            foreign = {"type": kind, "id": "x_1", "call_id": "x", "status": "completed"}
+            output = {"type": kind + "_output", "call_id": "x", "output": "8"}
+            rows = [  # the items of the reply; what of them goes back
+                ([foreign, call], [call]),
+                ([thought, foreign, call], [thought, call]),
+                ([call, thought, foreign], [call]),
+                ([foreign, output, call], [foreign, output, call]),
+            ]
+            for items, back in rows:
+                with self.subTest(kind=kind, items=items):
+                    document = {"status": "completed", "output": items}
+                    run, server = self.play("responses", [document, _text("responses", "ok")])
+                    self.assertEqual(server.said()[1:-1], back)
+                    self.assertEqual(_statuses(run), ["ok"])
+            with self.subTest(kind=kind):  # alone it is an empty reply
+                document = {"status": "completed", "output": [thought, foreign]}
+                run, server = self.play("responses", [document, _text("responses", "ok")])
+                self.assertEqual(_statuses(run), ["invalid_response"])
+                self.assertEqual([i["type"] for i in server.said()], ["message"] * 3)
+
+    def test_what_a_cut_reply_of_anthropic_lacks(self):
+        """Thinking without its signature, a call of the server's own tool without its result, a
+        compaction without its summary: refused in each later request (langchain#29971,
+        inspect_ai#4603)."""
+        text = {"type": "text", "text": "I compute."}
+        half = {"type": "thinking", "thinking": "First", "signature": ""}
+        bare = {"type": "thinking", "thinking": "First"}
+        signed = {**half, "signature": "s"}
+        search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web", "input": {}}
+        remote = {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "x", "input": '{"a'}
+        found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+        short = {"type": "compaction", "content": None}
+        whole = {"type": "compaction", "content": "So far."}
+        rows = [  # the blocks of the reply; what of them goes back
+            ([half], []), ([bare, text], [text]), ([signed, text], [signed, text]), ([signed], [signed]),
+            ([text, search], [text]), ([text, remote], [text]), ([search, found, text], [search, found, text]),
+            ([short, text], [text]), ([whole, text], [whole, text]), ([{"type": "redacted_thinking", "data": "x"}], None),
+        ]  # fmt: skip
+        for blocks, back in rows:
+            for reason in ("max_tokens", "refusal"):
+                with self.subTest(blocks=blocks, reason=reason):
+                    answers = [{"content": blocks, "stop_reason": reason}] + [
+                        _text("anthropic", t) for t in ("ok", "end")
+                    ]
+                    server = _Server("anthropic", answers)
+                    model = _model("anthropic", server)
+                    run = agentloop.run(model, "go", [get_weather])
+                    agentloop.run(model, run.follow_up("more"), [get_weather])
+                    sent = server.said()[1]["content"]
+                    back = blocks if back is None else back
+                    stand_in = sent[len(back) :]
+                    self.assertEqual(sent[: len(back)], back)
+                    self.assertEqual(
+                        [b["type"] for b in stand_in], [] if text in back else ["text"]
+                    )
+
+    def test_the_input_of_a_servers_tool_is_an_object(self):
+        use = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
+        search = {"type": "server_tool_use", "id": "s", "name": "web", "input": '{"q": "x'}
+        found = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
+        answers = [{"content": [search, found, use], "stop_reason": "tool_use"}]
+        server = self.play("anthropic", [*answers, _text("anthropic", "ok")])[1]
+        self.assertEqual(server.said()[1]["content"], [{**search, "input": {}}, found, use])
+
+    def test_the_container_of_the_last_reply(self):
+        """`container_id is required when there are pending tool uses generated by code execution`
+        (anthropic-sdk-typescript#1114)."""
+        for stream in (False, True):
+            with self.subTest(stream=stream):
+                answers = []
+                for name in ("c1", None, "c2"):
+                    call = ("id%d" % len(answers), "get_weather", {"city": "B"})
+                    document = _call("anthropic", call, usage={})
+                    answers.append(document)
+                    if name:
+                        document["container"] = {"id": name, "expires_at": "2026-12-01"}
+                answers.append(_text("anthropic", "ok"))
+                if stream:
+                    plain = answers
+                    answers = [_stream("anthropic", a) for a in plain]
+                    for at in (0, 2):
+                        delta = {"stop_reason": "tool_use", "container": plain[at]["container"]}
+                        event = {"type": "message_delta", "delta": delta}
+                        answers[at][-2] = _sse(event, done=False)[0]
+                server = _Server("anthropic", answers, extra=["container"], prefix=False)
+                model = _model("anthropic", server, on_text=len if stream else None)
+                run = agentloop.run(model, "go", [get_weather])
+                sent = [body.get("container") for body in server.sent]
+                self.assertEqual(sent, [None, "c1", "c1", "c2"])
+                stored = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
+                fresh = _model("anthropic", None)
+                self.assertEqual(fresh.body(stored.follow_up("?"), {})["container"], "c2")
+                # In another protocol's conversation there is no such thing.
+                body = _model("chat", None).body(stored.follow_up("?"), {})
+                _check_chat(body, set(), False)
+                self.assertNotIn("container", json.dumps(body))
+
     def test_a_responses_reply_of_which_nothing_can_be_sent(self):
         thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
         for items in ([], [thought], [{"type": "message", "role": "assistant", "content": []}]):
@@ -9255,6 +9465,250 @@ class ReadingTests(_ModelCase):
                 answers = [_text(protocol, "ok", usage=_usage(protocol, 5, 9))]
                 self.assertEqual(self.play(protocol, answers, **settings)[0].output, "ok")
 
+    def test_finish_reasons(self):
+        """In any case of letters, on every protocol that hands one on."""
+        rows = {  # what it says of the reply: the words
+            "whole": ("stop", "STOP", "end_turn", "eos", "stop_sequence", "", None, 5),
+            "noted": ("paused_by_host", "Malformed_Function_Call"),
+            "cut": ("length", "Length", "max_tokens", "MAX_TOKENS", "model_length", "model_context_window_exceeded"),
+            "refused": ("content_filter", "refusal", "safety", "SAFETY", "sensitive", "recitation", "prohibited_content"),
+            "again": ("error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled",
+                      "Cancelled", "timeout"),
+        }  # fmt: skip
+        for kind, reasons in rows.items():
+            for reason in reasons:
+                for protocol in ("chat", "anthropic"):
+                    for stream in (False, True):
+                        with self.subTest(reason=reason, protocol=protocol, stream=stream):
+                            if stream and not isinstance(reason, str):
+                                continue
+                            call = ("a", "get_weather", {"city": "B"})
+                            calls = [] if kind in ("whole", "noted") else [call]
+                            first = _reply(protocol, "part", calls, reason=reason)
+                            answers = [first, _text(protocol, "ok")]
+                            if stream:
+                                if reason == "":
+                                    continue  # no reason: the stream was cut
+                                answers = [_stream(protocol, a) for a in answers]
+                            with _logged() as log:
+                                on_text = len if stream else None
+                                run, server = self.play(protocol, answers, on_text=on_text)
+                            statuses = ["invalid_response"] if kind == "cut" else []
+                            self.assertEqual(_statuses(run), statuses)
+                            refused = kind == "refused"
+                            self.assertEqual(run.finish.reason, "refusal" if refused else "stop")
+                            first_counts = kind in ("whole", "noted", "refused")
+                            self.assertEqual(run.output, "part" if first_counts else "ok")
+                            self.assertEqual(repr(reason) in log.getvalue(), kind == "noted")
+                            if kind == "again":
+                                self.assertEqual(server.raw[0], server.raw[1])
+                                self.assertEqual(run.requests, 1)
+        for reason in ("error", "network_error"):
+            answer = _text("chat", "half", reason=reason)
+            error, _ = self.fails("chat", [answer], "server", None, retries=0)
+            self.assertIn(reason, str(error))
+        for status in ("cancelled", "in_progress"):
+            with self.subTest(status=status), _logged() as log:
+                answers = [_text("responses", "part", status=status), _text("responses", "ok")]
+                run, _ = self.play("responses", answers)
+                self.assertEqual(run.output, "ok" if status == "cancelled" else "part")
+                self.assertEqual("in_progress" in log.getvalue(), status == "in_progress")
+
+    def test_how_much_of_the_limit_was_used(self):
+        """All of it, or one token more, is a cut; still more is counted otherwise (xAI, rig)."""
+        rows = [  # protocol, settings, the output tokens that are reported, whether it is cut
+            ("chat", {"max_tokens": 64}, 63, False), ("chat", {"max_tokens": 64}, 64, True),
+            ("chat", {"max_tokens": 64}, 65, True), ("chat", {"max_tokens": 64}, 66, False),
+            ("chat", {"max_tokens": 64, "max_completion_tokens": 9}, 9, True),
+            ("chat", {"max_tokens": 64, "n": 1}, 64, True), ("chat", {"max_tokens": 64, "n": 2}, 64, False),
+            ("chat", {"max_tokens": None}, 64, False), ("chat", {}, 64, False),
+            ("responses", {"max_output_tokens": 16}, 17, True), ("responses", {"max_output_tokens": 16}, 113, False),
+            ("responses", {"max_tokens": 16}, 16, False),
+            ("anthropic", {}, 4096, True), ("anthropic", {}, 4097, True), ("anthropic", {}, 4098, False),
+            ("anthropic", {"max_tokens": 9}, 9, True), ("anthropic", {"max_tokens": 9}, 4096, False),
+        ]  # fmt: skip
+        for protocol, body, tokens, is_cut in rows:
+            with self.subTest(protocol=protocol, body=body, tokens=tokens):
+                answers = [_text(protocol, "ok", usage=_usage(protocol, 5, tokens))]
+                answers.append(_text(protocol, "ok", usage=_usage(protocol, 5, 1)))
+                run, _ = self.play(protocol, answers, body=body)
+                self.assertEqual(_statuses(run), ["invalid_response"] * is_cut)
+
+    def test_several_choices_are_one_reply(self):
+        """Gateways before Claude and the Responses API put its blocks into choices of their own;
+        where the caller asked for several, the first is the reply."""
+        text = {"role": "assistant", "content": "Let me see."}
+        calls = []
+        for n in "ab":
+            f = {"name": "get_weather", "arguments": '{"city": "%s"}' % n}
+            call = {"id": n, "type": "function", "function": f}
+            calls.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        both = [c["tool_calls"][0] for c in calls]
+        more = {"role": "assistant", "content": " Yes.", "reasoning": "hm"}
+        rows = [  # the messages of the choices; text, calls of the one message
+            ([text, calls[0]], "Let me see.", both[:1]),
+            ([calls[0], text], "Let me see.", both[:1]),
+            ([text, calls[0], more, calls[1]], "Let me see. Yes.", both),
+            ([{"content": "Let me see."}, None, calls[1]], "Let me see.", both[1:]),
+        ]
+        for messages, content, wanted in rows:
+            for stream in (False, True):
+                with self.subTest(messages=messages, stream=stream):
+                    choices = []
+                    for n, message in enumerate(messages):
+                        choice = {"index": n, "finish_reason": "stop", "message": message}
+                        if stream:
+                            choice["delta"] = choice.pop("message")
+                        choices.append(choice)
+                    answer = {"choices": choices}
+                    if stream:
+                        answer = _sse(*({"choices": [c]} for c in choices))
+                    texts = []
+                    on_text = texts.append if stream else None
+                    run, server = self.play("chat", [answer, _text("chat", "ok")], on_text=on_text)
+                    sent = server.said()[1]
+                    self.assertEqual((sent["content"], sent["tool_calls"]), (content, wanted))
+                    self.assertEqual({s.action.log for s in run.steps}, {content})
+                    self.assertEqual(_statuses(run), ["ok"] * len(wanted))
+                    self.assertEqual("".join(texts), content + "ok" if stream else "")
+        document = {
+            "choices": [{"message": text}, {"message": calls[0], "finish_reason": "length"}]
+        }
+        run, _ = self.play("chat", [document, _text("chat", "ok")])
+        self.assertEqual(_statuses(run), ["invalid_response"])
+        for stream in (False, True):
+            answer = {"choices": [{"index": 1, "message": more}, {"index": 0, "message": text}]}
+            if stream:
+                deltas = [{"index": 1, "delta": more}, {"index": 0, "delta": text}]
+                answer = _sse(*({"choices": [d]} for d in deltas))
+            else:
+                answer["choices"].reverse()
+            run, _ = self.play("chat", [answer], body={"n": 2}, on_text=len if stream else None)
+            self.assertEqual(run.output, "Let me see.")
+
+    def test_a_draft_is_no_part_of_the_answer(self):
+        """Servers without a parser for reasoning hand the draft on in the text."""
+        rows = [  # the text; the answer, None where the reply is empty
+            ("<think>\nWarm.\n</think>\n\ndone", "done"), ("<think>ok</think>done", "done"), (" <think></think> a b ", "a b "),
+            ("<think>no end", None), ("<think>a</think>", None), ("<think>a</think>\n\n", None),
+            ("say <think>hm</think>", "say <think>hm</think>"), ("a</think>b", "a</think>b"),
+            ("<think>a</think><think>b</think>c", "<think>b</think>c"), ("  plain ", "  plain "),
+        ]  # fmt: skip
+        for protocol in _PROTOCOLS:
+            for text, answer in rows:
+                with self.subTest(protocol=protocol, text=text):
+                    first = _text(protocol, text)
+                    server = _Server(protocol, [first, _text(protocol, "ok"), _text(protocol, "e")])
+                    model = _model(protocol, server)
+                    run = agentloop.run(model, "go", [get_weather])
+                    self.assertEqual(run.output, "ok" if answer is None else answer)
+                    self.assertEqual(_statuses(run), ["invalid_response"] * (answer is None))
+                    agentloop.run(model, run.follow_up("more"), [get_weather])
+                    self.assertIn(json.dumps(text)[1:-1], json.dumps(server.said()[1]))
+        call = [("a", "get_weather", {"city": "B"})]
+        answers = [_reply("chat", "<think>hm</think>I look.", call), _text("chat", "ok")]
+        self.assertEqual(self.play("chat", answers)[0].steps[0].action.log, "I look.")
+
+    def test_the_final_answer_of_the_responses_api(self):
+        """A comment taken for a part of the answer makes models stop early (langchain4j#6399)."""
+
+        def message(text, phase=None):
+            content = [{"type": "output_text", "text": text}]
+            return {"type": "message", "role": "assistant", "content": content, "phase": phase}
+
+        call = {"type": "function_call", "call_id": "a", "name": "get_weather"}
+        call["arguments"] = '{"city": "B"}'
+        one, two, end = message("I look. ", "commentary"), message("Hm. "), "final_answer"
+        rows = [  # the items; the answer and the comment
+            ([one, message("done", end)], "done", "I look. "),
+            ([message("do", end), one, two, message("ne", end)], "done", "I look. Hm. "),
+            ([one, two], "I look. Hm. ", ""),
+            ([message("done", end)], "done", ""),
+        ]
+        for items, answer, comment in rows:
+            with self.subTest(items=items):
+                server = _Server("responses", [{"output": items}, _text("responses", "ok")])
+                model = _model("responses", server)
+                run = agentloop.run(model, "go", [get_weather])
+                self.assertEqual((run.output, run.finish.log), (answer, comment))
+                agentloop.run(model, run.follow_up("more"), [get_weather])
+                self.assertEqual(server.said()[1:-1], items)
+                body = _model("chat", None).body(run.follow_up("more"), {})
+                self.assertEqual(body["messages"][1]["content"], answer)
+        answers = [{"output": [one, message("so", end), call]}, _text("responses", "ok")]
+        run, _ = self.play("responses", answers)
+        self.assertEqual(run.steps[0].action.log, "I look. so")
+
+    def test_calls_in_tags_are_calls(self):
+        """A text that is nothing but <tool_call> blocks of known tools (hermes-agent#742)."""
+        one = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "%s"}}\n</tool_call>'
+        text = (
+            '<tool_call>{"arguments": "{\\"city\\": \\"C\\"}", "name": "get_weather"}</tool_call>'
+        )
+        loose = "<tool_call>{'name': 'get_weather', 'arguments': {'city': 'D'}}</tool_call>"
+        rows = [  # the text; the cities
+            (one % "A", ["A"]), (one % "A" + one % "B", ["A", "B"]), ("\n" + one % "A" + "\n\n" + one % "B" + "\n", ["A", "B"]),
+            ("<think>Both.</think>\n" + one % "A", ["A"]), (text + loose, ["C", "D"]),
+        ]  # fmt: skip
+        for protocol in _PROTOCOLS:
+            for content, cities in rows:
+                with self.subTest(protocol=protocol, content=content):
+                    run, server = self.play(
+                        protocol, [_text(protocol, content), _text(protocol, "ok")]
+                    )
+                    self.assertEqual(_statuses(run), ["ok"] * len(cities))
+                    self.assertEqual(
+                        [s.observation for s in run.steps], ["sunny in " + c for c in cities]
+                    )
+                    results = _results(protocol, server.sent[1])
+                    calls = _sent_calls(protocol, server.sent[1])
+                    self.assertEqual([i for i, _ in results], [i for i, _, _ in calls])
+                    for call_id, name, _ in calls:
+                        self.assertRegex(call_id, r"\A[a-zA-Z0-9]{9}\Z")
+                        self.assertEqual(name, "get_weather")
+                    self.assertIn("tool_call", json.dumps(run.steps[0].action.message))
+
+    def test_calls_in_other_notations_are_invalid(self):
+        """They would be shown as the answer, and nothing was done."""
+        good = '{"name": "get_weather", "arguments": {"city": "Rome"}}'
+        rows = [
+            "<tool_call>" + good.replace("get_weather", "other") + "</tool_call>", "<tool_call>{</tool_call>",
+            "<tool_call>" + good, "<tool_call>[" + good + "]</tool_call>", '<tool_call>{"name": "get_weather"}</tool_call>',
+            "<tool_call>" + good + "</tool_call><tool_call>" + good, "<tool_call>" + good + good + "</tool_call>",
+            "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n</tool_call>",
+            "<tool_call>\n<function=get_weather>\n<parameter=city>\nRome\n</parameter>\n</function>\n</tool_call>",
+            '<function=get_weather>{"city": "Rome"}</function>', '<function=get_weather>{"city": "Rome"}',
+            '<function_calls>\n<invoke name="get_weather">\n</invoke>\n</function_calls>\n', '<invoke name="get_weather"></invoke>',
+            "[TOOL_CALLS] [" + good + "]", "[TOOL_CALLS]get_weather[ARGS]{}", '<|python_tag|>get_weather.call(city="Rome")',
+            "<|tool_call|>[" + good + "]<|/tool_call|>", "<|tool_calls_section_begin|>x", "<\uff5ctool\u2581calls\u2581begin\uff5c>x",
+            "<\uff5cDSML\uff5cfunction_calls>", "<|channel|>commentary to=functions.get_weather <|message|>{}",
+            '[get_weather(city="Rome")]', "[get_weather(city='R(o)m]e'), get_weather()]", "<think>hm</think>\n[TOOL_CALLS]x",
+        ]  # fmt: skip
+        answers = [
+            "<tool_call> is the tag that Hermes uses.", "<tool_call>" + good + "</tool_call> is how a call looks.",
+            "Like this: [TOOL_CALLS] [" + good + "]", "<functions>", "[other(city=1)]", "[get_weather(city=1), other()]",
+            '[get_weather(city="Rome")] it is', "[get_weather]", "[get_weather(]", "[]", "[1, 2]", "[get_weather() get_weather()]",
+            "<invoke>", '<invoke name="get_weather"></invoke> <- so', "<b>bold</b>",
+        ]  # fmt: skip
+        for protocol in _PROTOCOLS:
+            for text in rows:
+                with self.subTest(protocol=protocol, text=text):
+                    with _logged() as log:
+                        run, server = self.play(
+                            protocol, [_text(protocol, text), _text(protocol, "ok")]
+                        )
+                    self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
+                    self.assertIn("interface for tool calls", _notice(protocol, server.sent[1]))
+                    self.assertIn("--tool-call-parser", log.getvalue())
+                    # Where no tools were offered, it is an answer.
+                    run, _ = self.play(protocol, [_text(protocol, text)], tools=())
+                    self.assertEqual(run.output, re.sub("(?s)^<think>.*</think>\n", "", text))
+            for text in answers:
+                with self.subTest(protocol=protocol, answer=text):
+                    with _logged() as log:
+                        run, _ = self.play(protocol, [_text(protocol, text)])
+                    self.assertEqual((run.output, log.getvalue()), (text, ""))
+
     def test_cut_arguments_are_never_completed(self):
         for protocol in ("chat", "responses"):
             for reason in ("cut", "fine"):
@@ -9279,6 +9733,7 @@ class ReadingTests(_ModelCase):
         use = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
         part = [{"type": "text", "text": "Well"}, use]
         why = {"incomplete_details": {"reason": "content_filter"}}
+        details = {"stop_details": {"type": "x", "category": "cyber", "explanation": "No harm."}}
         rows = [
             ("chat", _chat({"content": None, "refusal": "I will not."}), "I will not."),
             ("chat", _chat({"content": None, "refusal": "No.", "tool_calls": [call]}), "No."),
@@ -9289,7 +9744,11 @@ class ReadingTests(_ModelCase):
             ("responses", {"status": "incomplete", "output": [asked], **why}, ""),
             ("anthropic", {"content": part, "stop_reason": "refusal"}, "Well"),
             ("anthropic", {"content": [], "stop_reason": "refusal"}, ""),
-        ]
+            ("anthropic", {"content": [], "stop_reason": "refusal", **details}, "cyber: No harm."),
+            ("anthropic", {"content": part, "stop_reason": "refusal", **details}, "Well\ncyber: No harm."),
+            ("anthropic", {"content": part, "stop_reason": "refusal", "stop_details": {"explanation": "No."}}, "Well\nNo."),
+            ("anthropic", {"content": part, "stop_reason": "refusal", "stop_details": None}, "Well"),
+        ]  # fmt: skip
         for protocol, document, output in rows:
             for stream in (False, True):
                 with self.subTest(protocol=protocol, document=document, stream=stream):
@@ -9300,6 +9759,10 @@ class ReadingTests(_ModelCase):
                         answer = _sse({"choices": [choice]})
                     elif stream:
                         answer = _stream(protocol, document)
+                    if stream and "stop_details" in document:
+                        delta = {k: document[k] for k in ("stop_reason", "stop_details")}
+                        event = {"type": "message_delta", "delta": delta}
+                        answer[-2] = _sse(event, done=False)[0]
                     asked_ = []
                     server = _Server(protocol, [answer, _text(protocol, "ok")])
                     model = _model(protocol, server, on_text=len if stream else None)
@@ -9308,6 +9771,18 @@ class ReadingTests(_ModelCase):
                     self.assertEqual((run.finish.reason, run.output), ("refusal", output))
                     self.assertEqual(asked_, [])
                     agentloop.run(model, run.follow_up("Why?"), [get_weather])  # stays legal
+
+    def test_a_filtered_choice_without_a_message(self):
+        """Azure leaves the message out where the filter took all of it."""
+        choice = {"index": 0, "finish_reason": "content_filter", "logprobs": None}
+        for answer in ({"choices": [choice]}, _sse({"choices": [choice]})):
+            with self.subTest(answer=answer):
+                answers = [answer, _text("chat", "ok")]
+                server = _Server("chat", answers)
+                model = _model("chat", server, retries=0)
+                run = agentloop.run(model, "go")
+                self.assertEqual((run.finish.reason, run.output), ("refusal", ""))
+                self.assertEqual(agentloop.run(model, run.follow_up("Why?")).output, "ok")
 
     def test_a_refusal_in_streamed_pieces(self):
         deltas = [{"refusal": "I "}, {"refusal": "will not."}, {"content": None}]
@@ -9350,6 +9825,26 @@ class ReadingTests(_ModelCase):
         self.assertIn("<function=get_weather>{x", _notice("chat", server.sent[1]))
         del error["failed_generation"]
         self.assertEqual(self.play("chat", answers)[0].output, "ok")
+        # Inside the message of a proxy (OpenHands#10187); the model is shown what it wrote.
+        error["failed_generation"] = "import csv\nprint(Rome)"
+        inner = json.dumps({"error": error})
+        proxies = ["litellm.BadRequestError: GroqException - %s\n. Received Model Group=coding"]
+        proxies += ["%s", json.dumps(error).replace("%", "%%")]
+        for words in proxies:
+            with self.subTest(words=words):
+                wrapped = {"message": words % inner if "%s" in words else words, "code": "400"}
+                answers = [(400, {}, {"error": wrapped}), _text("chat", "ok")]
+                run, server = self.play("chat", answers)
+                self.assertEqual(_statuses(run), ["invalid_response"])
+                self.assertIn("print(Rome)", _notice("chat", server.sent[1]))
+        for words in (
+            "tool_use_failed, they say",
+            'x {"code": "tool_use_failed"',
+            'a {"code": "tool_use_failed_2"}',
+        ):
+            with self.subTest(words=words):  # no such error
+                answers = [(400, {}, {"error": {"message": words}})]
+                self.fails("chat", answers, "bad_request", 400)
 
     def test_json_in_an_answer_is_an_answer(self):
         texts = ['{"name": "get_weather", "arguments": {"city": "B"}}', "[1, 2]", "{}"]
@@ -9968,6 +10463,96 @@ class StreamTests(_ModelCase):
         self.assertEqual(message, want)
         self.assertEqual(run.steps[0].action.message, want)
 
+    def test_pieces_of_reasoning_details(self):
+        """Neighbours of one type and index are one entry; as separate ones they are refused:
+        Invalid `signature` in `thinking` block (agno#5802)."""
+
+        def text(text, index=0, **more):
+            return {"type": "reasoning.text", "text": text, "index": index, **more}
+
+        def packed(data, index=1, **more):
+            return {"type": "reasoning.encrypted", "data": data, "index": index, **more}
+
+        a, f = {"format": "a"}, {"format": "f"}
+        signed = text("", signature="c2ln", **a)
+        rows = [  # the lists in the deltas; the entries that go back
+            ([[text("First ", **a)], [text("the weather.", **a)], [signed], [packed("QUFB", **f)]],
+             [text("First the weather.", signature="c2ln", **a), packed("QUFB", **f)]),
+            ([[text("a"), text("b")], [text("c", 1)], [text("d", 1), text("e", 0)]], [text("ab"), text("cd", 1), text("e")]),
+            ([[packed("a", 0)], [text("b")], [packed("c", 0)]], [packed("a", 0), text("b"), packed("c", 0)]),
+            ([[packed("a")], [packed("b")], None, [], [packed("", id="x")]], [packed("ab", id="x")]),
+            ([[{"type": "reasoning.summary", "summary": s}] for s in "ab"], [{"type": "reasoning.summary", "summary": "ab"}]),
+            ([[text("a", format=None)], [text("b", format="x")], [text("c", format=None)]], [text("abc", format="x")]),
+            ([[text(None)], [text("b")]], [text("b")]),
+            ([[{"a": 1}], [{"a": 2}], ["x"], ["x"]], [{"a": 1}, {"a": 2}, "x", "x"]),
+            (["not a list", "!"], "not a list!"),
+        ]  # fmt: skip
+        for lists, back in rows:
+            with self.subTest(lists=lists):
+                deltas = [{"reasoning_details": entries} for entries in lists]
+                call = [_part("f", "{}", index=0, id="a")]
+                _, message, run = self.echo(_deltas(*deltas, call))
+                self.assertEqual(message["reasoning_details"], back)
+
+    def test_equal_pieces_of_an_unknown_key_are_one_value(self):
+        """Groq's gpt-oss has `channel: analysis` in each delta; a text that is written is joined."""
+        rows = [  # the key; the pieces; the value
+            ("channel", ["analysis"] * 3, "analysis"), ("channel", ["analysis", "final"], "analysisfinal"),
+            ("channel", ["a", "a", "b"], "aab"), ("channel", ["", "a", None, "a", ""], "a"),
+            ("reasoning", ["ha", "ha"], "haha"), ("reasoning_content", ["ha", "ha"], "haha"), ("content", ["ha", "ha"], "haha"),
+            ("note", [1, 2, 2], 2), ("note", ["a", 5], 5), ("note", [5, "a", "b"], "ab"), ("note", [0, None], 0),
+            ("note", [True, False], False), ("note", [1, {"a": 1}, {"b": 2}], {"a": 1, "b": 2}), ("note", [None, ""], None),
+            ("note", [1, [2], 3, [4]], [2, 4]), ("name", ["x", "y", "xy", 5, "xyz"], "xyxyz"), ("name", [None, 7], None),
+        ]  # fmt: skip
+        for key, pieces, value in rows:
+            with self.subTest(key=key, pieces=pieces):
+                deltas = [{key: piece} for piece in pieces]
+                message = self.echo(_deltas(*deltas, [_part("f", "{}", index=0, id="a")]))[1]
+                self.assertEqual(message[key], value)
+
+    def test_the_whole_message_at_the_end(self):
+        """MiniMax ends its streams with the complete object; it counts, and is not heard twice."""
+        f = {"name": "f", "arguments": '{"city": "x"}'}
+        whole = {"role": "assistant", "content": "so", "tool_calls": [{"id": "a", "function": f}]}
+        call = [_part("f", '{"city": "x"}', index=0, id="a")]
+        for deltas in ([{"content": "s"}, {"content": "o"}, call], [], [{"content": "other"}]):
+            with self.subTest(deltas=deltas):
+                end = {"choices": [{"finish_reason": "tool_calls", "message": whole}]}
+                texts = []
+                stream = _deltas(*deltas, reason="", done=False) + _sse(end, done=False)
+                ran, message, run = self.echo(stream, on_text=texts.append)
+                self.assertEqual(ran, [("f", "x")])
+                self.assertEqual(message["content"], "so")
+                self.assertEqual(message["tool_calls"][0]["function"], f)
+                heard = "".join(d["content"] for d in deltas if isinstance(d, dict)) or "so"
+                self.assertEqual("".join(texts), heard + "ok")
+
+    def test_an_error_after_the_limit_changes_nothing(self):
+        """The reply used all of max_tokens, and the router adds `Token limit reached`."""
+        error = {"error": {"code": 400, "message": "Token limit reached"}, "choices": []}
+        for protocol in _PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                if protocol == "responses":
+                    continue  # the stream is over with `response.incomplete`
+                reason = "max_tokens" if protocol == "anthropic" else "length"
+                stream = _stream(protocol, _text(protocol, "half", reason=reason))[:-1]
+                stream += _sse(error)
+                run, _ = self.play(protocol, [stream, _text(protocol, "ok")], on_text=len)
+                self.assertEqual(_statuses(run), ["invalid_response"])
+                self.assertIn("output limit", run.steps[0].observation)
+        stream = _stream("chat", _text("chat", "whole"))[:-1] + _sse(error)
+        error, _ = self.fails("chat", [stream], retries=0, on_text=len)
+
+    def test_the_choices_of_a_stream_end_one_by_one(self):
+        first = {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}
+        second = {"index": 1, "delta": {"content": "b"}}
+        cut = _sse({"choices": [first]}, {"choices": [second]}, done=False)
+        run, server = self.play("chat", [cut, _text("chat", "ok")], on_text=len)
+        self.assertEqual((run.output, len(server.raw)), ("ok", 2))
+        empty = {**second, "delta": {}}
+        whole = _sse({"choices": [first, empty]}, done=False)
+        self.assertEqual(self.play("chat", [whole], on_text=len)[0].output, "a")
+
     def test_content_in_deltas(self):
         part = {"type": "text", "text": "b"}
         thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
@@ -10202,6 +10787,14 @@ class StreamTests(_ModelCase):
             ([{"type": "response.output_item.done", "item": None}, done(0, call), end()], [call]),
             ([{**done(0, thought), "output_index": None}, done(1, call), end()], [thought, call]),
             ([done(0, call), end("incomplete", status="completed")], [call]),
+            # Both at index 0: a gateway does not count (open-responses-server#63).
+            ([done(0, thought), done(0, call), end()], [thought, call]),
+            ([done(0, thought), done(1, text), done(0, call), end()], [thought, text, call]),
+            ([done(0, thought), done(0, text), done(1, call), end()], [thought, text, call]),
+            # The final output holds an item for which no `done` came.
+            ([done(1, call), end(output=[text, call])], [text, call]),
+            ([done(0, text), done(1, call), end(output=[call])], [text, call]),
+            ([done(0, text), done(1, call), end(output=[{**text}, {**call}])], [text, call]),
         ]
         for events, back in rows:
             with self.subTest(events=events):
@@ -10291,6 +10884,18 @@ class StreamTests(_ModelCase):
                 [{"type": "text", "text": "I look", "citations": [{"c": 1}, {"c": 2}]}, block(1, {})], ["ok"],
             ),
             ([start(0, type="text", text=""), use(1), {"type": "new_event"}, {"delta": 5}], [block(1, {})], ["ok"]),
+            # At an index that is taken: another block. Its deltas are its own.
+            ([start(0, type="text", text=""), delta(0, "text_delta", text="A"), start(0, type="text", text=""),
+              delta(0, "text_delta", text="B"), use(1)],
+             [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}, block(1, {})], ["ok"]),
+            ([use(0), js(0, '{"n":1}'), start(1, type="new"), use(0, id="t9"), js(0, '{"n":2}')],
+             [block(0, {"n": 1}), {"type": "new"}, block(0, {"n": 2}, id="t9")], ["ok"] * 2),
+            # What an unknown delta brings belongs to the block.
+            ([start(0, type="compaction", content=None),
+              delta(0, "compaction_delta", content="So far.", encrypted_content="ZW5j"), use(1)],
+             [{"type": "compaction", "content": "So far.", "encrypted_content": "ZW5j"}, block(1, {})], ["ok"]),
+            ([start(0, type="text", text="a"), delta(0, "odd_delta", y=2, z=[1]), use(1)],
+             [{"type": "text", "text": "a", "y": 2, "z": [1]}, block(1, {})], ["ok"]),
         ]  # fmt: skip
         f = agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda **k: "r")
         for events, back, statuses in rows:
@@ -10922,6 +11527,52 @@ class ConversationTests(_ModelCase):
                 self.assertEqual(_roles(protocol, server.sent[-1]), want)
                 self.assertEqual(_statuses(run), ["invalid_response"] * (len(answers) - 1))
 
+    def test_the_user_speaks_after_a_result(self):
+        """Mistral: Unexpected role 'user' after role 'tool'. An assistant message of our own stands
+        between; only a picture is shown right after the results."""
+        image = agentloop.Image(_PNG)
+        shot = agentloop.Tool("shot", "", {"type": "object", "properties": {}}, lambda: image)
+        rows = {  # how the first turn ends; what is sent on Chat Completions
+            "budget": "uatau", "return_direct": "uatau", "picture": "uatu", "picture, then a reply": "uatuau",
+        }  # fmt: skip
+        for end, roles in rows.items():
+            for protocol in _PROTOCOLS:
+                with self.subTest(end=end, protocol=protocol):
+                    name = "shot" if "picture" in end else "get_weather"
+                    given = {} if name == "shot" else {"city": "B"}
+                    tools = [
+                        agentloop.tool(get_weather, return_direct=end == "return_direct"),
+                        shot,
+                    ]
+                    answers = [_call(protocol, ("a", name, given)), _text(protocol, "ok")]
+                    answers.append(_text(protocol, "end"))
+                    server = _Server(protocol, answers)
+                    model = _model(protocol, server)
+                    limit = 2 if end == "picture, then a reply" else 1
+                    run = agentloop.run(model, "go", tools, max_requests=limit)
+                    run = agentloop.run(model, run.follow_up("and?"), tools)
+                    want = {"chat": roles, "responses": "uatu", "anthropic": "uau"}[protocol]
+                    if limit == 2 and protocol != "chat":
+                        want = want[:-1] + ("au" if protocol == "responses" else "uau")
+                    self.assertEqual(_roles(protocol, server.sent[limit]), want)
+                    self.assertIn("and?", _notice(protocol, server.sent[limit]))
+
+    def test_a_picture_has_no_is_error_beside_it(self):
+        """`all content must be type text if is_error is true`."""
+        for observation, marked in (
+            (["by hand", agentloop.Image(_PNG)], False),
+            (agentloop.Image(_PNG), False),
+            ("no camera", True),
+        ):
+            with self.subTest(observation=observation):
+                run = agentloop.AgentRun("go", requests=1)
+                run.pending.append(agentloop.AgentAction("shot", {}, "c1", request=1))
+                run.close(run.pending[0], observation, "done_by_hand")
+                body = _model("anthropic", None).body(run.follow_up("and?"), {})
+                _check_anthropic(body, set(), False)
+                result = body["messages"][-1]["content"][0]
+                self.assertEqual(result.get("is_error", False), marked)
+
     def test_a_rejected_answer_stands_before_the_reason(self):
         for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
@@ -11110,6 +11761,217 @@ class ConversationTests(_ModelCase):
             with self.subTest(run=run):
                 self.assertEqual(model.body(run, tools), model.body(copy.deepcopy(run), tools))
 
+    def test_what_the_caller_changes_is_sent(self):
+        """The conversation is then encoded anew; unchanged, it is the same bytes."""
+        message = {"role": "assistant", "content": "x"}
+
+        def make():
+            run = agentloop.AgentRun(["go", "there"])
+            for n, seen in enumerate(("amber", "beryl", "coral"), 1):
+                action = agentloop.AgentAction("look", {"n": n}, "call0000%d" % n, "", None, n)
+                run.steps.append(agentloop.AgentStep(action, seen))
+                run.requests = n
+            run.finish = agentloop.AgentFinish("done")
+            return run.follow_up("and?")
+
+        def first(run):
+            return run.history[0]
+
+        changes = [  # what is changed; what is then sent, what no more
+            (lambda run: setattr(first(run).steps[0], "observation", "shortened"), "shortened", "amber"),
+            (lambda run: first(run).steps.__setitem__(1, agentloop.AgentStep(first(run).steps[1].action, "new")), "new", "beryl"),
+            (lambda run: first(run).steps.pop(1), "coral", "beryl"),
+            (lambda run: first(run).steps.reverse(), "amber", None),
+            (lambda run: setattr(first(run).steps[0].action, "tool_input", {"n": "other"}), "other", None),
+            (lambda run: setattr(first(run).steps[0].action, "log", "said"), "said", None),
+            (lambda run: setattr(first(run).steps[0], "status", "denied"), "amber", None),
+            (lambda run: setattr(first(run), "finish", agentloop.AgentFinish("another")), "another", "done"),
+            (lambda run: setattr(first(run).finish, "output", "changed"), "changed", "done"),
+            (lambda run: setattr(first(run), "finish", None), "coral", "done"),
+            (lambda run: setattr(first(run), "task", "new task"), "new task", "there"),
+            (lambda run: first(run).task.pop(), "go", "there"),
+            (lambda run: setattr(run, "task", "what?"), "what?", "and?"),
+            (lambda run: setattr(run, "history", []), "and?", "go"),
+            (lambda run: first(run).steps.append(agentloop.AgentStep(agentloop.AgentAction("x", {}, "d"), "more")), "more", None),
+            (lambda run: first(run).steps.append(agentloop.AgentStep(agentloop.AgentAction("", {}, "", "", message), "no")), "no", None),
+        ]  # fmt: skip
+        for protocol in _PROTOCOLS:
+            for at, (change, there, gone) in enumerate(changes):
+                with self.subTest(protocol=protocol, at=at):
+                    model, run = _model(protocol, None, system="Be brief."), make()
+                    before = json.dumps(model.body(run, {}))
+                    self.assertEqual(json.dumps(model.body(run, {})), before)
+                    self.assertEqual(json.dumps(model.body(make(), {})), before)
+                    change(run)
+                    body = json.dumps(model.body(run, {}))
+                    self.assertEqual(body, json.dumps(model.body(copy.deepcopy(run), {})))
+                    self.assertIn(there, body)
+                    if gone:
+                        self.assertNotIn('"%s"' % gone, body)
+            with self.subTest(protocol=protocol):
+                model, run = _model(protocol, None, system="Be brief."), make()
+                model.body(run, {})
+                model.system = "Be exact."
+                body = json.dumps(model.body(run, {}))
+                self.assertIn("Be exact.", body)
+                self.assertNotIn("Be brief.", body)
+                first(run).steps[0].observation = "a" * 50
+                model.max_observation = 10
+                self.assertNotIn("a" * 20, json.dumps(model.body(run, {})))
+
+    def test_trim_may_return_changed_copies(self):
+        def mask(steps):
+            last = steps[-1:]
+            return [dataclasses.replace(s, observation="[left out]") for s in steps[:-1]] + last
+
+        def deep(steps):
+            return [dataclasses.replace(s, observation="[left out]") for s in copy.deepcopy(steps)]
+
+        def odd(steps):
+            actions = [dataclasses.replace(s.action, call_id="another") for s in steps]
+            return [agentloop.AgentStep(a, "x") for a in actions]
+
+        for protocol in _PROTOCOLS:
+            calls = [_call(protocol, ("a" + n, "get_weather", {"city": "C" + n})) for n in "12"]
+            pair = [("b%d" % n, "get_weather", {"city": "P%d" % n}) for n in (1, 2)]
+            answers = [*calls, _text(protocol, ""), _call(protocol, *pair), _text(protocol, "ok")]
+            for trim, count in ((mask, 4), (deep, 5)):
+                with self.subTest(protocol=protocol, trim=trim.__name__):
+                    server = _Server(protocol, answers, prefix=False)
+                    run = agentloop.run(_model(protocol, server, trim=trim), "go", [get_weather])
+                    text = json.dumps(server.said())
+                    self.assertEqual(text.count("[left out]"), count)
+                    self.assertEqual("sunny in P2" in text, trim is mask)
+                    self.assertNotIn("sunny in C", text)
+                    results = [i for i, _ in _results(protocol, server.sent[-1])]
+                    self.assertEqual(results, ["a1", "a2", "b1", "b2"])
+                    seen = [str(s.observation)[:8] for s in run.steps]
+                    self.assertEqual(
+                        seen, ["sunny in"[:8]] * 2 + ["The repl"] + ["sunny in"[:8]] * 2
+                    )
+            with self.subTest(protocol=protocol, trim="one of a pair"):
+                server = _Server(protocol, answers, prefix=False)
+                model = _model(protocol, server, trim=lambda steps: mask(steps[-2:])[:1])
+                agentloop.run(model, "go", [get_weather])
+                results = _results(protocol, server.sent[-1])
+                self.assertEqual(results, [("b1", "[left out]"), ("b2", "sunny in P2")])
+            with self.subTest(protocol=protocol, trim="no step of the run"):
+                with self.assertRaisesRegex(ValueError, "trim.*call_id"):
+                    self.play(protocol, calls, trim=odd)
+
+    def test_ids_of_a_reply_that_is_composed_anew(self):
+        """Mistral takes nine letters and digits, OpenAI 40 characters, Anthropic other letters."""
+        ids = ["toolu_01A09q90qw90lq917835lq9", "toolu_" + "x" * 60, "a:b", "abcdefgh9"]
+        used = [{"type": "tool_use", "id": i, "name": "note", "input": {}} for i in ids]
+        messages = {"anthropic": {"role": "assistant", "content": used}, "scripted": None}
+        messages["responses"] = [
+            {"type": "function_call", "call_id": i, "name": "note", "arguments": "{}"} for i in ids
+        ]
+        for source, message in messages.items():
+            for protocol in _PROTOCOLS:
+                if protocol == source:
+                    continue
+                with self.subTest(source=source, protocol=protocol):
+                    actions = [agentloop.AgentAction("note", {}, i, "", message, 1) for i in ids]
+                    steps = [agentloop.AgentStep(a, "noted") for a in actions]
+                    run = agentloop.AgentRun("go", steps, requests=1)
+                    body = _model(protocol, None).body(run.follow_up("?"), {})
+                    sent = [i for i, _, _ in _sent_calls(protocol, body)]
+                    self.assertEqual(sent, [i for i, _ in _results(protocol, body)])
+                    self.assertEqual((len(set(sent)), sent[3]), (4, "abcdefgh9"))
+                    for call_id in sent:
+                        self.assertRegex(call_id, r"\A[a-zA-Z0-9]{9}\Z")
+                    again = _model(protocol, None).body(run.follow_up("?"), {})
+                    self.assertEqual(again, body)
+                    # An id of that reply is taken, also where the wire has another one.
+                    answers = [_call(protocol, (ids[0], "get_weather", {"city": "B"}))]
+                    server = _Server(protocol, [*answers, _text(protocol, "ok")])
+                    turn = run.follow_up("?")
+                    turn = agentloop.run(_model(protocol, server), turn, [get_weather])
+                    self.assertEqual(_statuses(turn), ["ok"])
+
+    def test_repairs_of_a_refused_request(self):
+        """A demand is no refusal: what is demanded is added where a message has none."""
+        call = {"id": "a", "type": "function"}
+        call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
+        wrapped = {
+            "message": "Missing `reasoning_content` field in the assistant message.",
+            "type": "invalid_request_error",
+        }
+        demands = [
+            "The `reasoning_content` in the thinking mode must be passed back to the API.",
+            "thinking is enabled but reasoning_content is missing in assistant tool call message",
+            "reasoning_content is required",
+            "litellm.BadRequestError: DeepseekException - " + json.dumps({"error": wrapped}),
+        ]  # fmt: skip
+        for words in demands:
+            with self.subTest(words=words):
+                answers = []
+                for n, thought in enumerate((None, "", "I look")):
+                    message = {"role": "assistant", "content": None}
+                    if n:
+                        message["reasoning_content"] = thought
+                    message["tool_calls"] = [{**call, "id": str(n)}]
+                    answers.append(_chat(message))
+                refusal = {"error": {"message": words, "type": "invalid_request_error"}}
+                answers += [(400, {}, refusal), _text("chat", "ok")]
+                server = _Server("chat", answers, prefix=False)
+                model = _model("chat", server)
+                with _logged() as log:
+                    run = agentloop.run(model, "go", [get_weather])
+                said = [m for m in server.said() if m["role"] == "assistant"]
+                stand_in = said[0]["reasoning_content"]
+                self.assertTrue(0 < len(stand_in.strip()) < 60)
+                self.assertEqual([m["reasoning_content"] for m in said], [stand_in, "", "I look"])
+                self.assertNotIn("reasoning_content", server.said(3)[1])
+                self.assertIn("reasoning_content", log.getvalue())
+                # It is remembered, for messages of our own too.
+                body = model.body(run.follow_up("more"), {})
+                self.assertEqual(body["messages"][-2]["reasoning_content"], stand_in)
+                # Demanded again, there is nothing more to add.
+                server.answers = [(400, {}, refusal)] * 9
+                server.raw.clear()
+                with self.assertRaises(agentloop.ModelError):
+                    agentloop.run(model, run.follow_up("more"))
+                self.assertEqual(len(server.raw), 1)
+        for words in ("Missing field 'other'", "'reasoning' is required"):
+            with self.subTest(words=words):  # nothing that we could add, and nothing left out
+                message = {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [call],
+                    "reasoning": "x",
+                }
+                answers = [_chat(message), (400, {}, {"error": {"message": words}})]
+                error, server = self.fails("chat", answers, "bad_request", 400)
+        thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
+        items = [thought, *_asks("responses")["output"]]
+        words = {
+            "message": "The encrypted content gAAA could not be verified.",
+            "code": "invalid_encrypted_content",
+        }
+        answers = [{"status": "completed", "output": items}, (400, {}, {"error": words})]
+        error, server = self.fails("responses", answers, "bad_request", 400)
+        self.assertIn("include", server.sent[1])
+
+    def test_at_most_eight_repairs(self):
+        names = ["vendor_%s" % letter for letter in "abcdefghijkl"]
+        call = {"id": "a", "type": "function"}
+        call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
+        message = {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [call],
+            **dict.fromkeys(names, 1),
+        }
+        refusals = [(400, {}, {"error": "Unsupported property: '%s'" % name}) for name in names]
+        error, server = self.fails("chat", [_chat(message), *refusals], "bad_request", 400)
+        self.assertEqual(len(server.raw), 1 + 1 + 8)
+        self.assertIn("vendor_i", str(error))
+        self.assertEqual(self.waits, [])
+        server = _Server("chat", [_chat(message), *refusals[:8], _text("chat", "ok")], prefix=False)
+        self.assertEqual(agentloop.run(_model("chat", server), "go", [get_weather]).output, "ok")
+
     def test_replies_of_other_models(self):
         """A run may go from one protocol to another, or have been scripted."""
         scripted = agentloop.AgentRun("go", steps=[
@@ -11175,6 +12037,22 @@ class ConversationTests(_ModelCase):
                 self.assertEqual([p["type"] for p in content], [text, picture, text, picture])
                 self.assertEqual(_pictures(protocol, content), [want, ("image/jpeg", "/9g=")])
                 self.assertEqual([p.get("text") for p in content if "text" in p], ["What is", "?"])
+
+    def test_a_tuple_with_a_picture_is_read_as_a_list(self):
+        """`return 'a caption', Image(...)`; and the type is what the bytes say."""
+        jpeg = agentloop.Image(b"\xff\xd8\xff\xe0x", "image/png")
+        schema = {"type": "object", "properties": {}}
+        for protocol in _PROTOCOLS:
+            for value in (("a caption", jpeg), ["a caption", jpeg], (jpeg,), jpeg):
+                with self.subTest(protocol=protocol, value=value):
+                    tools = [agentloop.Tool("shot", "", schema, lambda: value)]
+                    answers = [_call(protocol, ("a", "shot", {})), _text(protocol, "ok")]
+                    _run, server = self.play(protocol, answers, tools=tools)
+                    sent = json.dumps(server.said())
+                    self.assertIn("image/jpeg", sent)
+                    self.assertNotIn("image/png", sent)
+                    self.assertEqual(len(_pictures(protocol, server.said())), 1)
+                    self.assertEqual("a caption" in sent, "caption" in str(value))
 
     def test_pictures_that_tools_return(self):
         first = agentloop.Image(_PNG + b"1")
