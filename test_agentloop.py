@@ -10396,6 +10396,20 @@ class StreamTests(_ModelCase):
             ),
             ("rubbish beside", [[None, 3, p("f", x, index=0, id="a")]], [one]),
             ("tool_calls null", [[p("f", x, index=0, id="a")], {"tool_calls": None}], [one]),
+            (
+                "an index that is none",
+                [[p("f", x[:4], index=[1], id="a")], [p(None, x[4:], index={})]],
+                [one],
+            ),
+            (
+                "many pieces",
+                [
+                    [p("f", "", index=0, id="a")],
+                    *([p(None, " ", index=0)] for _ in range(2500)),
+                    [p(None, x, index=0)],
+                ],
+                [one],
+            ),
         ]
         for name, deltas, want in rows:
             for done in (True, False):
@@ -11490,6 +11504,19 @@ class ConversationTests(_ModelCase):
                     texts = [t for _, t in _results(protocol, server.sent[1])]
                     self.assertEqual(texts, ["sunny in C0", "sunny in C1", "Denied."])
 
+    def test_a_run_made_by_hand_with_ids_of_another_reply(self):
+        """Every call of the message gets a result, whatever the ids of the steps."""
+        for protocol in _PROTOCOLS:
+            for ids in (("a", "a"), ("x", "y"), ("b", "x")):
+                with self.subTest(protocol=protocol, ids=ids):
+                    calls = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {})]
+                    run, _ = self.play(protocol, [_call(protocol, *calls)], max_requests=1)
+                    for step, call_id in zip(run.steps, ids):
+                        step.action.call_id = call_id
+                    body = _model(protocol, None).body(run.follow_up("more"), {})
+                    _CHECKS[protocol](body, set(), False)
+                    self.assertEqual(len(_results(protocol, body)), 2)
+
     def test_is_error_marks_what_did_not_go_well(self):
         def fail() -> str:
             raise ValueError("no")
@@ -11934,6 +11961,9 @@ class ConversationTests(_ModelCase):
                 with self.assertRaises(agentloop.ModelError):
                     agentloop.run(model, run.follow_up("more"))
                 self.assertEqual(len(server.raw), 1)
+        for protocol in ("responses", "anthropic"):
+            refusal = (400, {}, {"error": {"message": "reasoning_content is required"}})
+            self.fails(protocol, [refusal], "bad_request", 400)
         for words in ("Missing field 'other'", "'reasoning' is required"):
             with self.subTest(words=words):  # nothing that we could add, and nothing left out
                 message = {
@@ -12487,6 +12517,11 @@ class OddityTests(_ModelCase):
                 model = _model("chat", server)
                 agentloop.run(model, agentloop.run(model, "go").follow_up("more"))
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
+        for content in (5, {}, [None]):
+            with self.subTest(content=content, beside="a call"):
+                message = {"role": "assistant", "content": content, "tool_calls": [call]}
+                server = self.play("chat", [_chat(message), _text("chat", "ok")])[1]
+                self.assertEqual(server.said()[1]["content"], None if content != [None] else "")
         for content in ([], [None], [{"type": "text", "text": ""}], {}, 5, "", None):
             with self.subTest(content=content):
                 answers = [
