@@ -2796,7 +2796,8 @@ class _Connection:
 
     def __init__(self, key: Any, timeout: float, deadline: float) -> None:
         self.key = key
-        self._buffer = bytearray()
+        self._data = b""  # received
+        self._at = 0  # how much of that is read
         self._process = os.getpid()
         self.set_limits(timeout, deadline)
 
@@ -2849,7 +2850,7 @@ class _Connection:
 
         subtle: a forked child must not use its parent's connection.
         """
-        if self._buffer or self._process != os.getpid():
+        if self._at < len(self._data) or self._process != os.getpid():
             return False
         try:
             self._socket.settimeout(0)
@@ -2883,42 +2884,44 @@ class _Connection:
                 if error.errno:  # the system's: keep-alive probes were not answered
                     raise
 
+    def _fill(self) -> None:
+        """Receive more, behind what is not read yet."""
+        received = self._receive()
+        if not received:
+            raise ConnectionResetError("the server closed the connection")
+        self._data = self._data[self._at :] + received
+        self._at = 0
+
     def read_line(self) -> bytes:
         r"""A line of a head, without its end: b"HTTP/1.1 200 OK"."""
-        import http.client
-
         while True:
-            end = self._buffer.find(b"\n")
+            end = self._data.find(b"\n", self._at)
             if end >= 0:
-                line = bytes(self._buffer[:end])
-                del self._buffer[: end + 1]
+                line = self._data[self._at : end]
+                self._at = end + 1
                 return line.rstrip(b"\r")
-            if len(self._buffer) > _MAX_LINE:
+            if len(self._data) - self._at > _MAX_LINE:
+                import http.client  # subtle: up here it would cost as much as the line
+
                 raise http.client.LineTooLong("header line")
             self._fill()
 
-    def _fill(self) -> None:
-        data = self._receive()
-        if not data:
-            raise ConnectionResetError("the server closed the connection")
-        self._buffer += data
-
-    def read_some(self, size: int) -> bytes:
-        """At least one byte and at most `size`."""
-        if not self._buffer:
-            self._fill()
-        data = bytes(self._buffer[:size])
-        del self._buffer[:size]
-        return data
+    def read_exactly(self, size: int) -> Iterator[bytes]:
+        """So many bytes, in chunks as they come."""
+        while size > 0:
+            if self._at == len(self._data):
+                self._fill()
+            chunk = self._data[self._at : self._at + size]
+            self._at += len(chunk)
+            size -= len(chunk)
+            yield chunk
 
     def read_rest(self) -> Iterator[bytes]:
         """All until the server closes the connection."""
-        while True:
-            data = bytes(self._buffer) or self._receive()
-            self._buffer.clear()
-            if not data:
-                return
-            yield data
+        chunk = self._data[self._at :] or self._receive()
+        while chunk:
+            yield chunk
+            chunk = self._receive()
 
     def read_head(self) -> "_Head":
         """The head of the reply; interim replies (1xx) are skipped."""
@@ -2952,29 +2955,24 @@ class _Connection:
         if head.status in (204, 304):
             return
         if "chunked" in head.headers.get("transfer-encoding", "").lower():
-            yield from self._read_chunked()
+            yield from self.read_chunked()
         elif head.length is not None:
-            yield from self._read_exactly(head.length)
+            yield from self.read_exactly(head.length)
         else:
             yield from self.read_rest()
 
-    def _read_exactly(self, size: int) -> Iterator[bytes]:
-        while size:
-            data = self.read_some(min(size, 65536))
-            size -= len(data)
-            yield data
-
-    def _read_chunked(self) -> Iterator[bytes]:
+    def read_chunked(self) -> Iterator[bytes]:
         import http.client
 
         while True:
-            size = re.match(rb"[0-9a-fA-F]{1,8}(?![0-9a-fA-F])", self.read_line())
-            if size is None:
-                raise http.client.HTTPException("a chunk without its size")
-            if int(size.group(), 16) == 0:
+            try:
+                size = int(self.read_line().partition(b";")[0], 16)
+            except ValueError:
+                raise http.client.HTTPException("a chunk without its size") from None
+            if size <= 0:
                 self.read_headers()  # trailers
                 return
-            yield from self._read_exactly(int(size.group(), 16))
+            yield from self.read_exactly(size)
             self.read_line()
 
 
@@ -3455,7 +3453,8 @@ def _check_no_error(document: Any) -> None:
     """Raises _RequestFailed for a document, an event or a choice that holds an error."""
     if not isinstance(document, dict):
         return
-    if document.get("error") or "error" in (document.get("type"), document.get("object")):
+    is_error = document.get("type") == "error" or document.get("object") == "error"
+    if is_error or document.get("error"):
         raise _classify_error(None, {}, document)
 
 
@@ -3469,7 +3468,7 @@ class _ResponseBody:
 
     Attributes:
         timeout: the longest silence, in seconds.
-        failure: what interrupted a stream of events; the reply may be complete all the same.
+        failure: what ended it early. A stream of events may be complete all the same.
     """
 
     def __init__(
@@ -3498,10 +3497,14 @@ class _ResponseBody:
             chunk = self._peeked
             self._peeked = b""
             return chunk
-        chunk = next(self._unpacked)
-        self._size += len(chunk)
-        if self._size > _MAX_REPLY:
-            raise _RequestFailed("the reply is longer than 64 MiB", "bad_response", False)
+        try:
+            chunk = next(self._unpacked)
+            self._size += len(chunk)
+            if self._size > _MAX_REPLY:
+                raise _RequestFailed("the reply is longer than 64 MiB", "bad_response", False)
+        except _RequestFailed as failure:
+            self.failure = failure
+            raise
         return chunk
 
     def peek(self) -> bytes:
@@ -3642,83 +3645,80 @@ def _parse_reply(text: str) -> Any:
 
 def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     r"""Lines without their ends, which are CRLF, LF or CR: [b"a\r", b"\nb\rc"] -> a, b, c."""
-    line = bytearray()
+    begun = bytearray()  # a line whose end is still to come
     after_cr = False
     for chunk in chunks:
         if after_cr and chunk[:1] == b"\n":
             chunk = chunk[1:]
-        after_cr = chunk.endswith(b"\r") or (after_cr and not chunk)
-        for piece in chunk.splitlines(True):
-            if piece[-1] not in b"\r\n":
-                line += piece
-            elif line:
-                line += piece
-                yield bytes(line).rstrip(b"\r\n")
-                line.clear()
-            else:
-                yield piece.rstrip(b"\r\n")
-    if line:
-        yield bytes(line)
+        if not chunk:
+            continue
+        after_cr = chunk[-1:] == b"\r"
+        lines = chunk.splitlines()
+        rest = b"" if chunk[-1:] in (b"\r", b"\n") else lines.pop()
+        if lines and begun:
+            lines[0] = bytes(begun) + lines[0]
+            begun.clear()
+        yield from lines
+        begun += rest
+    if begun:
+        yield bytes(begun)
 
 
 def _read_events(body: _ResponseBody) -> _Events:
     """The data of server-sent events, as JSON objects; None for [DONE].
 
-    An error in an event, an `error` event, or a line `error: {...}` (llama.cpp) raises
-    _RequestFailed. What fails on the way (the network, a size, a silence) ends the events and is
-    noted as `body.failure`, which counts only where the reply is not complete.
+    An error in an event, an `error` event, or a line `error: {...}` raises _RequestFailed. What
+    fails on the way (the network, the size, a silence) ends the events and is noted as
+    `body.failure`: it counts only where the reply is not complete. Comments and blank lines are
+    silence: some servers send them for ever.
     """
     name = b""
     data: List[bytes] = []
-    for line in _until_failure(body):
-        if line[:5] == b"data:":
-            data.append(line[5:])
-        elif line[:6] == b"event:":
-            name = line[6:].strip()
-        elif line[:6] == b"error:":
-            raise _classify_error(None, {}, line[6:].decode("utf-8", "replace").strip())
-        elif not line:
-            yield from _parse_event(name, data)
-            name = b""
-            data = []
-    if data and _is_json(b"\n".join(data)):  # the last event may lack its blank line
-        yield from _parse_event(name, data)
-
-
-def _parse_event(name: bytes, data: List[bytes]) -> _Events:
-    text = b"\n".join(data).decode("utf-8", "replace").strip()
-    if text == "[DONE]":
-        yield None
-    elif name == b"error" and text:
-        raise _classify_error(None, {}, text)
-    elif text:
-        event = _parse_reply(text)
-        _check_no_error(event)
-        if isinstance(event, dict):
-            yield event
-
-
-def _is_json(data: bytes) -> bool:
-    with contextlib.suppress(ValueError):
-        _parse_json(data.decode("utf-8", "replace"), _lenient_decoder)
-        return True
-    return data.strip() == b"[DONE]"
-
-
-def _until_failure(body: _ResponseBody) -> Iterator[bytes]:
-    """The lines of a stream. Comment lines are silence: some servers send them for ever."""
     heard = time.monotonic()
     try:
         for line in _read_lines(body):
-            now = time.monotonic()
-            if line and line[:1] != b":":
-                heard = now
-            elif now - heard > body.timeout:
+            if line[:5] == b"data:":
+                data.append(line[5:])
+            elif not line and (name or data):
+                yield from _parse_event(name, data)
+                name = b""
+                data = []
+                heard = time.monotonic()
+            elif line[:6] == b"event:":
+                name = line[6:].strip()
+            elif line[:6] == b"error:":  # llama.cpp
+                raise _classify_error(None, {}, line[6:].decode("utf-8", "replace").strip())
+            elif time.monotonic() - heard > body.timeout:
                 what = f"silence for {body.timeout:g} s: only comments came"
-                raise _RequestFailed(what, "timeout")
-            yield line
+                body.failure = _RequestFailed(what, "timeout")
+                return
     except _RequestFailed as failure:
-        body.failure = failure
+        if failure is not body.failure:
+            raise
+    if _is_json(b"\n".join(data)):  # the last event may lack its blank line; or be cut
+        yield from _parse_event(name, data)
+
+
+def _parse_event(name: bytes, data: List[bytes]) -> List[Optional[_JsonObject]]:
+    """(b"", [b' {"n": 1}']) -> [{"n": 1}]; [None] for [DONE]; [] where there is nothing in it."""
+    text = b"\n".join(data).decode("utf-8", "replace").strip()
+    if text == "[DONE]":
+        return [None]
+    if not text:
+        return []
+    if name == b"error":
+        raise _classify_error(None, {}, text)
+    event = _parse_reply(text)
+    _check_no_error(event)
+    return [event] if isinstance(event, dict) else []
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        _parse_json(data.decode("utf-8", "replace"), _lenient_decoder)
+    except ValueError:
+        return data.strip() == b"[DONE]"
+    return True
 
 
 def _merged(values: List[Any], key: str = "") -> Any:
