@@ -2708,27 +2708,31 @@ class _NotConnected(ConnectionError):
 
 
 class _Proxy:
-    """A proxy as the environment names it: "http://user:pass@127.0.0.1:3128"; http:// may be left out.
+    """A proxy as people write it: "http://user:pass@127.0.0.1:3128", "127.0.0.1:3128".
 
-    A password may hold any character; those of a URL's syntax need no escape.
+    A password may hold any character, escaped or not.
     """
 
     def __init__(self, text: str) -> None:
-        from urllib.parse import unquote
-
         self.text = text.strip()
         scheme, mark, rest = self.text.rpartition("://")
-        self.login, _, place = rest.rpartition("@")
+        login, _, place = rest.rpartition("@")
         match = re.match(r"(\[[^]]+\]|[^][:/?#]+)(?::(\d+))?/?\Z", place)
-        if match is None or (mark and scheme.lower() != "http"):
-            shown = scheme + mark + place
-            raise _NotConnected(f"the proxy {shown!r} is not like http://127.0.0.1:3128", False)
+        if match is None:  # not shown: it may hold a password
+            raise _NotConnected("the proxy's address is not like http://127.0.0.1:3128", False)
+        if mark and scheme.lower() != "http":
+            raise _NotConnected(f"{scheme}://{place} is a kind of proxy that is not supported", False)
         self.host = match.group(1).strip("[]")
         self.port = int(match.group(2) or 80)
-        self.headers: Dict[str, str] = {}
-        if self.login:
-            pair = unquote(self.login if ":" in self.login else self.login + ":")
-            self.headers["Proxy-Authorization"] = "Basic " + _encode_base64(pair.encode())
+        self.place = f"the proxy {self.host}:{self.port}"
+        self.headers = {"Proxy-Authorization": "Basic " + _encode_login(login)} if login else {}
+
+
+def _encode_login(login: str) -> str:
+    """As HTTP sends it: "us%40er:pass" -> base64 of "us@er:pass"; "user" is "user:"."""
+    from urllib.parse import unquote
+
+    return _encode_base64(unquote(login if ":" in login else login + ":").encode())
 
 
 def _find_proxy(url: _Url) -> Optional[_Proxy]:
@@ -2860,8 +2864,9 @@ class _Connection:
         return False
 
     def send(self, data: bytes) -> None:
-        self._socket.settimeout(self._time_left(time.monotonic()))
-        self._socket.sendall(data)
+        for start in range(0, len(data), 1 << 20):  # the time limit is for each piece
+            self._socket.settimeout(self._time_left(time.monotonic()))
+            self._socket.sendall(data[start : start + (1 << 20)])
 
     def _time_left(self, since: float) -> float:
         """Seconds that may still be waited. `since`: when something was last received."""
@@ -3103,7 +3108,7 @@ class _Connections:
         try:
             connection.open(host, port)
         except OSError as error:
-            what = f"the proxy {host}:{port}" if proxy else f"{host}:{port}"
+            what = proxy.place if proxy else f"{host}:{port}"
             reason = f"{type(error).__name__}: {error}"
             raise _NotConnected(f"could not connect to {what}: {reason}") from error
         try:
@@ -3135,8 +3140,7 @@ def _open_tunnel(connection: _Connection, proxy: _Proxy, place: _Url) -> None:
     connection.send(_encode_request("CONNECT", target, target, proxy.headers, b""))
     status = connection.read_head().status
     if status != 200:
-        where = f"{proxy.host}:{proxy.port}"
-        raise _NotConnected(f"the proxy {where} answers HTTP {status} instead of a tunnel")
+        raise _NotConnected(f"{proxy.place} answers HTTP {status} instead of opening a tunnel")
 
 
 def _check_headers(headers: Dict[str, str]) -> None:
@@ -3772,6 +3776,7 @@ class _Client:
 
     _path = _host = ""  # of a protocol: where to post to, and at which server by default
     _variable = ""  # OPENAI: OPENAI_API_KEY and OPENAI_BASE_URL
+    deadline: Optional[float] = None  # a pickle of 1.0.0 has none
 
     def __init__(
         self,
@@ -3799,17 +3804,18 @@ class _Client:
     # copies
 
     def __copy__(self) -> "_Client":
-        """subtle: without it copy() would take what a pickle takes, and lose the key."""
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        return made
+        """subtle: without it, copy() would take what a pickle takes, and lose the key."""
+        return self._copy_settings(copy.copy)
 
     def __deepcopy__(self, memo: Any) -> "_Client":
-        """Own settings; functions, the transport and its connections are shared."""
-        made = copy.copy(self)
+        return self._copy_settings(lambda value: copy.deepcopy(value, memo))
+
+    def _copy_settings(self, copy_one: Callable[[Any], Any]) -> "_Client":
+        """A client with settings of its own; functions and the transport are shared."""
+        made = type(self).__new__(type(self))
         for name, value in self.__dict__.items():
-            if type(value) in (dict, list, set):
-                made.__dict__[name] = copy.deepcopy(value, memo)
+            is_container = type(value) in (dict, list, set)
+            made.__dict__[name] = copy_one(value) if is_container else value
         return made
 
     def __getstate__(self) -> _JsonObject:
@@ -3911,9 +3917,10 @@ class _Client:
             return self._explain(error, deadline)
 
         limits: _JsonObject = {"deadline": deadline} if type(self.transport) is _Connections else {}
+        timeout = max(0.0, min(self.timeout, deadline - time.monotonic()))
         try:
             status, found, chunks = self.transport(
-                "POST", self.url, headers, data, self.timeout, **limits
+                "POST", self.url, headers, data, timeout, **limits
             )
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             raise explain(error) from None
@@ -3974,7 +3981,7 @@ class _Client:
         for pair in url.query.split("&"):
             secrets.append(pair.partition("=")[2] or pair)
         for login in [url.login, *_proxy_logins()]:
-            secrets += [login, *login.split(":", 1), _encode_base64(unquote(login).encode())]
+            secrets += [login, *login.split(":", 1), _encode_login(login)]
         secrets += [form(secret) for secret in secrets for form in (unquote, unquote_plus)]
         secrets += [json.dumps(secret)[1:-1] for secret in secrets]
         return sorted({s for s in secrets if s.strip()}, key=len, reverse=True)
@@ -4873,6 +4880,21 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return 2
 
 
+def _read_input() -> str:
+    """The text of standard input; a byte order mark says its encoding and is no part of it."""
+    import codecs
+
+    if not hasattr(sys.stdin, "buffer"):  # a console of a program, without bytes
+        return sys.stdin.read().strip()
+    data = sys.stdin.buffer.read()
+    encoding = sys.stdin.encoding
+    if data.startswith(codecs.BOM_UTF8):
+        encoding = "utf-8-sig"
+    elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    return data.decode(encoding, "replace").strip()
+
+
 def _converse(model: Any, tools: Registry, options: Any) -> int:
     """Ask the question; or each line of standard input, as the next turn of one conversation."""
     run: Optional[AgentRun] = None
@@ -4880,7 +4902,7 @@ def _converse(model: Any, tools: Registry, options: Any) -> int:
         with open(options.journal, "rb") as file:
             begun = b"\n" in file.read()
         run = AgentRun.load(options.journal) if begun else None
-    question = sys.stdin.read().strip() if options.question == "-" else options.question
+    question = _read_input() if options.question == "-" else options.question
     if question is not None:
         if run is None or run.task != question:
             run = run.follow_up(question) if run else AgentRun(question)
@@ -4925,9 +4947,14 @@ def _ask(model: Any, run: AgentRun, tools: Registry, options: Any) -> int:
     return 3 if run.finish is None else 4 if run.finish.reason == "refusal" else 0
 
 
+def _file_stem(path: str) -> str:
+    """ "app.pyz/__main__.py" -> "__main__"; "agentloop.cpython-311.pyc" -> "agentloop" """
+    return os.path.basename(path).split(".")[0]
+
+
 # Only as a script: in a notebook cell, or run by exec, __name__ may be "__main__" too.
 if __name__ == "__main__":
-    if os.path.basename(main.__code__.co_filename) == os.path.basename(sys.argv[0]):
+    if _file_stem(globals().get("__file__", "")) == _file_stem(main.__code__.co_filename):
         sys.exit(main())
 
 
