@@ -2628,7 +2628,7 @@ _URL = r"""(?xi)
     (https?) ://
     (?: ([^/?#]*) @ )?                          # login; a password may hold another @
     ( \[ [0-9a-f:.%]+ \] | [^][/?#@:\s]+ )      # host
-    (?: : (\d+) )?                              # port
+    (?: : ([0-9]{1,5}) )?                       # port
     ( / [^?#\x00-\x20\x7f]* )?                  # path
     (?: \? ([^#\x00-\x20\x7f]*) )?              # query
     (?: \# .* )? \Z
@@ -2643,7 +2643,7 @@ class _Url:
 
     def __init__(self, url: str) -> None:
         match = re.match(_URL, url)
-        if match is None:
+        if match is None or int(match.group(4) or 0) > 65535:
             shown = _public(url)
             raise ValueError(f"base_url is like http://127.0.0.1:8080/v1; got {shown!r}")
         scheme, self.login, host, port, self.path, self.query = match.groups(default="")
@@ -2659,6 +2659,12 @@ class _Url:
         return f"{self.scheme}://{self.authority}"
 
     @property
+    def host_header(self) -> str:
+        r"""The authority, in ASCII: "b\u00fccher.test" -> "xn--bcher-kva.test"."""
+        is_ascii = self.authority.isascii()
+        return self.authority if is_ascii else self.authority.encode("idna").decode("ascii")
+
+    @property
     def target(self) -> str:
         """What the server is asked for: "/v1?k=1"."""
         return (self.path or "/") + ("?" + self.query if self.query else "")
@@ -2666,9 +2672,10 @@ class _Url:
 
 def _public(url: str) -> str:
     """A URL, or what was meant as one, without its login, query and fragment."""
-    if re.match(_URL, url):
-        parts = _Url(url)
-        return parts.origin + parts.path
+    match = re.match(_URL, url)
+    if match:
+        port = ":" + match.group(4) if match.group(4) else ""
+        return f"{match.group(1)}://{match.group(3)}{port}{match.group(5) or ''}"
     return re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", url)
 
 
@@ -2685,15 +2692,6 @@ def _endpoint(base_url: str, path: str) -> str:
     login = url.login + "@" if url.login else ""
     query = "?" + url.query if url.query else ""
     return f"{url.scheme}://{login}{url.authority}{given}{query}"
-
-
-def _log(text: str) -> None:
-    import logging
-
-    logger = logging.getLogger("agentloop")
-    if not logger.handlers:
-        logger.addHandler(logging.NullHandler())  # subtle: without any, logging would print
-    logger.warning(text)
 
 
 class _NotConnected(ConnectionError):
@@ -2721,7 +2719,9 @@ class _Proxy:
         if match is None:  # not shown: it may hold a password
             raise _NotConnected("the proxy's address is not like http://127.0.0.1:3128", False)
         if mark and scheme.lower() != "http":
-            raise _NotConnected(f"{scheme}://{place} is a kind of proxy that is not supported", False)
+            raise _NotConnected(
+                f"{scheme}://{place} is a kind of proxy that is not supported", False
+            )
         self.host = match.group(1).strip("[]")
         self.port = int(match.group(2) or 80)
         self.place = f"the proxy {self.host}:{self.port}"
@@ -2740,23 +2740,20 @@ def _find_proxy(url: _Url) -> Optional[_Proxy]:
 
     Loopback is always reached directly. Raises _NotConnected for a proxy of another kind.
     """
-    if url.host.lower() in ("localhost", "::1") or re.match(r"127(\.\d+){3}\Z", url.host):
+    if url.host in ("localhost", "::1") or re.match(r"127(\.\d+){3}\Z", url.host):
         return None
     from urllib.request import getproxies, getproxies_environment, proxy_bypass
 
     proxies = getproxies_environment()
     if proxies:
-        if _is_excepted(url.host, url.port, proxies.get("no", "")):
-            return None
+        is_direct = _is_excepted(url.host, url.port, proxies.get("no", ""))
     else:
-        proxies = getproxies()  # of the registry, or of macOS
-        if proxy_bypass(url.host):
-            return None
-    text = proxies.get(url.scheme) or proxies.get("all") or ""
-    if not getproxies_environment():
-        # Python before 3.10.5 reads "127.0.0.1:3128" in the registry as https:// for https.
-        text = re.sub("(?i)^https://", "http://", text)
-    return _Proxy(text) if text else None
+        # Of the registry or of macOS. Python before 3.10.5 makes "https://127.0.0.1:3128" of the
+        # registry's "127.0.0.1:3128".
+        proxies = {k: re.sub("(?i)^https://", "http://", v) for k, v in getproxies().items()}
+        is_direct = bool(proxy_bypass(url.host))
+    text = proxies.get(url.scheme) or proxies.get("all")
+    return _Proxy(text) if text and not is_direct else None
 
 
 def _proxy_logins() -> List[str]:
@@ -2770,7 +2767,7 @@ def _proxy_logins() -> List[str]:
 def _is_excepted(host: str, port: int, no_proxy: str) -> bool:
     """True where NO_PROXY names the host: ("10.1.2.3", 80, "a.test, 10.0.0.0/8") -> True."""
     entries = re.split(r"[,\s]+", no_proxy.lower())
-    return any(_names_host(entry, host.lower(), port) for entry in entries if entry)
+    return any(_names_host(entry, host, port) for entry in entries if entry)
 
 
 def _names_host(entry: str, host: str, port: int) -> bool:
@@ -3077,11 +3074,16 @@ class _Connections:
     ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
         place = _Url(url)
         proxy = _find_proxy(place)
+        own = {"Host": place.host_header, "Accept-Encoding": "identity"}
+        if body is not None:
+            own["Content-Length"] = str(len(body))
         target = place.target
         if proxy and place.scheme == "http":
             target = place.origin + place.target
-            headers = {**headers, **proxy.headers}
-        data = _encode_request(method, target, place.authority, headers, body or b"")
+            own.update(proxy.headers)
+        given = {name.lower() for name in headers}
+        own = {name: value for name, value in own.items() if name.lower() not in given}
+        data = _encode_head(method, target, {**own, **headers}) + (body or b"")
         kept = self._kept()
         connection = kept.pop((place.origin, proxy and proxy.text), None)
         if connection and connection.is_idle():
@@ -3135,9 +3137,9 @@ class _Connections:
 
 
 def _open_tunnel(connection: _Connection, proxy: _Proxy, place: _Url) -> None:
-    target = f"[{place.host}]" if ":" in place.host else place.host
-    target = f"{target}:{place.port}"
-    connection.send(_encode_request("CONNECT", target, target, proxy.headers, b""))
+    host = f"[{place.host}]" if ":" in place.host else place.host
+    target = f"{host}:{place.port}"
+    connection.send(_encode_head("CONNECT", target, {"Host": target, **proxy.headers}))
     status = connection.read_head().status
     if status != 200:
         raise _NotConnected(f"{proxy.place} answers HTTP {status} instead of opening a tunnel")
@@ -3152,17 +3154,11 @@ def _check_headers(headers: Dict[str, str]) -> None:
             raise ValueError(f"{name}: a character that no header can carry, in headers or api_key")
 
 
-def _encode_request(
-    method: str, target: str, authority: str, headers: Dict[str, str], body: bytes
-) -> bytes:
+def _encode_head(method: str, target: str, headers: Dict[str, str]) -> bytes:
     _check_headers(headers)
-    host = authority if authority.isascii() else authority.encode("idna").decode("ascii")
-    own = {"Host": host, "Accept-Encoding": "identity", "Content-Length": str(len(body))}
-    given = {name.lower() for name in headers}
-    own = {name: value for name, value in own.items() if name.lower() not in given}
-    lines = [f"{name}: {value}\r\n" for name, value in {**own, **headers}.items()]
+    lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
     start = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
-    return start + "".join(lines).encode("latin-1") + b"\r\n" + body
+    return start + "".join(lines).encode("latin-1") + b"\r\n"
 
 
 http_transport = _Connections()
@@ -3765,6 +3761,15 @@ _LOOK_AT = {
 }
 _NOT_PICKLED = "(not in the pickle)"  # stands in a pickle where a secret was
 _T = typing.TypeVar("_T")
+
+
+def _log(text: str) -> None:
+    import logging
+
+    logger = logging.getLogger("agentloop")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())  # subtle: without any, logging would print
+    logger.warning(text)
 
 
 class _Client:
