@@ -3387,7 +3387,12 @@ def _decide_kind(error: _ServerError) -> str:
 # how long to wait
 
 _LONGEST_WAIT = 60.0  # seconds
-_SECONDS = {"ms": 0.001, "milli": 0.001, "s": 1, "m": 60, "h": 3600}
+_UNITS = (
+    ("ms|milliseconds?", 0.001),
+    ("s|secs?|seconds?", 1.0),
+    ("m|mins?|minutes?", 60.0),
+    ("h|hours?", 3600.0),
+)
 
 
 def _find_wait(headers: Dict[str, str], error: _ServerError) -> Optional[float]:
@@ -3423,8 +3428,11 @@ def _read_date(text: str) -> Optional[float]:
 
 def _read_duration(text: str) -> Optional[float]:
     """ "38s" -> 38.0; "1m2.5s" -> 62.5; "460ms" -> 0.46; "20 seconds" -> 20.0; "soon" -> None"""
-    parts = re.findall(r"(\d+(?:\.\d+)?) ?(ms|milli|h|m|s)", text)
-    return sum(float(n) * _SECONDS[unit] for n, unit in parts) if parts else None
+    parts = []
+    for names, seconds in _UNITS:
+        numbers = re.findall(rf"([0-9]+(?:\.[0-9]+)?) ?(?:{names})(?![a-z])", text)
+        parts += [float(number) * seconds for number in numbers]
+    return sum(parts) if parts else None
 
 
 def _read_wait_in_words(words: str) -> Optional[float]:
@@ -3759,7 +3767,7 @@ _LOOK_AT = {
     "bad_request": "what the server names; the model's name; base_url",
     "server": "the server's own log",
 }
-_NOT_PICKLED = "(not in the pickle)"  # stands in a pickle where a secret was
+_NOT_PICKLED = "not-in-the-pickle"  # stands in a pickle where a secret was
 _T = typing.TypeVar("_T")
 
 
@@ -4130,6 +4138,7 @@ class _Adapter(_Client):
         super().__init__(
             base_url, api_key, headers, timeout, deadline, retries, ssl_context, transport
         )
+        _check_body_names(body, inspect.signature(_Adapter.__init__).parameters)
         self.model, self.system, self.on_text, self.trim = model, system, on_text, trim
         self.max_observation, self.extra = max_observation, body
         self._left_out: Set[str] = set()  # properties that this server refused by name

@@ -57,6 +57,7 @@ import unittest
 import uuid
 import warnings
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, NewType, Optional, Tuple, TypeVar, TypedDict
 from unittest import mock
@@ -10357,6 +10358,11 @@ class StreamTests(_ModelCase):
         self.assertIn("100", str(error))
 
 
+def _key_of_the_test():
+    """A key as a function, which a pickle can name."""
+    return _KEY
+
+
 class FailureTests(_ModelCase):
     """Asked again, or given up with an error that says where to look."""
 
@@ -10748,6 +10754,251 @@ class FailureTests(_ModelCase):
         self.assertIn("key=" + secret, server.seen[0][1])
         self.assertNotIn(secret, str(caught.exception) + repr(model))
 
+    def test_what_a_refusal_means_by_its_words(self):
+        rate = "Request too large for m on tokens per min (TPM): Limit 6000, Requested 9000"
+        full = "maximum context length is 8192 tokens"
+        raw = json.dumps({"error": {"message": full, "code": 400}})
+        wrapped = 'litellm.BadRequestError: P - {"error":{"message":"%s"}}\n. Model Group=m' % full
+        python = "Error code: 400 - {'error': {'message': '%s', 'code': None}}" % full
+        rows = [  # status, error; kind, how often it is asked with retries=1, what the text names
+            # a wrong key: xAI, Gemini, others
+            (400, {"error": "Incorrect API key provided.", "code": "invalid"}, "auth", 1, "api_key"),
+            (400, [{"error": {"message": "API key not valid."}}], "auth", 1, "api_key"),
+            (400, {"error": {"message": "x", "code": "API_KEY_INVALID"}}, "auth", 1, "api_key"),
+            (400, {"error": {"message": "api_key: a field too many"}}, "bad_request", 1, "too many"),
+            # limits that waiting does not lift
+            (429, {"error": {"message": rate, "code": "rate_limit_exceeded"}}, "rate_limit", 1, rate),
+            (429, {"error": {"message": "x", "type": "insufficient_quota"}}, "rate_limit", 1, "plan"),
+            (429, {"error": {"message": "quota exceeded, retry in 38s"}}, "rate_limit", 2, "quota"),
+            (200, {"error": {"message": "x", "code": "insufficient_quota"}}, "rate_limit", 1, "x"),
+            (200, {"error": {"message": "x", "code": "rate_limit_exceeded"}}, "rate_limit", 2, "x"),
+            # an error inside a 200: its code as a status, as a word, or its type
+            (200, {"error": {"message": "x", "code": 503}}, "server", 2, "HTTP 503"),
+            (200, {"error": {"message": "x", "code": "401"}}, "auth", 1, "HTTP 401"),
+            (200, {"error": {"message": "x", "code": 404}}, "bad_request", 1, "HTTP 404"),
+            (200, {"error": {"message": "x", "code": "content_filter"}}, "bad_request", 1, "x"),
+            (200, {"error": {"message": "x", "type": "overloaded_error"}}, "server", 2, "x"),
+            (200, {"error": {"message": "x", "type": "authentication_error"}}, "auth", 1, "x"),
+            (200, {"error": {"message": "x", "code": "1302"}}, "server", 2, "x"),
+            (200, {"object": "error", "message": "boom"}, "server", 2, "boom"),
+            # llama.cpp names its own switch
+            (500, {"error": {"message": "tools need --jinja"}}, "bad_request", 1, "--jinja"),
+            # an overflow in other words, or passed on by a router or a proxy
+            (400, {"error": {"message": "x", "type": "too_many_prompt_tokens"}}, "context_length", 1, "x"),
+            (400, {"error": {"message": "Provider returned error", "metadata": {"raw": raw}}},
+             "context_length", 1, "Provider returned error: maximum context"),
+            (502, {"error": {"message": "Provider returned error", "metadata": {"raw": "gone away"}}},
+             "server", 2, "gone away"),
+            (400, {"error": {"message": "Provider returned error", "metadata": {}}}, "bad_request", 1, "P"),
+            (400, {"error": {"message": wrapped}}, "context_length", 1, "BadRequestError"),
+            (400, {"error": {"message": python}}, "context_length", 1, "Error code"),
+            (400, {"error": {"message": 'x {"error": and no more'}}, "bad_request", 1, "no more"),
+            (400, {"error": {"message": '{"error": ' + "[" * 5000}}, "bad_request", 1, "[["),
+        ]  # fmt: skip
+        for status, body, kind, asked, words in rows:
+            with self.subTest(status=status, body=str(body)[:90]):
+                answer = (status, _JSON, json.dumps(body))
+                error, server = self.fails("chat", [answer] * 2, retries=1)
+                self.assertEqual((error.kind, len(server.raw)), (kind, asked), str(error))
+                self.assertIn(words, str(error))
+
+    def test_a_wait_is_named_in_many_places(self):
+        retry_info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "38.5s"}
+        rows = [  # headers, error; the wait
+            ({"retry-after-ms": "2500"}, {}, 2.5),
+            ({"Retry-After-Ms": "2500", "Retry-After": "9"}, {}, 2.5),
+            ({"retry-after": "9"}, {"message": "try again in 3s"}, 9),
+            ({"retry-after": "soon"}, {"message": "Please try again in 3s."}, 3),
+            ({}, {"message": "Please retry in 38.6s.", "details": [1, retry_info]}, 38.5),
+            ({}, {"message": "Rate limit. Please try again in 460ms."}, 0.46),
+            ({}, {"message": "try again in 1m2.5s. Visit x"}, 60),
+            ({}, {"message": "Try again after 20 seconds"}, 20),
+            ({}, {"message": "retry after 1 minute"}, 60),
+            ({}, {"message": "retry in 5 milliseconds"}, 0.005),
+            ({}, {"message": "try again in 2h"}, 60),
+            ({}, {"message": "try again in 16s", "details": "none"}, 16),
+        ]
+        for headers, error, wait in rows:
+            with self.subTest(headers=headers, error=error):
+                del self.waits[:]
+                answer = (429, headers, json.dumps({"error": error}))
+                self.play("chat", [answer, _text("chat", "ok")])
+                self.assertAlmostEqual(self.waits[0], wait)
+        for words in ("try again in a while", "try again in 3 moons", "limit of 3 s"):
+            with self.subTest(words=words):
+                del self.waits[:]
+                self.play("chat", [(429, {}, {"error": words}), _text("chat", "ok")])
+                self.assertLess(self.waits[0], 1)
+
+    def test_each_retry_is_logged(self):
+        answers = [(429, {"retry-after": "7"}, {"error": {"message": "Slow down for " + _KEY}})]
+        answers += [ConnectionResetError("gone"), _text("chat", "ok")]
+        with _logged() as log:
+            self.play("chat", answers, retries=2)
+        first, second = log.getvalue().strip().split("\n")
+        for words in ("429", "Slow down", "waiting 7.0 s", "2 of 3"):
+            self.assertIn(words, first)
+        for words in ("ConnectionResetError: gone", "3 of 3"):
+            self.assertIn(words, second)
+        self.assertNotIn(_KEY, log.getvalue())
+
+    def test_a_deadline_is_for_a_request_with_its_retries(self):
+        far = (429, {"retry-after": "50"}, "busy")
+        error, server = self.fails("chat", [far] * 9, "rate_limit", 429, deadline=20)
+        self.assertEqual((len(server.raw), self.waits), (1, []))
+        self.assertIn("the deadline of 20 s leaves no time", str(error))
+        answers = [lambda sent: far, lambda sent: _text("chat", "ok")]
+        self.play("chat", answers, deadline=60)
+        self.assertEqual(self.waits, [50])
+        # A transport that somebody else wrote is checked at each chunk.
+        late = [b" ", lambda: threading.Event().wait(0.06) or b" ", b" ", b" "]
+        error, server = self.fails("chat", [late] * 9, "timeout", None, deadline=0.05)
+        self.assertIn("no complete reply within the deadline of 0.05 s", str(error))
+        self.assertLessEqual(server.seen[0][3], 0.05)
+        self.assertEqual(len(server.raw), 1)
+        # It is for each request anew.
+        city = [_call("chat", (str(n), "get_weather", {"city": "B"})) for n in range(3)]
+        run, server = self.play("chat", [*city, _text("chat", "ok")], deadline=5)
+        self.assertEqual((run.output, "deadline" in server.sent[0]), ("ok", False))
+
+    def test_bounds_of_a_reply(self):
+        megabyte = b"a" * (1 << 20)
+        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+        bomb = b"".join(packer.compress(megabyte) for _ in range(65)) + packer.flush()
+        rows = [  # status, headers, chunks; kind, status of the error
+            (200, _JSON, [b'{"a": "', *[megabyte] * 65], "bad_response", None),
+            (200, _JSON, [b" " * (1 << 20)] * 65, "bad_response", None),
+            (200, _SSE, [b"data: ", *[megabyte] * 65], "bad_response", None),
+            (200, _SSE, [b"data: " + megabyte + b"\n"] * 65, "bad_response", None),
+            (200, _JSON, [bomb], "bad_response", None),
+            (200, _JSON, [bomb[n : n + 9999] for n in range(0, len(bomb), 9999)], "bad_response", None),
+            (401, _JSON, [megabyte] * 65, "auth", 401),
+            (200, _JSON, [b'{"choices": ' + b"[" * 100_000], "bad_response", None),
+        ]  # fmt: skip
+        for status, headers, chunks, kind, shown in rows:
+            with self.subTest(status=status, headers=headers, first=chunks[0][:20]):
+                server = _Server("chat", [(status, headers, chunks)])
+                with self.assertRaises(agentloop.ModelError) as caught:
+                    agentloop.run(_model("chat", server, on_text=len, retries=0), "go")
+                self.assertEqual((caught.exception.kind, caught.exception.status), (kind, shown))
+                self.assertLess(len(str(caught.exception)), 1500)
+
+    def secret_in(self, error, secret):
+        """True where a secret is in an exception, or in what it was raised from."""
+        seen = []
+        while error is not None:
+            seen += [str(error), repr(error)]
+            error = error.__cause__ or error.__context__
+        return any(secret in text for text in seen)
+
+    def test_secrets_in_whatever_form_they_come_back(self):
+        url = "http://somebody:p%%40ss%%2Fword@h.test/v1?version=%s&k=a%%2Bb%%2Fc99" % ("v" * 9)
+        headers = {"X-Gateway": "Token GATEWAY-99", "X-Quoted": 'a"b\\c"d'}
+        proxies = {"http_proxy": "http://pu:PROXY-99@h.test:9", "https_proxy": "h.test:8"}
+        login = base64.b64encode(b"pu:PROXY-99").decode()
+        secrets = ["p@ss/word", "p%40ss%2Fword", "somebody", "a+b/c99", "a%2Bb%2Fc99", "v" * 9,
+                   "GATEWAY-99", 'a"b\\c"d', "PROXY-99", login, _KEY]  # fmt: skip
+        for secret in secrets:
+            answers = [
+                (400, {}, {"error": {"message": "no " + secret, "code": secret}}),
+                (200, _JSON, {"choices": [], "id": secret}),
+                (200, {"content-type": secret}, "<p>" + secret),
+                (302, {"location": "http://h.test/" + secret}, ""),
+                OSError("no " + secret),
+                [ConnectionResetError(secret)],
+                _sse({"error": {"message": secret}}),
+            ]
+            for answer in answers:
+                with self.subTest(secret=secret, answer=answer):
+                    server = _Server("chat", [answer])
+                    model = _model("chat", server, base_url=url, headers=headers, retries=0)
+                    with mock.patch.dict(os.environ, proxies):
+                        with self.assertRaises(agentloop.ModelError) as caught:
+                            agentloop.run(model, "go")
+                    self.assertFalse(self.secret_in(caught.exception, secret))
+                    self.assertNotIn(json.dumps(secret)[1:-1], str(caught.exception))
+
+    def test_a_short_key_is_hidden_where_it_stands_alone(self):
+        words = "no such key: %s! A bad alphabet was asked for"
+        for key in ("a", "as", "bad", "q9z", "anna7"):
+            with self.subTest(key=key):
+                error, _ = self.fails("chat", [(401, {}, words % key)], api_key=key)
+                self.assertNotIn("key: " + key, str(error))
+                self.assertIn("alphabet was ", str(error))
+
+    def test_a_step_about_a_failed_generation_holds_no_secret(self):
+        error = {"message": "for " + _KEY, "code": "tool_use_failed"}
+        error["failed_generation"] = "call(%s)" % _KEY
+        answers = [(400, {}, {"error": error}), _text("chat", "ok")]
+        run, server = self.play("chat", answers)
+        self.assertIn("call([hidden])", run.steps[0].observation)
+        self.assertNotIn(_KEY, repr(run) + server.raw[1].decode())
+
+    def test_what_no_header_can_carry(self):
+        rows = [  # settings; what the error names
+            ({"api_key": _KEY + "\r\nX: y"}, "api_key"),
+            ({"api_key": lambda: _KEY + "\u20ac"}, "api_key"),
+            ({"headers": {"X-Own": _KEY + "\n"}}, "X-Own"),
+            ({"headers": {"X\r\n" + _KEY: "v"}}, "headers"),
+        ]
+        for settings, words in rows:
+            with self.subTest(words=words):
+                server = _Server("chat", [])
+                with self.assertRaisesRegex(ValueError, words) as caught:
+                    agentloop.run(_model("chat", server, **settings), "go")
+                self.assertFalse(self.secret_in(caught.exception, _KEY))
+
+    def test_what_is_shown_of_a_url(self):
+        good = ["http://u:SECRET@h/v1", "http://u:pa@SECRET@h/v1", "http://SECRET@h:8080",
+                "https://u:SECRET@[::1]:1/v1?a=1&b=SECRET#SECRET"]  # fmt: skip
+        bad = ["http://u:SECRET@[bad", "ftp://u:SECRET@h/v1", "http://u:a/SECRET@h:x/v1",
+               "u:SECRET@h/v1", "http:/h/?key=SECRET", "http://h:port/v1?key=SECRET",
+               "http://u:a?SECRET@h/v1", "http://h:99999/v1", "http://h/a b", ""]  # fmt: skip
+        for url in good:
+            with self.subTest(url=url):
+                self.assertNotIn("SECRET", repr(agentloop.OpenAIChat("m", base_url=url)))
+        for url in filter(None, bad):
+            with self.subTest(url=url):
+                with self.assertRaisesRegex(ValueError, "base_url is like") as caught:
+                    agentloop.OpenAIChat("m", base_url=url)
+                self.assertNotIn("SECRET", str(caught.exception))
+
+    def test_copies_ask_like_the_model(self):
+        for how in (copy.copy, copy.deepcopy, lambda m: copy.copy(copy.deepcopy(m))):
+            for key in (_KEY, "", lambda: _KEY, None):
+                with self.subTest(how=how, key=key):
+                    server = _Server("chat", [_text("chat", "ok")] * 3)
+                    model = _model(
+                        "chat", server, api_key=key, headers={"X-Own": "1"},
+                        base_url="http://u:p@h.test/v1?v=1", metadata={"a": "b"},
+                    )  # fmt: skip
+                    made = how(model)
+                    with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "of-the-environment"}):
+                        for asked in (model, made):
+                            server.strict = False
+                            agentloop.run(asked, "go")
+                    self.assertEqual(server.seen[0], server.seen[1])
+                    made.headers["X-Own"] = "2"
+                    made.api_key = "other"
+                    agentloop.run(model, "go")
+                    self.assertEqual(server.seen[2][2]["X-Own"], "1")
+                    self.assertNotIn("other", str(server.seen[2]))
+
+    def test_a_misspelt_setting_is_no_field_of_the_body(self):
+        slips = {"baseurl": "base_url", "apikey": "api_key", "api_keys": "api_key",
+                 "time_out": "timeout", "max_observations": "max_observation", "modle": "model",
+                 "ontext": "on_text", "sytem": "system", "header": "headers", "TimeOut": "timeout",
+                 "max_retries": "retries"}  # fmt: skip
+        for name, meant in slips.items():
+            with self.subTest(name=name):
+                with self.assertRaisesRegex(TypeError, "%s: did you mean %s" % (name, meant)):
+                    agentloop.OpenAIChat("m", **{name: 1})
+        fields = ["temperature", "top_p", "n", "stop", "seed", "user", "metadata", "store", "text",
+                  "reasoning_effort", "max_completion_tokens", "max_tokens", "service_tier",
+                  "provider", "keep_alive", "options", "models", "transforms", "stream",
+                  "min_p", "modalities", "thinking", "tool_choice", "plugins"]  # fmt: skip
+        agentloop.OpenAIChat("m", **dict.fromkeys(fields, 1))
+
     def test_pickling(self):
         for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
@@ -10766,17 +11017,48 @@ class FailureTests(_ModelCase):
         )
         pickle.loads(pickle.dumps(model))  # what cannot be pickled is left out
 
+    def test_a_pickle_holds_no_secret_and_says_what_to_set(self):
+        url = "https://user:passW0RD@h.test/v1?api-key=query-S3CRET&version=vers-1"
+        environment = {"OPENAI_API_KEY": "sk-of-the-environment"}
+        with mock.patch.dict(os.environ, environment):
+            for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+                model = agentloop.OpenAIChat(
+                    "m", base_url=url, api_key=_KEY, headers={"X-Own": "header-S3CRET"}
+                )
+                data = pickle.dumps(model, protocol)
+                for secret in (_KEY, "environment", "passW0RD", "S3CRET", "vers-1"):
+                    self.assertNotIn(secret.encode(), data)
+        rows = [  # settings; what has to be set
+            ({"api_key": _KEY}, "api_key"),
+            ({"api_key": _key_of_the_test}, "api_key"),
+            ({"headers": {"X-Own": "1"}}, "headers"),
+            ({"base_url": "http://u:p@h.test/v1"}, "url"),
+            ({"base_url": "http://h.test/v1?k=1", "headers": {"A": "b"}}, "headers, url"),
+            ({"ssl_context": True}, "transport.ssl_context"),
+        ]
+        for settings, names in rows:
+            with self.subTest(names=names):
+                made = agentloop.OpenAIChat("m", **{"api_key": "", **settings})
+                for _ in range(2):
+                    made = pickle.loads(pickle.dumps(made))
+                with mock.patch.dict(os.environ, environment):
+                    with self.assertRaisesRegex(ValueError, "set its %s again" % names):
+                        made.complete("x")
+
     @_sockets
-    def test_a_pickled_model_takes_the_key_from_the_environment(self):
+    def test_an_unpickled_model_asks_once_its_key_is_set(self):
         with _Http(lambda n, head, body: _http(_text("chat", "ok"))) as server:
-            model = agentloop.OpenAIChat("m", base_url=server.url, api_key=_KEY)
-            self.assertEqual(model.complete("x"), "ok")
-            twin = pickle.loads(pickle.dumps(model))
+            given = agentloop.OpenAIChat("m", base_url=server.url, api_key=_KEY)
+            of_environment = agentloop.OpenAIChat("m", base_url=server.url)
+            none = agentloop.OpenAIChat("m", base_url=server.url, api_key="")
+            twins = [pickle.loads(pickle.dumps(m)) for m in (given, of_environment, none)]
+            twins[0].api_key = "set-later"
             with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "other"}):
-                self.assertEqual(twin.complete("x"), "ok")
-            self.assertIn("Bearer other", server.heads[1])
-            self.assertEqual(server.connections, 2)
-            del model, twin
+                for twin in twins:
+                    self.assertEqual(twin.complete("x"), "ok")
+            found = [re.findall(r"Bearer (.*)\r", head) for head in server.heads]
+            self.assertEqual(found, [["set-later"], ["other"], []])
+            del twins, twin
 
 
 def _roles(protocol, body):
