@@ -2648,6 +2648,8 @@ class _Url:
             raise ValueError(f"base_url is like http://127.0.0.1:8080/v1; got {shown!r}")
         scheme, self.login, host, port, self.path, self.query = match.groups(default="")
         self.scheme = scheme.lower()
+        if not host.isascii():
+            host = host.encode("idna").decode("ascii")
         self.host = host.strip("[]").lower()
         default_port = 443 if self.scheme == "https" else 80
         self.port = int(port or default_port)
@@ -2657,12 +2659,6 @@ class _Url:
     def origin(self) -> str:
         """What is public and comes before the path: "https://h"."""
         return f"{self.scheme}://{self.authority}"
-
-    @property
-    def host_header(self) -> str:
-        r"""The authority, in ASCII: "b\u00fccher.test" -> "xn--bcher-kva.test"."""
-        is_ascii = self.authority.isascii()
-        return self.authority if is_ascii else self.authority.encode("idna").decode("ascii")
 
     @property
     def target(self) -> str:
@@ -3074,7 +3070,7 @@ class _Connections:
     ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
         place = _Url(url)
         proxy = _find_proxy(place)
-        own = {"Host": place.host_header, "Accept-Encoding": "identity"}
+        own = {"Host": place.authority, "Accept-Encoding": "identity"}
         if body is not None:
             own["Content-Length"] = str(len(body))
         target = place.target
