@@ -3807,9 +3807,6 @@ class _Client:
         self.retries = retries
         self.transport = _Connections(ssl_context) if transport is http_transport else transport
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(base_url={_public(self.url)!r})"
-
     # copies
 
     def __copy__(self) -> "_Client":

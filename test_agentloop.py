@@ -11909,6 +11909,13 @@ class OddityTests(_ModelCase):
                 run, _ = self.play("chat", [(200, _SSE, document + end)], on_text=len)
                 self.assertEqual(run.output, "ok")
 
+    def test_a_transport_may_give_any_iterable(self):
+        body = json.dumps(_text("chat", "ok")).encode()
+        for chunks in ([body], (body[:9], body[9:]), iter([body]), {body: 1}):
+            with self.subTest(chunks=type(chunks)):
+                model = _model("chat", lambda *request, chunks=chunks: (200, _JSON, chunks))
+                self.assertEqual(model.complete("x"), "ok")
+
     def test_the_last_event_may_lack_its_end(self):
         stream = b"".join(_stream("chat", _text("chat", "ok")))
         for cut in (1, 2, len("data: [DONE]") + 2, len("data: [DONE]") + 4):
@@ -12348,6 +12355,12 @@ class HttpTests(_ModelCase):
             self.assertIn("Proxy-Authorization: Basic dTpw", proxy.heads[0])
             self.assertNotIn(_KEY, proxy.heads[0])
             self.assertNotIn("u:p", str(caught.exception))
+        opened = b"HTTP/1.1 200 Connection established\r\n\r\n"
+        with _Http(lambda n, head, body: [opened, None]) as proxy:  # and no TLS behind it
+            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                with self.assertRaises(agentloop.ModelError) as caught:
+                    self.ask("https://model.test/v1", retries=0)
+            self.assertEqual(caught.exception.kind, "connection")
         with mock.patch.dict(os.environ, {"https_proxy": "socks5://127.0.0.1:1"}):
             with self.assertRaisesRegex(agentloop.ModelError, "socks5") as caught:
                 self.ask("https://model.test/v1", retries=0)
@@ -12463,6 +12476,25 @@ class HttpTests(_ModelCase):
                             time_for_loopback.wait(0.02)
                         self.assertEqual(server.connections, 3)
                         del model
+
+    def test_what_comes_behind_the_end_of_a_stream(self):
+        for late in (False, True):
+            with self.subTest(late=late):
+                texts, gone = iter("abc"), threading.Event()
+
+                def answer(number, head, body):
+                    first = _chunked(_stream("chat", _text("chat", next(texts))), end=False)
+                    more = _chunked(_stream("chat", _text("chat", "more")))[1:]
+                    wait = lambda: gone.wait(5)  # noqa: E731
+                    return [*first, *([wait] if late else []), *more]
+
+                with _Http(answer) as server:
+                    model = agentloop.OpenAIChat("m", base_url=server.url, on_text=len)
+                    for text in "abc":
+                        self.assertEqual(model.complete("x"), text)
+                    self.assertEqual(server.connections, 3 if late else 1)
+                    gone.set()
+                    del model
 
     def test_heads_that_are_none(self):
         line = b"HTTP/1.1 200 OK\r\n"
