@@ -2813,7 +2813,7 @@ _URL = r"""(?xi)
     (https?) ://
     (?: ([^/?#]*) @ )?                          # login; a password may hold another @
     ( \[ [0-9a-f:.%]+ \] | [^][/?#@:\s]+ )      # host
-    (?: : (\d+) )?                              # port
+    (?: : ([0-9]{1,5}) )?                       # port
     ( / [^?#\x00-\x20\x7f]* )?                  # path
     (?: \? ([^#\x00-\x20\x7f]*) )?              # query
     (?: \# .* )? \Z
@@ -2828,11 +2828,13 @@ class _Url:
 
     def __init__(self, url: str) -> None:
         match = re.match(_URL, url)
-        if match is None:
+        if match is None or int(match.group(4) or 0) > 65535:
             shown = _public(url)
             raise ValueError(f"base_url is like http://127.0.0.1:8080/v1; got {shown!r}")
         scheme, self.login, host, port, self.path, self.query = match.groups(default="")
         self.scheme = scheme.lower()
+        if not host.isascii():
+            host = host.encode("idna").decode("ascii")
         self.host = host.strip("[]").lower()
         default_port = 443 if self.scheme == "https" else 80
         self.port = int(port or default_port)
@@ -2851,9 +2853,10 @@ class _Url:
 
 def _public(url: str) -> str:
     """A URL, or what was meant as one, without its login, query and fragment."""
-    if re.match(_URL, url):
-        parts = _Url(url)
-        return parts.origin + parts.path
+    match = re.match(_URL, url)
+    if match:
+        port = ":" + match.group(4) if match.group(4) else ""
+        return f"{match.group(1)}://{match.group(3)}{port}{match.group(5) or ''}"
     return re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", url)
 
 
@@ -2872,15 +2875,6 @@ def _endpoint(base_url: str, path: str) -> str:
     return f"{url.scheme}://{login}{url.authority}{given}{query}"
 
 
-def _log(text: str) -> None:
-    import logging
-
-    logger = logging.getLogger("agentloop")
-    if not logger.handlers:
-        logger.addHandler(logging.NullHandler())  # subtle: without any, logging would print
-    logger.warning(text)
-
-
 class _NotConnected(ConnectionError):
     """No connection was made. `retryable`: whether waiting may help."""
 
@@ -2893,27 +2887,33 @@ class _NotConnected(ConnectionError):
 
 
 class _Proxy:
-    """A proxy as the environment names it: "http://user:pass@127.0.0.1:3128"; http:// may be left out.
+    """A proxy as people write it: "http://user:pass@127.0.0.1:3128", "127.0.0.1:3128".
 
-    A password may hold any character; those of a URL's syntax need no escape.
+    A password may hold any character, escaped or not.
     """
 
     def __init__(self, text: str) -> None:
-        from urllib.parse import unquote
-
         self.text = text.strip()
         scheme, mark, rest = self.text.rpartition("://")
-        self.login, _, place = rest.rpartition("@")
+        login, _, place = rest.rpartition("@")
         match = re.match(r"(\[[^]]+\]|[^][:/?#]+)(?::(\d+))?/?\Z", place)
-        if match is None or (mark and scheme.lower() != "http"):
-            shown = scheme + mark + place
-            raise _NotConnected(f"the proxy {shown!r} is not like http://127.0.0.1:3128", False)
+        if match is None:  # not shown: it may hold a password
+            raise _NotConnected("the proxy's address is not like http://127.0.0.1:3128", False)
+        if mark and scheme.lower() != "http":
+            raise _NotConnected(
+                f"{scheme}://{place} is a kind of proxy that is not supported", False
+            )
         self.host = match.group(1).strip("[]")
         self.port = int(match.group(2) or 80)
-        self.headers: Dict[str, str] = {}
-        if self.login:
-            pair = unquote(self.login if ":" in self.login else self.login + ":")
-            self.headers["Proxy-Authorization"] = "Basic " + _encode_base64(pair.encode())
+        self.place = f"the proxy {self.host}:{self.port}"
+        self.headers = {"Proxy-Authorization": "Basic " + _encode_login(login)} if login else {}
+
+
+def _encode_login(login: str) -> str:
+    """As HTTP sends it: "us%40er:pass" -> base64 of "us@er:pass"; "user" is "user:"."""
+    from urllib.parse import unquote
+
+    return _encode_base64(unquote(login if ":" in login else login + ":").encode())
 
 
 def _find_proxy(url: _Url) -> Optional[_Proxy]:
@@ -2921,23 +2921,20 @@ def _find_proxy(url: _Url) -> Optional[_Proxy]:
 
     Loopback is always reached directly. Raises _NotConnected for a proxy of another kind.
     """
-    if url.host.lower() in ("localhost", "::1") or re.match(r"127(\.\d+){3}\Z", url.host):
+    if url.host in ("localhost", "::1") or re.match(r"127(\.\d+){3}\Z", url.host):
         return None
     from urllib.request import getproxies, getproxies_environment, proxy_bypass
 
     proxies = getproxies_environment()
     if proxies:
-        if _is_excepted(url.host, url.port, proxies.get("no", "")):
-            return None
+        is_direct = _is_excepted(url.host, url.port, proxies.get("no", ""))
     else:
-        proxies = getproxies()  # of the registry, or of macOS
-        if proxy_bypass(url.host):
-            return None
-    text = proxies.get(url.scheme) or proxies.get("all") or ""
-    if not getproxies_environment():
-        # Python before 3.10.5 reads "127.0.0.1:3128" in the registry as https:// for https.
-        text = re.sub("(?i)^https://", "http://", text)
-    return _Proxy(text) if text else None
+        # Of the registry or of macOS. Python before 3.10.5 makes "https://127.0.0.1:3128" of the
+        # registry's "127.0.0.1:3128".
+        proxies = {k: re.sub("(?i)^https://", "http://", v) for k, v in getproxies().items()}
+        is_direct = bool(proxy_bypass(url.host))
+    text = proxies.get(url.scheme) or proxies.get("all")
+    return _Proxy(text) if text and not is_direct else None
 
 
 def _proxy_logins() -> List[str]:
@@ -2951,7 +2948,7 @@ def _proxy_logins() -> List[str]:
 def _is_excepted(host: str, port: int, no_proxy: str) -> bool:
     """True where NO_PROXY names the host: ("10.1.2.3", 80, "a.test, 10.0.0.0/8") -> True."""
     entries = re.split(r"[,\s]+", no_proxy.lower())
-    return any(_names_host(entry, host.lower(), port) for entry in entries if entry)
+    return any(_names_host(entry, host, port) for entry in entries if entry)
 
 
 def _names_host(entry: str, host: str, port: int) -> bool:
@@ -2981,7 +2978,8 @@ class _Connection:
 
     def __init__(self, key: Any, timeout: float, deadline: float) -> None:
         self.key = key
-        self._buffer = bytearray()
+        self._data = b""  # received
+        self._at = 0  # how much of that is read
         self._process = os.getpid()
         self.set_limits(timeout, deadline)
 
@@ -3034,7 +3032,7 @@ class _Connection:
 
         subtle: a forked child must not use its parent's connection.
         """
-        if self._buffer or self._process != os.getpid():
+        if self._at < len(self._data) or self._process != os.getpid():
             return False
         try:
             self._socket.settimeout(0)
@@ -3044,8 +3042,9 @@ class _Connection:
         return False
 
     def send(self, data: bytes) -> None:
-        self._socket.settimeout(self._time_left(time.monotonic()))
-        self._socket.sendall(data)
+        for start in range(0, len(data), 1 << 20):  # the time limit is for each piece
+            self._socket.settimeout(self._time_left(time.monotonic()))
+            self._socket.sendall(data[start : start + (1 << 20)])
 
     def _time_left(self, since: float) -> float:
         """Seconds that may still be waited. `since`: when something was last received."""
@@ -3068,42 +3067,44 @@ class _Connection:
                 if error.errno:  # the system's: keep-alive probes were not answered
                     raise
 
+    def _fill(self) -> None:
+        """Receive more, behind what is not read yet."""
+        received = self._receive()
+        if not received:
+            raise ConnectionResetError("the server closed the connection")
+        self._data = self._data[self._at :] + received
+        self._at = 0
+
     def read_line(self) -> bytes:
         r"""A line of a head, without its end: b"HTTP/1.1 200 OK"."""
-        import http.client
-
         while True:
-            end = self._buffer.find(b"\n")
+            end = self._data.find(b"\n", self._at)
             if end >= 0:
-                line = bytes(self._buffer[:end])
-                del self._buffer[: end + 1]
+                line = self._data[self._at : end]
+                self._at = end + 1
                 return line.rstrip(b"\r")
-            if len(self._buffer) > _MAX_LINE:
+            if len(self._data) - self._at > _MAX_LINE:
+                import http.client  # subtle: up here it would cost as much as the line
+
                 raise http.client.LineTooLong("header line")
             self._fill()
 
-    def _fill(self) -> None:
-        data = self._receive()
-        if not data:
-            raise ConnectionResetError("the server closed the connection")
-        self._buffer += data
-
-    def read_some(self, size: int) -> bytes:
-        """At least one byte and at most `size`."""
-        if not self._buffer:
-            self._fill()
-        data = bytes(self._buffer[:size])
-        del self._buffer[:size]
-        return data
+    def read_exactly(self, size: int) -> Iterator[bytes]:
+        """So many bytes, in chunks as they come."""
+        while size > 0:
+            if self._at == len(self._data):
+                self._fill()
+            chunk = self._data[self._at : self._at + size]
+            self._at += len(chunk)
+            size -= len(chunk)
+            yield chunk
 
     def read_rest(self) -> Iterator[bytes]:
         """All until the server closes the connection."""
-        while True:
-            data = bytes(self._buffer) or self._receive()
-            self._buffer.clear()
-            if not data:
-                return
-            yield data
+        chunk = self._data[self._at :] or self._receive()
+        while chunk:
+            yield chunk
+            chunk = self._receive()
 
     def read_head(self) -> "_Head":
         """The head of the reply; interim replies (1xx) are skipped."""
@@ -3137,29 +3138,24 @@ class _Connection:
         if head.status in (204, 304):
             return
         if "chunked" in head.headers.get("transfer-encoding", "").lower():
-            yield from self._read_chunked()
+            yield from self.read_chunked()
         elif head.length is not None:
-            yield from self._read_exactly(head.length)
+            yield from self.read_exactly(head.length)
         else:
             yield from self.read_rest()
 
-    def _read_exactly(self, size: int) -> Iterator[bytes]:
-        while size:
-            data = self.read_some(min(size, 65536))
-            size -= len(data)
-            yield data
-
-    def _read_chunked(self) -> Iterator[bytes]:
+    def read_chunked(self) -> Iterator[bytes]:
         import http.client
 
         while True:
-            size = re.match(rb"[0-9a-fA-F]{1,8}(?![0-9a-fA-F])", self.read_line())
-            if size is None:
-                raise http.client.HTTPException("a chunk without its size")
-            if int(size.group(), 16) == 0:
+            try:
+                size = int(self.read_line().partition(b";")[0], 16)
+            except ValueError:
+                raise http.client.HTTPException("a chunk without its size") from None
+            if size <= 0:
                 self.read_headers()  # trailers
                 return
-            yield from self._read_exactly(int(size.group(), 16))
+            yield from self.read_exactly(size)
             self.read_line()
 
 
@@ -3259,11 +3255,16 @@ class _Connections:
     ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
         place = _Url(url)
         proxy = _find_proxy(place)
+        own = {"Host": place.authority, "Accept-Encoding": "identity"}
+        if body is not None:
+            own["Content-Length"] = str(len(body))
         target = place.target
         if proxy and place.scheme == "http":
             target = place.origin + place.target
-            headers = {**headers, **proxy.headers}
-        data = _encode_request(method, target, place.authority, headers, body or b"")
+            own.update(proxy.headers)
+        given = {name.lower() for name in headers}
+        own = {name: value for name, value in own.items() if name.lower() not in given}
+        data = _encode_head(method, target, {**own, **headers}) + (body or b"")
         kept = self._kept()
         connection = kept.pop((place.origin, proxy and proxy.text), None)
         if connection and connection.is_idle():
@@ -3290,7 +3291,7 @@ class _Connections:
         try:
             connection.open(host, port)
         except OSError as error:
-            what = f"the proxy {host}:{port}" if proxy else f"{host}:{port}"
+            what = proxy.place if proxy else f"{host}:{port}"
             reason = f"{type(error).__name__}: {error}"
             raise _NotConnected(f"could not connect to {what}: {reason}") from error
         try:
@@ -3317,13 +3318,12 @@ class _Connections:
 
 
 def _open_tunnel(connection: _Connection, proxy: _Proxy, place: _Url) -> None:
-    target = f"[{place.host}]" if ":" in place.host else place.host
-    target = f"{target}:{place.port}"
-    connection.send(_encode_request("CONNECT", target, target, proxy.headers, b""))
+    host = f"[{place.host}]" if ":" in place.host else place.host
+    target = f"{host}:{place.port}"
+    connection.send(_encode_head("CONNECT", target, {"Host": target, **proxy.headers}))
     status = connection.read_head().status
     if status != 200:
-        where = f"{proxy.host}:{proxy.port}"
-        raise _NotConnected(f"the proxy {where} answers HTTP {status} instead of a tunnel")
+        raise _NotConnected(f"{proxy.place} answers HTTP {status} instead of opening a tunnel")
 
 
 def _check_headers(headers: Dict[str, str]) -> None:
@@ -3335,17 +3335,11 @@ def _check_headers(headers: Dict[str, str]) -> None:
             raise ValueError(f"{name}: a character that no header can carry, in headers or api_key")
 
 
-def _encode_request(
-    method: str, target: str, authority: str, headers: Dict[str, str], body: bytes
-) -> bytes:
+def _encode_head(method: str, target: str, headers: Dict[str, str]) -> bytes:
     _check_headers(headers)
-    host = authority if authority.isascii() else authority.encode("idna").decode("ascii")
-    own = {"Host": host, "Accept-Encoding": "identity", "Content-Length": str(len(body))}
-    given = {name.lower() for name in headers}
-    own = {name: value for name, value in own.items() if name.lower() not in given}
-    lines = [f"{name}: {value}\r\n" for name, value in {**own, **headers}.items()]
+    lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
     start = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
-    return start + "".join(lines).encode("latin-1") + b"\r\n" + body
+    return start + "".join(lines).encode("latin-1") + b"\r\n"
 
 
 http_transport = _Connections()
@@ -3574,7 +3568,12 @@ def _decide_kind(error: _ServerError) -> str:
 # how long to wait
 
 _LONGEST_WAIT = 60.0  # seconds
-_SECONDS = {"ms": 0.001, "milli": 0.001, "s": 1, "m": 60, "h": 3600}
+_UNITS = (
+    ("ms|milliseconds?", 0.001),
+    ("s|secs?|seconds?", 1.0),
+    ("m|mins?|minutes?", 60.0),
+    ("h|hours?", 3600.0),
+)
 
 
 def _find_wait(headers: Dict[str, str], error: _ServerError) -> Optional[float]:
@@ -3610,8 +3609,11 @@ def _read_date(text: str) -> Optional[float]:
 
 def _read_duration(text: str) -> Optional[float]:
     """ "38s" -> 38.0; "1m2.5s" -> 62.5; "460ms" -> 0.46; "20 seconds" -> 20.0; "soon" -> None"""
-    parts = re.findall(r"(\d+(?:\.\d+)?) ?(ms|milli|h|m|s)", text)
-    return sum(float(n) * _SECONDS[unit] for n, unit in parts) if parts else None
+    parts = []
+    for names, seconds in _UNITS:
+        numbers = re.findall(rf"([0-9]+(?:\.[0-9]+)?) ?(?:{names})(?![a-z])", text)
+        parts += [float(number) * seconds for number in numbers]
+    return sum(parts) if parts else None
 
 
 def _read_wait_in_words(words: str) -> Optional[float]:
@@ -3640,7 +3642,8 @@ def _check_no_error(document: Any) -> None:
     """Raises _RequestFailed for a document, an event or a choice that holds an error."""
     if not isinstance(document, dict):
         return
-    if document.get("error") or "error" in (document.get("type"), document.get("object")):
+    is_error = document.get("type") == "error" or document.get("object") == "error"
+    if is_error or document.get("error"):
         raise _classify_error(None, {}, document)
 
 
@@ -3654,7 +3657,7 @@ class _ResponseBody:
 
     Attributes:
         timeout: the longest silence, in seconds.
-        failure: what interrupted a stream of events; the reply may be complete all the same.
+        failure: what ended it early. A stream of events may be complete all the same.
     """
 
     def __init__(
@@ -3683,10 +3686,14 @@ class _ResponseBody:
             chunk = self._peeked
             self._peeked = b""
             return chunk
-        chunk = next(self._unpacked)
-        self._size += len(chunk)
-        if self._size > _MAX_REPLY:
-            raise _RequestFailed("the reply is longer than 64 MiB", "bad_response", False)
+        try:
+            chunk = next(self._unpacked)
+            self._size += len(chunk)
+            if self._size > _MAX_REPLY:
+                raise _RequestFailed("the reply is longer than 64 MiB", "bad_response", False)
+        except _RequestFailed as failure:
+            self.failure = failure
+            raise
         return chunk
 
     def peek(self) -> bytes:
@@ -3827,83 +3834,80 @@ def _parse_reply(text: str) -> Any:
 
 def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     r"""Lines without their ends, which are CRLF, LF or CR: [b"a\r", b"\nb\rc"] -> a, b, c."""
-    line = bytearray()
+    begun = bytearray()  # a line whose end is still to come
     after_cr = False
     for chunk in chunks:
         if after_cr and chunk[:1] == b"\n":
             chunk = chunk[1:]
-        after_cr = chunk.endswith(b"\r") or (after_cr and not chunk)
-        for piece in chunk.splitlines(True):
-            if piece[-1] not in b"\r\n":
-                line += piece
-            elif line:
-                line += piece
-                yield bytes(line).rstrip(b"\r\n")
-                line.clear()
-            else:
-                yield piece.rstrip(b"\r\n")
-    if line:
-        yield bytes(line)
+        if not chunk:
+            continue
+        after_cr = chunk[-1:] == b"\r"
+        lines = chunk.splitlines()
+        rest = b"" if chunk[-1:] in (b"\r", b"\n") else lines.pop()
+        if lines and begun:
+            lines[0] = bytes(begun) + lines[0]
+            begun.clear()
+        yield from lines
+        begun += rest
+    if begun:
+        yield bytes(begun)
 
 
 def _read_events(body: _ResponseBody) -> _Events:
     """The data of server-sent events, as JSON objects; None for [DONE].
 
-    An error in an event, an `error` event, or a line `error: {...}` (llama.cpp) raises
-    _RequestFailed. What fails on the way (the network, a size, a silence) ends the events and is
-    noted as `body.failure`, which counts only where the reply is not complete.
+    An error in an event, an `error` event, or a line `error: {...}` raises _RequestFailed. What
+    fails on the way (the network, the size, a silence) ends the events and is noted as
+    `body.failure`: it counts only where the reply is not complete. Comments and blank lines are
+    silence: some servers send them for ever.
     """
     name = b""
     data: List[bytes] = []
-    for line in _until_failure(body):
-        if line[:5] == b"data:":
-            data.append(line[5:])
-        elif line[:6] == b"event:":
-            name = line[6:].strip()
-        elif line[:6] == b"error:":
-            raise _classify_error(None, {}, line[6:].decode("utf-8", "replace").strip())
-        elif not line:
-            yield from _parse_event(name, data)
-            name = b""
-            data = []
-    if data and _is_json(b"\n".join(data)):  # the last event may lack its blank line
-        yield from _parse_event(name, data)
-
-
-def _parse_event(name: bytes, data: List[bytes]) -> _Events:
-    text = b"\n".join(data).decode("utf-8", "replace").strip()
-    if text == "[DONE]":
-        yield None
-    elif name == b"error" and text:
-        raise _classify_error(None, {}, text)
-    elif text:
-        event = _parse_reply(text)
-        _check_no_error(event)
-        if isinstance(event, dict):
-            yield event
-
-
-def _is_json(data: bytes) -> bool:
-    with contextlib.suppress(ValueError):
-        _parse_json(data.decode("utf-8", "replace"), _lenient_decoder)
-        return True
-    return data.strip() == b"[DONE]"
-
-
-def _until_failure(body: _ResponseBody) -> Iterator[bytes]:
-    """The lines of a stream. Comment lines are silence: some servers send them for ever."""
     heard = time.monotonic()
     try:
         for line in _read_lines(body):
-            now = time.monotonic()
-            if line and line[:1] != b":":
-                heard = now
-            elif now - heard > body.timeout:
+            if line[:5] == b"data:":
+                data.append(line[5:])
+            elif not line and (name or data):
+                yield from _parse_event(name, data)
+                name = b""
+                data = []
+                heard = time.monotonic()
+            elif line[:6] == b"event:":
+                name = line[6:].strip()
+            elif line[:6] == b"error:":  # llama.cpp
+                raise _classify_error(None, {}, line[6:].decode("utf-8", "replace").strip())
+            elif time.monotonic() - heard > body.timeout:
                 what = f"silence for {body.timeout:g} s: only comments came"
-                raise _RequestFailed(what, "timeout")
-            yield line
+                body.failure = _RequestFailed(what, "timeout")
+                return
     except _RequestFailed as failure:
-        body.failure = failure
+        if failure is not body.failure:
+            raise
+    if _is_json(b"\n".join(data)):  # the last event may lack its blank line; or be cut
+        yield from _parse_event(name, data)
+
+
+def _parse_event(name: bytes, data: List[bytes]) -> List[Optional[_JsonObject]]:
+    """(b"", [b' {"n": 1}']) -> [{"n": 1}]; [None] for [DONE]; [] where there is nothing in it."""
+    text = b"\n".join(data).decode("utf-8", "replace").strip()
+    if text == "[DONE]":
+        return [None]
+    if not text:
+        return []
+    if name == b"error":
+        raise _classify_error(None, {}, text)
+    event = _parse_reply(text)
+    _check_no_error(event)
+    return [event] if isinstance(event, dict) else []
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        _parse_json(data.decode("utf-8", "replace"), _lenient_decoder)
+    except ValueError:
+        return data.strip() == b"[DONE]"
+    return True
 
 
 # -- asking ----------------------------------------------------------------------------------------
@@ -3917,8 +3921,17 @@ _LOOK_AT = {
     "bad_request": "what the server names; the model's name; base_url",
     "server": "the server's own log",
 }
-_NOT_PICKLED = "(not in the pickle)"  # stands in a pickle where a secret was
+_NOT_PICKLED = "not-in-the-pickle"  # stands in a pickle where a secret was
 _T = typing.TypeVar("_T")
+
+
+def _log(text: str) -> None:
+    import logging
+
+    logger = logging.getLogger("agentloop")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())  # subtle: without any, logging would print
+    logger.warning(text)
 
 
 class _Client:
@@ -3930,6 +3943,7 @@ class _Client:
 
     _path = _host = ""  # of a protocol: where to post to, and at which server by default
     _variable = ""  # OPENAI: OPENAI_API_KEY and OPENAI_BASE_URL
+    deadline: Optional[float] = None  # a pickle of 1.0.0 has none
 
     def __init__(
         self,
@@ -3951,23 +3965,21 @@ class _Client:
         self.retries = retries
         self.transport = _Connections(ssl_context) if transport is http_transport else transport
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(base_url={_public(self.url)!r})"
-
     # copies
 
     def __copy__(self) -> "_Client":
-        """subtle: without it copy() would take what a pickle takes, and lose the key."""
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        return made
+        """subtle: without it, copy() would take what a pickle takes, and lose the key."""
+        return self._copy_settings(copy.copy)
 
     def __deepcopy__(self, memo: Any) -> "_Client":
-        """Own settings; functions, the transport and its connections are shared."""
-        made = copy.copy(self)
+        return self._copy_settings(lambda value: copy.deepcopy(value, memo))
+
+    def _copy_settings(self, copy_one: Callable[[Any], Any]) -> "_Client":
+        """A client with settings of its own; functions and the transport are shared."""
+        made = type(self).__new__(type(self))
         for name, value in self.__dict__.items():
-            if type(value) in (dict, list, set):
-                made.__dict__[name] = copy.deepcopy(value, memo)
+            is_container = type(value) in (dict, list, set)
+            made.__dict__[name] = copy_one(value) if is_container else value
         return made
 
     def __getstate__(self) -> _JsonObject:
@@ -4069,9 +4081,10 @@ class _Client:
             return self._explain(error, deadline)
 
         limits: _JsonObject = {"deadline": deadline} if type(self.transport) is _Connections else {}
+        timeout = max(0.0, min(self.timeout, deadline - time.monotonic()))
         try:
             status, found, chunks = self.transport(
-                "POST", self.url, headers, data, self.timeout, **limits
+                "POST", self.url, headers, data, timeout, **limits
             )
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             raise explain(error) from None
@@ -4132,7 +4145,7 @@ class _Client:
         for pair in url.query.split("&"):
             secrets.append(pair.partition("=")[2] or pair)
         for login in [url.login, *_proxy_logins()]:
-            secrets += [login, *login.split(":", 1), _encode_base64(unquote(login).encode())]
+            secrets += [login, *login.split(":", 1), _encode_login(login)]
         secrets += [form(secret) for secret in secrets for form in (unquote, unquote_plus)]
         secrets += [json.dumps(secret)[1:-1] for secret in secrets]
         return sorted({s for s in secrets if s.strip()}, key=len, reverse=True)
@@ -4915,6 +4928,12 @@ def _describe_settings(variable: str, host: str, more: str = "") -> str:
 
 # Fields of a server that look like a slip of a setting.
 _NO_SLIPS = frozenset(("models",))  # OpenRouter's list of fallbacks
+# What the official packages call some settings.
+_OTHER_NAMES = {
+    "max_retries": "retries",
+    "default_headers": "headers",
+    "extra_headers": "headers",
+}
 
 
 def _is_slip_of(word: str, name: str) -> bool:
@@ -4947,8 +4966,10 @@ def _named_settings(init: _Init) -> _Init:
             )
         for word in settings.keys() - set(names) - _NO_SLIPS:
             for name in names:
-                if _is_slip_of(word, name):
-                    raise TypeError(f"{type(self).__name__} has no setting {word!r}: {name}=...")
+                if _is_slip_of(word, name) or _OTHER_NAMES.get(word) == name:
+                    raise TypeError(
+                        f"{word}: did you mean {name}? It would be sent as a field of the body"
+                    )
         init(self, *arguments, **settings)
 
     return typing.cast(_Init, checked)
@@ -6220,6 +6241,21 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return 2
 
 
+def _read_input() -> str:
+    """The text of standard input; a byte order mark says its encoding and is no part of it."""
+    import codecs
+
+    if not hasattr(sys.stdin, "buffer"):  # a console of a program, without bytes
+        return sys.stdin.read().strip()
+    data = sys.stdin.buffer.read()
+    encoding = sys.stdin.encoding
+    if data.startswith(codecs.BOM_UTF8):
+        encoding = "utf-8-sig"
+    elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    return data.decode(encoding, "replace").strip()
+
+
 def _converse(model: Any, tools: Registry, options: Any) -> int:
     """Ask the question; or each line of standard input, as the next turn of one conversation."""
     run: Optional[AgentRun] = None
@@ -6227,7 +6263,7 @@ def _converse(model: Any, tools: Registry, options: Any) -> int:
         with open(options.journal, "rb") as file:
             begun = b"\n" in file.read()
         run = AgentRun.load(options.journal) if begun else None
-    question = sys.stdin.read().strip() if options.question == "-" else options.question
+    question = _read_input() if options.question == "-" else options.question
     if question is not None:
         if run is None or run.task != question:
             run = run.follow_up(question) if run else AgentRun(question)
@@ -6272,9 +6308,14 @@ def _ask(model: Any, run: AgentRun, tools: Registry, options: Any) -> int:
     return 3 if run.finish is None else 4 if run.finish.reason == "refusal" else 0
 
 
+def _file_stem(path: str) -> str:
+    """ "app.pyz/__main__.py" -> "__main__"; "agentloop.cpython-311.pyc" -> "agentloop" """
+    return os.path.basename(path).split(".")[0]
+
+
 # Only as a script: in a notebook cell, or run by exec, __name__ may be "__main__" too.
 if __name__ == "__main__":
-    if os.path.basename(main.__code__.co_filename) == os.path.basename(sys.argv[0]):
+    if _file_stem(globals().get("__file__", "")) == _file_stem(main.__code__.co_filename):
         sys.exit(main())
 
 

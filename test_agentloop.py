@@ -57,6 +57,7 @@ import unittest
 import uuid
 import warnings
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, NewType, Optional, Tuple, TypeVar, TypedDict
 from unittest import mock
@@ -8797,6 +8798,7 @@ class RequestTests(_ModelCase):
             ("api_key", "api_keys"), ("api_key", "apiKey"), ("timeout", "time_out"), ("timeout", "timeuot"),
             ("deadline", "dead_line"), ("on_text", "ontext"), ("system", "sytem"), ("headers", "header"),
             ("max_observation", "max_observations"), ("retries", "retrie"), ("transport", "transprot"), ("trim", "tirm"),
+            ("timeout", "TimeOut"), ("model", "modl"), ("retries", "max_retries"), ("headers", "extra_headers"),
         ]  # fmt: skip
         fields = dict.fromkeys((
             "temperature", "top_p", "n", "stop", "seed", "user", "metadata", "reasoning_effort", "max_completion_tokens",
@@ -8810,7 +8812,7 @@ class RequestTests(_ModelCase):
                     with self.assertRaisesRegex(TypeError, "%s.*%s" % (name, meant)):
                         _CLASSES[protocol]("m", **{name: 1})
             with self.subTest(protocol=protocol):
-                with self.assertRaisesRegex(TypeError, "no setting 'modle': model"):
+                with self.assertRaisesRegex(TypeError, "modle: did you mean model"):
                     _CLASSES[protocol](modle="m")
                 with self.assertRaisesRegex(TypeError, "base_url="):
                     _CLASSES[protocol]("m", "http://127.0.0.1:9/v1")
@@ -10997,6 +10999,11 @@ class StreamTests(_ModelCase):
         self.assertIn("100", str(error))
 
 
+def _key_of_the_test():
+    """A key as a function, which a pickle can name."""
+    return _KEY
+
+
 class FailureTests(_ModelCase):
     """Asked again, or given up with an error that says where to look."""
 
@@ -11388,6 +11395,236 @@ class FailureTests(_ModelCase):
         self.assertIn("key=" + secret, server.seen[0][1])
         self.assertNotIn(secret, str(caught.exception) + repr(model))
 
+    def test_what_a_refusal_means_by_its_words(self):
+        rate = "Request too large for m on tokens per min (TPM): Limit 6000, Requested 9000"
+        full = "maximum context length is 8192 tokens"
+        raw = json.dumps({"error": {"message": full, "code": 400}})
+        wrapped = 'litellm.BadRequestError: P - {"error":{"message":"%s"}}\n. Model Group=m' % full
+        python = "Error code: 400 - {'error': {'message': '%s', 'code': None}}" % full
+        rows = [  # status, error; kind, how often it is asked with retries=1, what the text names
+            # a wrong key: xAI, Gemini, others
+            (400, {"error": "Incorrect API key provided.", "code": "invalid"}, "auth", 1, "api_key"),
+            (400, [{"error": {"message": "API key not valid."}}], "auth", 1, "api_key"),
+            (400, {"error": {"message": "x", "code": "API_KEY_INVALID"}}, "auth", 1, "api_key"),
+            (400, {"error": {"message": "api_key: a field too many"}}, "bad_request", 1, "too many"),
+            # limits that waiting does not lift
+            (429, {"error": {"message": rate, "code": "rate_limit_exceeded"}}, "rate_limit", 1, rate),
+            (429, {"error": {"message": "x", "type": "insufficient_quota"}}, "rate_limit", 1, "plan"),
+            (429, {"error": {"message": "quota exceeded, retry in 38s"}}, "rate_limit", 2, "quota"),
+            (200, {"error": {"message": "x", "code": "insufficient_quota"}}, "rate_limit", 1, "x"),
+            (200, {"error": {"message": "x", "code": "rate_limit_exceeded"}}, "rate_limit", 2, "x"),
+            # an error inside a 200: its code as a status, as a word, or its type
+            (200, {"error": {"message": "x", "code": 503}}, "server", 2, "HTTP 503"),
+            (200, {"error": {"message": "x", "code": "401"}}, "auth", 1, "HTTP 401"),
+            (200, {"error": {"message": "x", "code": 404}}, "bad_request", 1, "HTTP 404"),
+            (200, {"error": {"message": "x", "code": "content_filter"}}, "bad_request", 1, "x"),
+            (200, {"error": {"message": "x", "type": "overloaded_error"}}, "server", 2, "x"),
+            (200, {"error": {"message": "x", "type": "authentication_error"}}, "auth", 1, "x"),
+            (200, {"error": {"message": "x", "code": "1302"}}, "server", 2, "x"),
+            (200, {"object": "error", "message": "boom"}, "server", 2, "boom"),
+            # llama.cpp names its own switch
+            (500, {"error": {"message": "tools need --jinja"}}, "bad_request", 1, "--jinja"),
+            # an overflow in other words, or passed on by a router or a proxy
+            (400, {"error": {"message": "x", "type": "too_many_prompt_tokens"}}, "context_length", 1, "x"),
+            (400, {"error": {"message": "Provider returned error", "metadata": {"raw": raw}}},
+             "context_length", 1, "Provider returned error: maximum context"),
+            (502, {"error": {"message": "Provider returned error", "metadata": {"raw": "gone away"}}},
+             "server", 2, "gone away"),
+            (400, {"error": {"message": "Provider returned error", "metadata": {}}}, "bad_request", 1, "P"),
+            (400, {"error": {"message": wrapped}}, "context_length", 1, "BadRequestError"),
+            (400, {"error": {"message": python}}, "context_length", 1, "Error code"),
+            (400, {"error": {"message": 'x {"error": and no more'}}, "bad_request", 1, "no more"),
+            (400, {"error": {"message": '{"error": ' + "[" * 5000}}, "bad_request", 1, "[["),
+        ]  # fmt: skip
+        for status, body, kind, asked, words in rows:
+            with self.subTest(status=status, body=str(body)[:90]):
+                answer = (status, _JSON, json.dumps(body))
+                error, server = self.fails("chat", [answer] * 2, retries=1)
+                self.assertEqual((error.kind, len(server.raw)), (kind, asked), str(error))
+                self.assertIn(words, str(error))
+
+    def test_a_wait_is_named_in_many_places(self):
+        retry_info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "38.5s"}
+        rows = [  # headers, error; the wait
+            ({"retry-after-ms": "2500"}, {}, 2.5),
+            ({"Retry-After-Ms": "2500", "Retry-After": "9"}, {}, 2.5),
+            ({"retry-after": "9"}, {"message": "try again in 3s"}, 9),
+            ({"retry-after": "soon"}, {"message": "Please try again in 3s."}, 3),
+            ({}, {"message": "Please retry in 38.6s.", "details": [1, retry_info]}, 38.5),
+            ({}, {"message": "Rate limit. Please try again in 460ms."}, 0.46),
+            ({}, {"message": "try again in 1m2.5s. Visit x"}, 60),
+            ({}, {"message": "Try again after 20 seconds"}, 20),
+            ({}, {"message": "retry after 1 minute"}, 60),
+            ({}, {"message": "retry in 5 milliseconds"}, 0.005),
+            ({}, {"message": "try again in 2h"}, 60),
+            ({}, {"message": "try again in 16s", "details": "none"}, 16),
+        ]
+        for headers, error, wait in rows:
+            with self.subTest(headers=headers, error=error):
+                del self.waits[:]
+                answer = (429, headers, json.dumps({"error": error}))
+                self.play("chat", [answer, _text("chat", "ok")])
+                self.assertAlmostEqual(self.waits[0], wait)
+        for words in ("try again in a while", "try again in 3 moons", "limit of 3 s"):
+            with self.subTest(words=words):
+                del self.waits[:]
+                self.play("chat", [(429, {}, {"error": words}), _text("chat", "ok")])
+                self.assertLess(self.waits[0], 1)
+
+    def test_each_retry_is_logged(self):
+        answers = [(429, {"retry-after": "7"}, {"error": {"message": "Slow down for " + _KEY}})]
+        answers += [ConnectionResetError("gone"), _text("chat", "ok")]
+        with _logged() as log:
+            self.play("chat", answers, retries=2)
+        first, second = log.getvalue().strip().split("\n")
+        for words in ("429", "Slow down", "waiting 7.0 s", "2 of 3"):
+            self.assertIn(words, first)
+        for words in ("ConnectionResetError: gone", "3 of 3"):
+            self.assertIn(words, second)
+        self.assertNotIn(_KEY, log.getvalue())
+
+    def test_a_deadline_is_for_a_request_with_its_retries(self):
+        far = (429, {"retry-after": "50"}, "busy")
+        error, server = self.fails("chat", [far] * 9, "rate_limit", 429, deadline=20)
+        self.assertEqual((len(server.raw), self.waits), (1, []))
+        self.assertIn("the deadline of 20 s leaves no time", str(error))
+        answers = [lambda sent: far, lambda sent: _text("chat", "ok")]
+        self.play("chat", answers, deadline=60)
+        self.assertEqual(self.waits, [50])
+        # A transport that somebody else wrote is checked at each chunk.
+        late = [b" ", lambda: threading.Event().wait(0.06) or b" ", b" ", b" "]
+        error, server = self.fails("chat", [late] * 9, "timeout", None, deadline=0.05)
+        self.assertIn("no complete reply within the deadline of 0.05 s", str(error))
+        self.assertLessEqual(server.seen[0][3], 0.05)
+        self.assertEqual(len(server.raw), 1)
+        # It is for each request anew.
+        city = [_call("chat", (str(n), "get_weather", {"city": "B"})) for n in range(3)]
+        run, server = self.play("chat", [*city, _text("chat", "ok")], deadline=5)
+        self.assertEqual((run.output, "deadline" in server.sent[0]), ("ok", False))
+
+    def test_bounds_of_a_reply(self):
+        megabyte = b"a" * (1 << 20)
+        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+        bomb = b"".join(packer.compress(megabyte) for _ in range(65)) + packer.flush()
+        rows = [  # status, headers, chunks; kind, status of the error
+            (200, _JSON, [b'{"a": "', *[megabyte] * 65], "bad_response", None),
+            (200, _JSON, [b" " * (1 << 20)] * 65, "bad_response", None),
+            (200, _SSE, [b"data: ", *[megabyte] * 65], "bad_response", None),
+            (200, _SSE, [b"data: " + megabyte + b"\n"] * 65, "bad_response", None),
+            (200, _JSON, [bomb], "bad_response", None),
+            (200, _JSON, [bomb[n : n + 9999] for n in range(0, len(bomb), 9999)], "bad_response", None),
+            (401, _JSON, [megabyte] * 65, "auth", 401),
+            (200, _JSON, [b'{"choices": ' + b"[" * 100_000], "bad_response", None),
+        ]  # fmt: skip
+        for status, headers, chunks, kind, shown in rows:
+            with self.subTest(status=status, headers=headers, first=chunks[0][:20]):
+                server = _Server("chat", [(status, headers, chunks)])
+                with self.assertRaises(agentloop.ModelError) as caught:
+                    agentloop.run(_model("chat", server, on_text=len, retries=0), "go")
+                self.assertEqual((caught.exception.kind, caught.exception.status), (kind, shown))
+                self.assertLess(len(str(caught.exception)), 1500)
+
+    def secret_in(self, error, secret):
+        """True where a secret is in an exception, or in what it was raised from."""
+        seen = []
+        while error is not None:
+            seen += [str(error), repr(error)]
+            error = error.__cause__ or error.__context__
+        return any(secret in text for text in seen)
+
+    def test_secrets_in_whatever_form_they_come_back(self):
+        url = "http://somebody:p%%40ss%%2Fword@h.test/v1?version=%s&k=a%%2Bb%%2Fc99" % ("v" * 9)
+        headers = {"X-Gateway": "Token GATEWAY-99", "X-Quoted": 'a"b\\c"d'}
+        proxies = {"http_proxy": "http://pu:PROXY-99@h.test:9", "https_proxy": "h.test:8"}
+        login = base64.b64encode(b"pu:PROXY-99").decode()
+        secrets = ["p@ss/word", "p%40ss%2Fword", "somebody", "a+b/c99", "a%2Bb%2Fc99", "v" * 9,
+                   "GATEWAY-99", 'a"b\\c"d', "PROXY-99", login, _KEY]  # fmt: skip
+        for secret in secrets:
+            answers = [
+                (400, {}, {"error": {"message": "no " + secret, "code": secret}}),
+                (200, _JSON, {"choices": [], "id": secret}),
+                (200, {"content-type": secret}, "<p>" + secret),
+                (302, {"location": "http://h.test/" + secret}, ""),
+                OSError("no " + secret),
+                [ConnectionResetError(secret)],
+                _sse({"error": {"message": secret}}),
+            ]
+            for answer in answers:
+                with self.subTest(secret=secret, answer=answer):
+                    server = _Server("chat", [answer])
+                    model = _model("chat", server, base_url=url, headers=headers, retries=0)
+                    with mock.patch.dict(os.environ, proxies):
+                        with self.assertRaises(agentloop.ModelError) as caught:
+                            agentloop.run(model, "go")
+                    self.assertFalse(self.secret_in(caught.exception, secret))
+                    self.assertNotIn(json.dumps(secret)[1:-1], str(caught.exception))
+
+    def test_a_short_key_is_hidden_where_it_stands_alone(self):
+        words = "no such key: %s! A bad alphabet was asked for"
+        for key in ("a", "as", "bad", "q9z", "anna7"):
+            with self.subTest(key=key):
+                error, _ = self.fails("chat", [(401, {}, words % key)], api_key=key)
+                self.assertNotIn("key: " + key, str(error))
+                self.assertIn("alphabet was ", str(error))
+
+    def test_a_step_about_a_failed_generation_holds_no_secret(self):
+        error = {"message": "for " + _KEY, "code": "tool_use_failed"}
+        error["failed_generation"] = "call(%s)" % _KEY
+        answers = [(400, {}, {"error": error}), _text("chat", "ok")]
+        run, server = self.play("chat", answers)
+        self.assertIn("call([hidden])", run.steps[0].observation)
+        self.assertNotIn(_KEY, repr(run) + server.raw[1].decode())
+
+    def test_what_no_header_can_carry(self):
+        rows = [  # settings; what the error names
+            ({"api_key": _KEY + "\r\nX: y"}, "api_key"),
+            ({"api_key": lambda: _KEY + "\u20ac"}, "api_key"),
+            ({"headers": {"X-Own": _KEY + "\n"}}, "X-Own"),
+            ({"headers": {"X\r\n" + _KEY: "v"}}, "headers"),
+        ]
+        for settings, words in rows:
+            with self.subTest(words=words):
+                server = _Server("chat", [])
+                with self.assertRaisesRegex(ValueError, words) as caught:
+                    agentloop.run(_model("chat", server, **settings), "go")
+                self.assertFalse(self.secret_in(caught.exception, _KEY))
+
+    def test_what_is_shown_of_a_url(self):
+        good = ["http://u:SECRET@h/v1", "http://u:pa@SECRET@h/v1", "http://SECRET@h:8080",
+                "https://u:SECRET@[::1]:1/v1?a=1&b=SECRET#SECRET"]  # fmt: skip
+        bad = ["http://u:SECRET@[bad", "ftp://u:SECRET@h/v1", "http://u:a/SECRET@h:x/v1",
+               "u:SECRET@h/v1", "http:/h/?key=SECRET", "http://h:port/v1?key=SECRET",
+               "http://u:a?SECRET@h/v1", "http://h:99999/v1", "http://h/a b", ""]  # fmt: skip
+        for url in good:
+            with self.subTest(url=url):
+                self.assertNotIn("SECRET", repr(agentloop.OpenAIChat("m", base_url=url)))
+        for url in filter(None, bad):
+            with self.subTest(url=url):
+                with self.assertRaisesRegex(ValueError, "base_url is like") as caught:
+                    agentloop.OpenAIChat("m", base_url=url)
+                self.assertNotIn("SECRET", str(caught.exception))
+
+    def test_copies_ask_like_the_model(self):
+        for how in (copy.copy, copy.deepcopy, lambda m: copy.copy(copy.deepcopy(m))):
+            for key in (_KEY, "", lambda: _KEY, None):
+                with self.subTest(how=how, key=key):
+                    server = _Server("chat", [_text("chat", "ok")] * 3)
+                    model = _model(
+                        "chat", server, api_key=key, headers={"X-Own": "1"},
+                        base_url="http://u:p@h.test/v1?v=1", metadata={"a": "b"},
+                    )  # fmt: skip
+                    made = how(model)
+                    with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "of-the-environment"}):
+                        for asked in (model, made):
+                            server.strict = False
+                            agentloop.run(asked, "go")
+                    self.assertEqual(server.seen[0], server.seen[1])
+                    made.headers["X-Own"] = "2"
+                    made.api_key = "other"
+                    agentloop.run(model, "go")
+                    self.assertEqual(server.seen[2][2]["X-Own"], "1")
+                    self.assertNotIn("other", str(server.seen[2]))
+
     def test_pickling(self):
         for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
@@ -11406,17 +11643,48 @@ class FailureTests(_ModelCase):
         )
         pickle.loads(pickle.dumps(model))  # what cannot be pickled is left out
 
+    def test_a_pickle_holds_no_secret_and_says_what_to_set(self):
+        url = "https://user:passW0RD@h.test/v1?api-key=query-S3CRET&version=vers-1"
+        environment = {"OPENAI_API_KEY": "sk-of-the-environment"}
+        with mock.patch.dict(os.environ, environment):
+            for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+                model = agentloop.OpenAIChat(
+                    "m", base_url=url, api_key=_KEY, headers={"X-Own": "header-S3CRET"}
+                )
+                data = pickle.dumps(model, protocol)
+                for secret in (_KEY, "environment", "passW0RD", "S3CRET", "vers-1"):
+                    self.assertNotIn(secret.encode(), data)
+        rows = [  # settings; what has to be set
+            ({"api_key": _KEY}, "api_key"),
+            ({"api_key": _key_of_the_test}, "api_key"),
+            ({"headers": {"X-Own": "1"}}, "headers"),
+            ({"base_url": "http://u:p@h.test/v1"}, "url"),
+            ({"base_url": "http://h.test/v1?k=1", "headers": {"A": "b"}}, "headers, url"),
+            ({"ssl_context": True}, "transport.ssl_context"),
+        ]
+        for settings, names in rows:
+            with self.subTest(names=names):
+                made = agentloop.OpenAIChat("m", **{"api_key": "", **settings})
+                for _ in range(2):
+                    made = pickle.loads(pickle.dumps(made))
+                with mock.patch.dict(os.environ, environment):
+                    with self.assertRaisesRegex(ValueError, "set its %s again" % names):
+                        made.complete("x")
+
     @_sockets
-    def test_a_pickled_model_takes_the_key_from_the_environment(self):
+    def test_an_unpickled_model_asks_once_its_key_is_set(self):
         with _Http(lambda n, head, body: _http(_text("chat", "ok"))) as server:
-            model = agentloop.OpenAIChat("m", base_url=server.url, api_key=_KEY)
-            self.assertEqual(model.complete("x"), "ok")
-            twin = pickle.loads(pickle.dumps(model))
+            given = agentloop.OpenAIChat("m", base_url=server.url, api_key=_KEY)
+            of_environment = agentloop.OpenAIChat("m", base_url=server.url)
+            none = agentloop.OpenAIChat("m", base_url=server.url, api_key="")
+            twins = [pickle.loads(pickle.dumps(m)) for m in (given, of_environment, none)]
+            twins[0].api_key = "set-later"
             with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "other"}):
-                self.assertEqual(twin.complete("x"), "ok")
-            self.assertIn("Bearer other", server.heads[1])
-            self.assertEqual(server.connections, 2)
-            del model, twin
+                for twin in twins:
+                    self.assertEqual(twin.complete("x"), "ok")
+            found = [re.findall(r"Bearer (.*)\r", head) for head in server.heads]
+            self.assertEqual(found, [["set-later"], ["other"], []])
+            del twins, twin
 
 
 def _roles(protocol, body):
@@ -12501,6 +12769,77 @@ class OddityTests(_ModelCase):
                 run, server = self.play("chat", [(200, head, chunks)], on_text=len)
                 self.assertEqual((run.output, len(server.raw)), ("ok", 1))
 
+    def test_packed_bodies(self):
+        packers = {  # content-encoding: how it is packed
+            "gzip": gzip.compress, "x-gzip": gzip.compress, "GZIP": gzip.compress,
+            "deflate": zlib.compress, "Deflate": zlib.compress, "identity": bytes, "": bytes,
+            "DEFLATE": lambda data: zlib.compress(data)[2:-4],  # raw
+        }  # fmt: skip
+        document, stream = (
+            json.dumps(_text("chat", "o\u4f60k")),
+            _stream("chat", _text("chat", "ok")),
+        )
+        refusal = json.dumps({"error": {"message": "the model m is unknown"}}).encode()
+        for name, pack in packers.items():
+            with self.subTest(name):
+                head = {"content-encoding": name}
+                run, _ = self.play("chat", [(200, head, pack(document.encode()))])
+                self.assertEqual(run.output, "o\u4f60k")
+                packed = pack(b"".join(stream))
+                chunks = [packed[n : n + 5] for n in range(0, len(packed), 5)]
+                run, _ = self.play("chat", [(200, {**_SSE, **head}, chunks)], on_text=len)
+                self.assertEqual(run.output, "ok")
+                error, _ = self.fails("chat", [(404, head, pack(refusal))], "bad_request", 404)
+                self.assertIn("the model m is unknown", str(error))
+        for name in ("br", "zstd", "x-secret-squeeze", "gzip, br"):
+            with self.subTest(name):
+                head = {"content-encoding": name}
+                error, server = self.fails(
+                    "chat", [(200, head, b"\x0b\x1b\x80...")], "bad_response"
+                )
+                self.assertIn("packed as %s, which" % name, str(error))
+                error, server = self.fails("chat", [(401, head, b"\x0b\x1b\x80...")], "auth", 401)
+                self.assertIn("packed as %s, which" % name, str(error))
+        broken = gzip.compress(document.encode())[:20] + b"x" * 20
+        error, server = self.fails("chat", [(200, {}, broken)] * 2, "bad_response", retries=1)
+        self.assertIn("a damaged body", str(error))
+        self.assertEqual(len(server.raw), 2)
+        self.fails("chat", [(200, {"content-encoding": "deflate"}, b"")] * 5, "bad_response")
+
+    def test_a_line_that_reports_an_error(self):
+        """llama.cpp, until September 2025, GPUStack."""
+        part = _sse({"choices": [{"index": 0, "delta": {"content": "Part of"}}]}, done=False)
+        words = "the request exceeds the available context size"
+        line = 'error: {"code":400,"message":"%s"}' % words
+        for rest in (line + "\n\ndata: [DONE]\n\n", line + "\n\n", line, "error:" + words + "\n"):
+            with self.subTest(rest=rest):
+                error, server = self.fails("chat", [[*part, rest.encode()]], on_text=len)
+                self.assertEqual((error.kind, len(server.raw)), ("context_length", 1))
+                self.assertIn(words, str(error))
+
+    def test_a_document_in_a_stream(self):
+        document = json.dumps(_text("chat", "ok"))
+        for end in ("", "\n\ndata: [DONE]\n\n", "\ndata:[DONE]", "  data: [DONE]\n"):
+            with self.subTest(end=end):
+                run, _ = self.play("chat", [(200, _SSE, document + end)], on_text=len)
+                self.assertEqual(run.output, "ok")
+
+    def test_a_transport_may_give_any_iterable(self):
+        body = json.dumps(_text("chat", "ok")).encode()
+        for chunks in ([body], (body[:9], body[9:]), iter([body]), {body: 1}):
+            with self.subTest(chunks=type(chunks)):
+                model = _model("chat", lambda *request, chunks=chunks: (200, _JSON, chunks))
+                self.assertEqual(model.complete("x"), "ok")
+
+    def test_the_last_event_may_lack_its_end(self):
+        stream = b"".join(_stream("chat", _text("chat", "ok")))
+        for cut in (1, 2, len("data: [DONE]") + 2, len("data: [DONE]") + 4):
+            with self.subTest(cut=cut):
+                run, _ = self.play("chat", [[stream[:-cut]]], on_text=len)
+                self.assertEqual(run.output, "ok")
+        error, _ = self.fails("chat", [[stream[:-40]]], "connection", on_text=len, retries=0)
+        self.assertIn("ended before the reply was complete", str(error))
+
     def test_messages_without_content_or_role(self):
         call = {"id": "a", "type": "function"}
         call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
@@ -12936,6 +13275,12 @@ class HttpTests(_ModelCase):
             self.assertIn("Proxy-Authorization: Basic dTpw", proxy.heads[0])
             self.assertNotIn(_KEY, proxy.heads[0])
             self.assertNotIn("u:p", str(caught.exception))
+        opened = b"HTTP/1.1 200 Connection established\r\n\r\n"
+        with _Http(lambda n, head, body: [opened, None]) as proxy:  # and no TLS behind it
+            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                with self.assertRaises(agentloop.ModelError) as caught:
+                    self.ask("https://model.test/v1", retries=0)
+            self.assertEqual(caught.exception.kind, "connection")
         with mock.patch.dict(os.environ, {"https_proxy": "socks5://127.0.0.1:1"}):
             with self.assertRaisesRegex(agentloop.ModelError, "socks5") as caught:
                 self.ask("https://model.test/v1", retries=0)
@@ -13007,6 +13352,389 @@ class HttpTests(_ModelCase):
             status, _, chunks = agentloop.http_transport("GET", server.url, {}, b"", 5)
             self.assertEqual((status, b"".join(chunks)), (201, b"body"))
             self.assertTrue(server.heads[-1].startswith("GET / HTTP/1.1\r\n"))
+
+    def test_informational_replies_are_skipped(self):
+        early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
+        rows = {
+            "one": early, "several": b"HTTP/1.1 100 Continue\r\n\r\n" + early * 9,
+            "102": b"HTTP/1.1 102 Processing\r\n\r\n",
+        }  # fmt: skip
+        for name, first in rows.items():
+            with self.subTest(name):
+                texts = iter("abc")
+                with _Http(
+                    lambda n, head, body: first + _http(_text("chat", next(texts)))
+                ) as server:
+                    model = agentloop.OpenAIChat("m", base_url=server.url)
+                    self.assertEqual([model.complete("x") for _ in range(3)], ["a", "b", "c"])
+                    self.assertEqual(server.connections, 1)
+                    del model
+
+    def test_what_belongs_to_no_request_is_no_reply(self):
+        surplus = {
+            "a second reply": _http(_text("chat", "not asked for")), "rubbish": b"\r\n",
+            "a late 408": _http(b"", 408, ""), "103": b"HTTP/1.1 103 x\r\n\r\n",
+        }  # fmt: skip
+        for name, more in surplus.items():
+            for pause in (0, 0.02):
+                with self.subTest(name, pause=pause):
+                    texts, sent = iter("abc"), threading.Event()
+
+                    def answer(number, head, body):
+                        first = _http(_text("chat", next(texts)))
+                        wait = lambda: threading.Event().wait(pause)  # noqa: E731
+                        pieces = [first, wait, more] if pause else [first + more]
+                        return [*pieces, sent.set]
+
+                    with _Http(answer) as server:
+                        model = agentloop.OpenAIChat("m", base_url=server.url)
+                        for text in "abc":
+                            self.assertEqual(model.complete("x"), text)
+                            sent.wait(10)
+                            sent.clear()
+                            time_for_loopback = threading.Event()
+                            time_for_loopback.wait(0.02)
+                        self.assertEqual(server.connections, 3)
+                        del model
+
+    def test_what_comes_behind_the_end_of_a_stream(self):
+        for late in (False, True):
+            with self.subTest(late=late):
+                texts, gone = iter("abc"), threading.Event()
+
+                def answer(number, head, body):
+                    first = _chunked(_stream("chat", _text("chat", next(texts))), end=False)
+                    more = _chunked(_stream("chat", _text("chat", "more")))[1:]
+                    wait = lambda: gone.wait(5)  # noqa: E731
+                    return [*first, *([wait] if late else []), *more]
+
+                with _Http(answer) as server:
+                    model = agentloop.OpenAIChat("m", base_url=server.url, on_text=len)
+                    for text in "abc":
+                        self.assertEqual(model.complete("x"), text)
+                    self.assertEqual(server.connections, 3 if late else 1)
+                    gone.set()
+                    del model
+
+    def test_heads_that_are_none(self):
+        line = b"HTTP/1.1 200 OK\r\n"
+        chunked = line + b"transfer-encoding: chunked\r\n\r\n"
+        rows = {
+            "a long status line": b"HTTP/1.1 200 " + b"x" * 200_000,
+            "a long header": line + b"a: " + b"x" * 200_000,
+            "many headers": line + b"a: b\r\n" * 1000,
+            "many interim replies": b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,
+            "another version": b"HTTP/2 200 OK\r\n\r\n",
+            "a chunk without a size": chunked + b"size\r\nabc\r\n",
+            "many trailers": chunked + b"0\r\n" + b"a: b\r\n" * 1000,
+        }
+        for name, data in rows.items():
+            with self.subTest(name):
+                with _Http(lambda n, head, body: [data, None]) as server:
+                    with self.assertRaises(agentloop.ModelError) as caught:
+                        self.ask(server.url, retries=0)
+                self.assertEqual(caught.exception.kind, "connection")
+                self.assertLess(len(str(caught.exception)), 1500)
+
+    def test_more_forms_of_http(self):
+        document = json.dumps(_text("chat", "ok")).encode()
+        old = b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\n"
+        length = b"content-length: %d\r\n\r\n" % len(document)
+        chunks = [b"%x;note=1\r\n%s\r\n" % (len(c), c) for c in (document[:9], document[9:])]
+        start = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+        rows = [  # what is sent; the connections of two requests
+            ("an old server that keeps", [old + length + document], 1),
+            ("an old server that does not", [old[:17] + length + document, None], 2),
+            ("close", [b"HTTP/1.1 200 OK\r\nconnection: Close\r\n" + length + document, None], 2),
+            ("a length that is none", [old + b"content-length: x\r\n\r\n" + document, None], 2),
+            ("extensions", [start, *chunks, b"0\r\n\r\n"], 1),
+            ("trailers", [start, *chunks, b"0\r\nX-Trailer: 1\r\n\r\n"], 1),
+            ("line feeds alone", [b"HTTP/1.1 200 OK\n" + length.replace(b"\r", b"") + document], 1),
+            ("no phrase", [b"HTTP/1.1 200\r\n" + length + document], 1),
+            ("byte by byte", [(start + b"".join(chunks))[n : n + 1] for n in range(len(start) + 50)]
+             + [(start + b"".join(chunks))[len(start) + 50 :], b"0\r\n\r\n"], 1),
+        ]  # fmt: skip
+        for name, pieces, connections in rows:
+            with self.subTest(name):
+                with _Http(lambda n, head, body: pieces) as server:
+                    model = agentloop.OpenAIChat("m", base_url=server.url, retries=0)
+                    for _ in range(2):
+                        self.assertEqual(self.settled_if(connections > 1, server, model), "ok")
+                    self.assertEqual(server.connections, connections)
+                    del model
+        for status in (204, 304):
+            with self.subTest(status=status):
+                reply = b"HTTP/1.1 %d x\r\n\r\n" % status
+                with _Http(lambda n, head, body: reply) as server:
+                    for _ in range(2):
+                        found = agentloop.http_transport("GET", server.url, {}, None, 5)
+                        self.assertEqual((found[0], b"".join(found[2])), (status, b""))
+                    self.assertEqual(server.connections, 1)
+                    self.assertNotIn("content-length", server.heads[0].lower())
+
+    def settled_if(self, closes, server, model):
+        """An answer; asked for only once the server has closed what it was to close."""
+        deadline = time.monotonic() + 10
+        while closes and server.open and time.monotonic() < deadline:
+            threading.Event().wait(0.002)
+        return model.complete("x")
+
+    @unittest.skipUnless(hasattr(os, "fork"), "needs os.fork")
+    def test_a_forked_child_has_connections_of_its_own(self):
+        with _Http(lambda n, head, body: _http(_text("chat", "%d" % n))) as server:
+            model = agentloop.OpenAIChat("m", base_url=server.url)
+            self.assertEqual(model.complete("x"), "0")
+            reading, writing = os.pipe()
+            child = os.fork()
+            if child == 0:
+                try:
+                    os.write(writing, model.complete("x").encode())
+                finally:
+                    os._exit(0)
+            os.close(writing)
+            with open(reading, "rb") as pipe:
+                self.assertEqual(pipe.read(), b"1")
+            os.waitpid(child, 0)
+            self.assertEqual((model.complete("x"), server.connections), ("2", 2))
+            del model
+
+    def test_a_deadline_ends_what_drips(self):
+        over = threading.Event()
+        start = b"HTTP/1.1 200 x\r\n"
+        rows = {
+            "a status line": (b"HTTP", b"/"), "a header": (start + b"a: ", b"b"),
+            "interim": (b"", b"HTTP/1.1 100 x\r\n\r\n"), "blanks": (start + b"\r\n", b" "),
+            "an error": (b"HTTP/1.1 500 x\r\n\r\n", b"x"),
+            "comments": (start + b"content-type: text/event-stream\r\n\r\n", b": x\n\n"),
+            "a chunk's size": (start + b"transfer-encoding: chunked\r\n\r\n", b"0"),
+        }  # fmt: skip
+        for name, (first, drip) in rows.items():
+            with self.subTest(name):
+                over.clear()
+                pieces = [first, *[drip, lambda: over.wait(0.02)] * 400, None]
+                with _Http(lambda n, head, body: pieces) as server:
+                    with self.assertRaises(agentloop.ModelError) as caught:
+                        self.ask(server.url, on_text=len, deadline=0.2, timeout=9)
+                    over.set()
+                self.assertEqual((caught.exception.kind, len(server.heads)), ("timeout", 1))
+
+    def test_connecting(self):
+        addresses = [(2, 1, 6, "", ("192.0.2.%d" % n, 80)) for n in (1, 2)]
+        asked = []
+        refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+        late = TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+
+        def connect(address, timeout):
+            asked.append((address[0], timeout))
+            error = faults.get(address[0])
+            if error:
+                raise error
+            connected = socket.socket()
+            connected.connect(("127.0.0.1", server.port))
+            return connected
+
+        rows = [  # what the two addresses do; the longest silence; words, or None for an answer
+            ({"192.0.2.1": socket.timeout("timed out")}, 600, None),
+            ({"192.0.2.1": refused}, 7, None),
+            ({"192.0.2.1": refused, "192.0.2.2": socket.timeout("x")}, 600, "timed out after 30 s"),
+            ({"192.0.2.1": refused, "192.0.2.2": socket.timeout("x")}, 7, "timed out after 7 s"),
+            ({"192.0.2.1": refused, "192.0.2.2": late}, 600, "Connection timed out"),
+        ]  # fmt: skip
+        with _Http(self.answer("chat")) as server, mock.patch(
+            "socket.getaddrinfo", lambda *args: addresses
+        ), mock.patch("socket.create_connection", connect):
+            for faults, timeout, words in rows:
+                with self.subTest(words=words, timeout=timeout):
+                    del asked[:]
+                    settings = {"retries": 0, "timeout": timeout}
+                    if words is None:
+                        self.assertEqual(self.ask("http://h.test", **settings).output, "ok")
+                    else:
+                        with self.assertRaises(agentloop.ModelError) as caught:
+                            self.ask("http://h.test", **settings)
+                        self.assertEqual(caught.exception.kind, "connection")
+                        self.assertIn("could not connect to h.test:80: ", str(caught.exception))
+                        self.assertIn(words, str(caught.exception))
+                    limits = [limit for _, limit in asked]
+                    self.assertEqual(len(asked), 2)
+                    self.assertTrue(all(min(timeout, 30) - 1 < n <= 30 for n in limits), limits)
+            addresses.clear()
+            with self.assertRaisesRegex(agentloop.ModelError, "the name has no address"):
+                self.ask("http://h.test", retries=0)
+
+    def test_the_sockets_options(self):
+        real, made, slices = socket.create_connection, [], []
+
+        def connect(address, timeout):
+            made.append(real(address, timeout))
+            return made[-1]
+
+        def receive(self, size):
+            slices.append(self.gettimeout())
+            return super(socket.socket, self).recv(size)
+
+        with _Http(self.answer("chat")) as server, mock.patch("socket.create_connection", connect):
+            model = agentloop.OpenAIChat("m", base_url=server.url, timeout=600)
+            with mock.patch.object(socket.socket, "recv", receive):
+                self.assertEqual(agentloop.run(model, "go", [get_weather]).output, "ok")
+            self.assertLessEqual(max(slices), 2)  # Ctrl-C gets through on Windows
+            self.assertEqual(made[0].getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) > 0, True)
+            for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):
+                if hasattr(socket, name):
+                    idle = made[0].getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
+                    self.assertLessEqual(idle, 60)
+            # The system's own time limit: keep-alive probes that were not answered.
+            late = TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+            with mock.patch.object(socket.socket, "recv", side_effect=late):
+                with self.assertRaisesRegex(agentloop.ModelError, "Connection timed out") as caught:
+                    self.ask(server.url, retries=0)
+            self.assertEqual(caught.exception.kind, "connection")
+            # A server that closes a kept connection while it is used.
+            with mock.patch.object(socket.socket, "sendall", side_effect=BrokenPipeError("gone")):
+                with self.assertRaisesRegex(agentloop.ModelError, "BrokenPipeError"):
+                    agentloop.run(model, "go")
+            del model
+            for s in made:
+                s.close()
+
+    def test_where_no_proxy_leads(self):
+        rows = [  # NO_PROXY, the server, whether it is reached directly
+            ("192.168.0.0/16", "192.168.1.5:11434", True), ("192.168.0.0/16", "192.169.1.5", False),
+            ("10.0.0.0/8,172.16.0.0/12", "172.31.0.9", True), ("172.16.0.0/12", "172.32.0.1", False),
+            ("10.0.0.0/8", "llm.test", False), ("10.1.2.3", "10.1.2.3:8000", True),
+            ("fd00::/8", "[fd12::5]:8080", True), ("fe80::/10", "[fd12::5]:8080", False),
+            ("fd00::1", "[fd00::1]", True), ("[fd00::1]", "[fd00::1]:8080", True),
+            ("[fd00::1]:8080", "[fd00::1]:8080", True), ("[fd00::1]:9", "[fd00::1]:8080", False),
+            ("192.168.1.*", "192.168.1.5", True), ("192.168.1.*", "192.168.2.5", False),
+            ("*.corp.test", "a.b.corp.test", True), ("*.corp.test", "notcorp.test", False),
+            (".corp.test", "corp.test", True), ("corp.test", "llm.corp.test", True),
+            ("corp.test", "notcorp.test", False), ("corp.test", "corp.test.org", False),
+            ("llm.test:8080", "llm.test:8080", True), ("llm.test:8080", "llm.test:9090", False),
+            ("x, llm.test ,y", "llm.test", True), ("x llm.test", "LLM.Test", True),
+            ("LLM.Test", "llm.test", True), ("*", "any.test", True), ("", "any.test", False),
+            (",", "any.test", False),
+        ]  # fmt: skip
+        with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
+            real = socket.create_connection
+
+            def connect(address, timeout):
+                if address[1] != proxy.port:
+                    raise ConnectionRefusedError("directly")
+                return real(address, timeout)
+
+            def lookup(host, port, *more):
+                return [(2, 1, 6, "", (host, port))]
+
+            for rule, host, is_direct in rows:
+                environment = {"http_proxy": proxy.url, "no_proxy": rule}
+                with self.subTest(rule=rule, host=host), mock.patch.dict(os.environ, environment):
+                    with mock.patch("socket.create_connection", connect), mock.patch(
+                        "socket.getaddrinfo", lookup
+                    ):
+                        model = agentloop.OpenAIChat("m", base_url="http://" + host, retries=0)
+                        if is_direct:
+                            with self.assertRaisesRegex(agentloop.ModelError, "directly"):
+                                model.complete("x")
+                        else:
+                            self.assertEqual(model.complete("x"), "proxied")
+                        del model
+
+    def test_how_a_proxy_is_written(self):
+        with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
+            place = "127.0.0.1:%d" % proxy.port
+            works = {  # as people write it; the login that it should see
+                "pa#ss": "us:pa#ss", "pa/ss": "us:pa/ss", "pa?ss": "us:pa?ss", "p@ss": "us:p@ss",
+                "pa ss": "us:pa ss", "pass%": "us:pass%", "p:a": "us:p:a", "p%3Aa": "us:p:a",
+            }  # fmt: skip
+            rows = [("http://us:%s@%s" % (p, place), login) for p, login in works.items()]
+            rows += [(" http://us:pass@%s \n" % place, "us:pass"), ("us@" + place, "us:")]
+            rows += [("HTTP://%s/" % place, None)]
+            for text, login in rows:
+                with self.subTest(text=text), mock.patch.dict(os.environ, {"http_proxy": text}):
+                    del proxy.heads[:]
+                    self.assertEqual(self.ask("http://m.test", retries=0).output, "proxied")
+                    found = re.search(r"Proxy-Authorization: Basic (.*)\r", proxy.heads[0])
+                    self.assertEqual(found and base64.b64decode(found.group(1)).decode(), login)
+            with socket.socket() as gone:
+                gone.bind(("127.0.0.1", 0))
+                dead = "127.0.0.1:%d" % gone.getsockname()[1]
+                rows = [  # what it is; what the error names; how often it is asked
+                    (
+                        "socks5://us:S3CRET@127.0.0.1:9",
+                        "socks5://127.0.0.1:9 is a kind of proxy",
+                        0,
+                    ),
+                    ("https://us:S3CRET@" + place, "https://%s is a kind of proxy" % place, 0),
+                    ("http://us:S3CRET@127.0.0.1:bad", "the proxy's address is not like", 0),
+                    ("http://us:S3CRET", "the proxy's address is not like", 0),
+                    ("http://us:S3CRET@" + dead, "could not connect to the proxy " + dead, 1),
+                ]
+                for text, words, waits in rows:
+                    for scheme in ("http", "https"):
+                        with self.subTest(text=text, scheme=scheme):
+                            del self.waits[:]
+                            with mock.patch.dict(os.environ, {scheme + "_proxy": text}):
+                                with self.assertRaises(agentloop.ModelError) as caught:
+                                    self.ask(scheme + "://m.test", retries=1)
+                            self.assertIn(words, str(caught.exception))
+                            self.assertNotIn("S3CRET", str(caught.exception))
+                            self.assertEqual(caught.exception.kind, "connection")
+                            self.assertEqual(len(self.waits), waits)
+
+    def test_a_proxy_of_the_system(self):
+        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy:
+            place = "https://127.0.0.1:%d" % proxy.port  # how Python reads the registry
+            for is_direct, words in (
+                (False, "answers HTTP 502 instead"),
+                (True, "not to be found"),
+            ):
+                with self.subTest(is_direct=is_direct), mock.patch(
+                    "urllib.request.getproxies", lambda: {"https": place}
+                ), mock.patch("urllib.request.proxy_bypass", lambda host: is_direct), mock.patch(
+                    "urllib.request.getproxies_environment", dict
+                ):
+                    real = socket.getaddrinfo
+
+                    def lookup(host, *more):
+                        if host == "m.test":
+                            raise socket.gaierror(-2, "not to be found")
+                        return real(host, *more)
+
+                    with mock.patch("socket.getaddrinfo", lookup):
+                        with self.assertRaisesRegex(agentloop.ModelError, words):
+                            self.ask("https://m.test", retries=0)
+            self.assertTrue(proxy.heads[0].startswith("CONNECT m.test:443 HTTP/1.1\r\n"))
+
+    def test_addresses(self):
+        asked = []
+
+        def connect(address, timeout):
+            asked.append(address)
+            raise ConnectionRefusedError("not here")
+
+        rows = [("http://[::1]/v1", ("::1", 80)), ("https://[::1]", ("::1", 443)),
+                ("http://[2001:db8::abcd]:8/v1", ("2001:db8::abcd", 8)),
+                ("https://127.0.0.1", ("127.0.0.1", 443))]  # fmt: skip
+        with mock.patch("socket.create_connection", connect):
+            for url, address in rows:
+                with self.subTest(url=url):
+                    del asked[:]
+                    with self.assertRaises(agentloop.ModelError):
+                        self.ask(url, retries=0)
+                    self.assertEqual(asked, [address])
+        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy, mock.patch.dict(
+            os.environ, {"https_proxy": proxy.url}
+        ):
+            with self.assertRaises(agentloop.ModelError):
+                self.ask("https://[2001:db8::1]", retries=0)
+            self.assertTrue(proxy.heads[0].startswith("CONNECT [2001:db8::1]:443 "))
+        with _Http(self.answer("chat")) as proxy:
+            with mock.patch.dict(os.environ, {"http_proxy": proxy.url}):
+                self.assertEqual(self.ask("http://b\u00fccher.test").output, "ok")
+                self.assertIn("Host: xn--bcher-kva.test\r\n", proxy.heads[0])
+                headers = {"host": "other.test"}
+                self.assertEqual(self.ask("http://u:p@h.test", headers=headers).output, "ok")
+                self.assertNotIn("Host: h.test", proxy.heads[-1])
 
     def test_a_connection_is_closed_when_its_thread_ends(self):
         with _Http(self.answer("chat")) as server, warnings.catch_warnings(record=True) as found:

@@ -36,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # agentloop.py 
 import agentloop  # noqa: E402
 
 VERSIONS = ("2025-06-18", "2025-11-25", "2025-03-26", "2024-11-05")  # the first one is asked for
+MOST_PAGES = 100  # of a list of tools
 
 
 class MCPError(Exception):
@@ -195,6 +196,8 @@ class MCPServer:
         found, cursor, seen = {}, None, set()
         while cursor not in seen:
             seen.add(cursor)
+            if len(seen) > MOST_PAGES:
+                raise MCPError("the server's list of tools has more than %d pages" % MOST_PAGES)
             page = self.request("tools/list", **({"cursor": cursor} if cursor else {}))
             for described in page.get("tools", []):
                 name = re.sub(r"[^a-zA-Z0-9_-]", "_", prefix + described["name"])[:60]
