@@ -8126,12 +8126,15 @@ _EXAMPLES = {
         "scripts: 1, its own",
     ],
     "trim_context.py": [
-        "everything: 25 messages, about 1500 tokens, paired: yes",
-        "the last 3 replies: 8 messages, about 400 tokens, paired: yes\n   p10 p11 p12\n",
+        "everything: 25 messages, about 1600 tokens, paired: yes",
+        (
+            "the last 3 replies: 8 messages, about 400 tokens, paired: yes\n   page00010 page00011 "
+            "page00012\n"
+        ),
         "about 400 tokens: ",
         (
-            "first two, last five: 17 messages, about 900 tokens, paired: yes\n   p1 p2 p7 "
-            "p8 p9 p10 p11 p12\n"
+            "first two, last five: 17 messages, about 900 tokens, paired: yes\n   page00001 "
+            "page00002 page00007 page00008 page00009 page00010 page00011 page00012\n"
         ),
         "the run still holds 12 steps",
     ],

@@ -66,7 +66,8 @@ def look(messages):
 
 
 def read(number):
-    return agentloop.AgentAction("read_page", {"number": number}, f"p{number}")
+    # Nine letters and digits: an id that every provider takes goes out as it is.
+    return agentloop.AgentAction("read_page", {"number": number}, f"page{number:05d}")
 
 
 # Twelve calls in eleven replies: pages 7 and 8 are asked for together.
