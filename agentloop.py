@@ -40,6 +40,7 @@ from __future__ import annotations
 # A Python that is too old stops at the next line, with a SyntaxError that shows it.
 (PYTHON := "agentloop needs Python 3.8 or newer")
 
+import collections
 import contextlib
 import copy
 import dataclasses
@@ -49,14 +50,17 @@ import functools
 import inspect
 import itertools
 import json
+import operator
 import os
 import re
+import stat
 import sys
 import time
+import types
 import typing
-from _thread import allocate_lock
+from _thread import RLock
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List
+from typing import Any, Callable, Dict, FrozenSet, Generator, Iterable, Iterator, List
 from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
 
 # subtle: `dataclass` looks this module up in sys.modules, because the annotations are strings. A
@@ -257,8 +261,7 @@ def _beginning_of(value: Any, limit: int) -> Any:
 
 def _preview(value: Any, limit: int = 60) -> str:
     """A short piece of a value on one line, for a message: "a" -> '"a"'; [1, 2] -> "[1, 2]"."""
-    if not _images_in(value):
-        value = _beginning_of(value, limit)
+    value = _beginning_of(value, limit)
     text = json.dumps(value, ensure_ascii=False) if type(value) is str else _to_text(value)
     return _one_line(text, limit)
 
@@ -651,14 +654,14 @@ _UNKNOWN_OUTCOME = (
 _NOT_EXECUTED = "This call was not executed."
 
 # Guards the moment in which a pending call gets its one step: `close` may come from any thread.
-_step_lock = allocate_lock()
+# subtle: reentrant, so that a thread whose Ctrl-C came inside of it is not stopped by its own lock.
+_step_lock = RLock()
 
 
 class _RunInternals(_Data):
     """What others keep on a run, by name. It is neither compared, shown, copied nor written."""
 
     _stream: Any = None  # the stream that drives this run, see loop
-    _lines: Optional[List[int]] = None  # where it stands in its file, see journal
     _encoded: Optional[Dict[Any, Any]] = None  # {adapter: the conversation as sent}, see models
 
 
@@ -714,8 +717,9 @@ class AgentRun(_RunInternals):
         if not isinstance(status, str) or not status:
             raise ValueError("status is a word that says how the call ended, such as 'denied'")
         with _step_lock:
-            step = AgentStep(self._find_pending(action), observation, status)
-            self._move_to_steps(step)
+            index = self._find_pending(action)
+            step = AgentStep(self.pending[index], observation, status)
+            self._move_to_steps(step, index)
         return step
 
     def follow_up(self, task: Any) -> "AgentRun":
@@ -727,6 +731,7 @@ class AgentRun(_RunInternals):
         if self._stream is not None:
             raise RuntimeError("a stream holds this run: exhaust or close it before the next turn")
         _check_task(task)
+        self._drop_done()
         started = set(self.started)
         for action in list(self.pending):
             if action.call_id in started:
@@ -783,34 +788,41 @@ class AgentRun(_RunInternals):
             )
         return "; ".join(parts)
 
-    def _find_pending(self, action: AgentAction) -> AgentAction:
-        """The action itself where it is pending, else the first of the same `call_id`."""
-        for pending in self.pending:
+    def _find_pending(self, action: AgentAction) -> int:
+        """The place of the action itself in `pending`, else of the first of the same `call_id`."""
+        for index, pending in enumerate(self.pending):
             if pending is action:
-                return pending
-        for pending in self.pending:
+                return index
+        for index, pending in enumerate(self.pending):
             if pending.call_id == action.call_id:
-                return pending
+                return index
         raise ValueError(f"the call {action.call_id!r} is not pending; see run.pending")
 
     def _record(self, step: AgentStep) -> bool:
         """Record the step of a pending action. False, and nothing, where the caller closed it."""
         with _step_lock:
-            if not any(pending is step.action for pending in self.pending):
-                return False
-            self._move_to_steps(step)
-            return True
+            for index, pending in enumerate(self.pending):
+                if pending is step.action:
+                    self._move_to_steps(step, index)
+                    return True
+            return False
 
-    def _move_to_steps(self, step: AgentStep) -> None:
+    def _move_to_steps(self, step: AgentStep, index: int) -> None:
         # The step first: a call that Ctrl-C leaves both done and pending is known by its step,
         # one that is in neither list would be forgotten.
         self.steps.append(step)
-        for index, pending in enumerate(self.pending):
-            if pending is step.action:
-                del self.pending[index]
-                break
+        del self.pending[index]
         if step.action.call_id in self.started:
             self.started.remove(step.action.call_id)
+
+    def _drop_done(self) -> None:
+        """Take out of `pending` and `started` what has its step: Ctrl-C came while it got it."""
+        if self.pending:
+            done = {id(step.action) for step in self.steps}
+            self.pending[:] = [action for action in self.pending if id(action) not in done]
+        if self.started:
+            call_ids = {action.call_id for action in self.pending}
+            self.started[:] = [call_id for call_id in self.started if call_id in call_ids]
 
     def __getstate__(self) -> _JsonObject:
         # A copy is not held by a stream, and is encoded anew.
@@ -927,56 +939,1663 @@ def _object_from_json(d: Any, kind: str) -> Any:
 
 _MOST_ITEMS = 10_000  # of a generator that a tool returned
 
+# -- what is wrong with arguments ------------------------------------------------------------------
 
-class _Mismatch(Exception):
-    """A value does not fit. Says no more, so that it costs nothing; `_Faults` does, afterwards."""
-
-
-class _Faults:
-    """A place in the arguments, and what was found wrong so far. Only made after a failure."""
-
-    def __init__(self, path: str, found: List[str]) -> None:
-        self.path, self.found = path, found
-
-    def at(self, key: Any) -> "_Faults":
-        if type(key) is int:
-            return _Faults("%s[%d]" % (self.path, key), self.found)
-        key = _one_line(_to_text(key), 100)
-        part = "." + key if key.isidentifier() else '["%s"]' % key.replace('"', "'")
-        return _Faults(self.path + part, self.found)
-
-    def add(self, text: str) -> None:
-        self.found.append("%s: %s" % (self.path, text))
+_MAX_FAULTS = 20  # so many are shown of one call, and how many more there are
+_MAX_FAULT_CHARACTERS = 900  # of all that are shown
 
 
-def _fail(where: Optional[_Faults], expected: str, value: Any, mend: str = "") -> None:
-    """The one way to say that a value does not fit."""
-    if where is None:
-        raise _Mismatch
-    where.add("expected %s, got %s%s" % (expected, _preview(value), mend))
-
-
-def _closest(name: Any, names: Iterable[Any]) -> str:
+def _did_you_mean(name: Any, known: Sequence[str]) -> str:
+    """("souht", ["north", "south"]) -> ', did you mean "south"?'; "" where none is close."""
     import difflib
 
-    name, known = _to_text(name), [str(n) for n in names]
-    near = difflib.get_close_matches(name[:200], known, 1)
-    near = near or [n for n in known if n.lower() == name.lower()]
-    listed = "; known: " + ", ".join(known[:50]) if known else ""
-    return (', did you mean "%s"?' % near[0] if near else "") + listed
+    text = _to_text(name)
+    close = difflib.get_close_matches(text[:200], known[:1000], 1)
+    if not close:
+        close = [other for other in known if other.lower() == text.lower()]
+    return f', did you mean "{_one_line(close[0])}"?' if close else ""
+
+
+def _suggest_name(name: Any, known: Iterable[Any]) -> str:
+    """("souht", ["north", "south"]) -> ', did you mean "south"?; known: north, south'."""
+    names = [str(k) for k in known]
+    if not names:
+        return ""
+    listed = _one_line(", ".join(names[:50]), 1_000)
+    return f"{_did_you_mean(name, names)}; known: {listed}"
+
+
+class _ArgumentFault:
+    """One thing that is wrong with the arguments. It becomes text only when it is shown.
+
+    Attributes:
+        describe: gives the text, for example 'expected integer, got "many"'.
+        path: the keys that lead to the value, for example ("items", 2, "qty").
+        count: how many faults this one stands for.
+    """
+
+    def __init__(
+        self, describe: Callable[[], str], path: Tuple[Any, ...] = (), count: int = 1
+    ) -> None:
+        self.describe = describe
+        self.path = path
+        self.count = count
+
+    def __str__(self) -> str:
+        """args.items[2].qty: expected integer, got "many\""""
+        path = "".join(_path_step(key) for key in self.path)
+        return f"args{path}: {self.describe()}"
+
+
+def _path_step(key: Any) -> str:
+    """2 -> "[2]"; "qty" -> ".qty"; "a b" -> '["a b"]'."""
+    if type(key) is int:
+        return f"[{key}]"
+    name = _one_line(_to_text(key), 100)
+    if name.isidentifier():
+        return f".{name}"
+    name = name.replace('"', "'")
+    return f'["{name}"]'
+
+
+class _Mismatch(Exception):
+    """A value does not fit its annotation.
+
+    `faults` say why. The first twenty are kept and one that stands for the rest, so that the work
+    for each level of a deep value is bounded.
+    """
+
+    def __init__(self, faults: List[_ArgumentFault]) -> None:
+        super().__init__()
+        self.faults = faults[:_MAX_FAULTS]
+        rest = faults[_MAX_FAULTS:]
+        if rest:
+            self.faults.append(_ArgumentFault(str, count=sum(fault.count for fault in rest)))
+
+    def below(self, key: Any) -> List[_ArgumentFault]:
+        """The faults as the parent of the value sees them: ("qty",) -> (2, "qty")."""
+        return [
+            _ArgumentFault(fault.describe, (key, *fault.path), fault.count) for fault in self.faults
+        ]
+
+    def __str__(self) -> str:
+        """args.n: missing; args.x: expected integer, got "many"; and 7 more"""
+        shown: List[str] = []
+        left = _MAX_FAULT_CHARACTERS
+        for fault in self.faults[:_MAX_FAULTS]:
+            text = _one_line(str(fault), _MAX_FAULT_CHARACTERS)
+            left -= len(text)
+            if shown and left < 0:
+                break
+            shown.append(text)
+        more = sum(fault.count for fault in self.faults) - len(shown)
+        if more:
+            shown.append(f"and {more:,} more")
+        return "; ".join(shown)
+
+
+def _missing() -> str:
+    return "missing"
+
+
+def _unknown_name(name: Any, known: Iterable[str]) -> _ArgumentFault:
+    return _ArgumentFault(lambda: "unknown name" + _suggest_name(name, known), (name,))
+
+
+def _expected(what: str, value: Any, hint: Optional[Callable[[Any], str]] = None) -> _Mismatch:
+    """The _Mismatch that says 'expected integer, got "many"' and, from the value, a hint."""
+
+    def describe() -> str:
+        text = f"expected {what}, got {_preview(value)}"
+        return text if hint is None else text + hint(value)
+
+    return _Mismatch([_ArgumentFault(describe)])
+
+
+class _InvalidArguments(Exception):
+    """What the model is told of arguments that do not fit: its text is the bounded observation."""
+
+    type = "InvalidArguments"
+
+
+class _BoundArguments:
+    """What a tool's function is called with: function(*args, **kwargs)."""
+
+    __slots__ = ("args", "kwargs")
+
+    def __init__(self, args: Sequence[Any], kwargs: _JsonObject) -> None:
+        self.args = args
+        self.kwargs = kwargs
+
+
+# -- types: a schema for the model, a conversion of what it sends ----------------------------------
+
+
+class _Mode:
+    """How values are converted.
+
+    Attributes:
+        exact: take only what needs no other spelling.
+        attempts: the modes in which a union tries its alternatives, one after the other.
+        outcomes: what the unions inside a union made of the parts of its value, by value, union and
+            exactness. Each part is converted once, so that the work grows with the value and not
+            with the number of ways to read it. None outside of unions.
+    """
+
+    def __init__(self, exact: bool, outcomes: Optional[Dict[Any, "_Outcome"]] = None) -> None:
+        self.exact = exact
+        self.outcomes = outcomes
+        self.attempts = [self] if exact else [_Mode(True, outcomes), self]
+
+
+_EXACT = _Mode(exact=True)
+_LENIENT = _Mode(exact=False)
+
+
+class _Type:
+    """What an annotation means. This one is "any value"; the subclasses check and convert.
+
+    Attributes:
+        schema: the JSON Schema that the model is shown.
+        exact: the Python classes whose values need neither check nor conversion.
+        json_types: the Python classes of the JSON values that may be meant for this type.
+        length_keyword: what follows "min" and "max" in JSON Schema: "Length", "Items"; "" where the
+            values have no length.
+        is_noted: whether the schema's description is from an `Annotated`.
+    """
+
+    schema: _JsonObject
+    exact: FrozenSet[type] = frozenset()
+    json_types: Tuple[type, ...] = ()
+    length_keyword = ""
+    is_noted = False
+
+    def __init__(self, schema: _JsonObject) -> None:
+        self.schema = schema
+
+    def convert(self, value: Any, mode: _Mode) -> Any:
+        """The value as the annotated Python type. _Mismatch where it does not fit."""
+        return value
+
+    def distance(self, value: Any) -> Optional[int]:
+        """How far a value is from this type, seen from its first level; None for another kind."""
+        return 0 if type(value) in self.json_types else None
+
+    def compares_with(self, limit: Any) -> bool:
+        """Whether a limit such as Ge(1) says something about the values."""
+        return False
+
+    def takes_null(self) -> bool:
+        try:
+            return self.convert(None, _EXACT) is None
+        except _Mismatch:
+            return False
+
+    def extended(self, **entries: Any) -> "_Type":
+        """The same type with more entries in its schema."""
+        twin = copy.copy(self)
+        twin.schema = {**self.schema, **entries}
+        return twin
+
+
+class _Null(_Type):
+    exact = frozenset([type(None)])
+    json_types = (type(None),)
+
+    def convert(self, value: Any, mode: _Mode) -> None:
+        """None, "null", "None" -> None."""
+        if value is None:
+            return
+        if not mode.exact and type(value) is str and value.strip().lower() in ("null", "none"):
+            return
+        raise _expected("null", value)
+
+
+class _Boolean(_Type):
+    exact = frozenset([bool])
+    json_types = (bool,)
+
+    def convert(self, value: Any, mode: _Mode) -> bool:
+        """True, "true", "True", 1 -> True. Not "yes", "1", 1.0."""
+        if type(value) is bool:
+            return value
+        if not mode.exact and type(value) is int and value in (0, 1):
+            return value == 1
+        if not mode.exact and type(value) is str:
+            word = value.strip().lower()
+            if word in ("true", "false"):
+                return word == "true"
+        raise _expected("boolean", value)
+
+
+class _Integer(_Type):
+    exact = frozenset([int])
+    json_types = (int,)
+
+    def compares_with(self, limit: Any) -> bool:
+        return type(limit) in (int, float)
+
+    def convert(self, value: Any, mode: _Mode) -> int:
+        """5, 5.0, " 5", "5.0" -> 5. Not 5.5, "1_000", True."""
+        if type(value) is int:  # subtle: bool is a subclass of int
+            return value
+        if not mode.exact and type(value) is float and value.is_integer():
+            return int(value)
+        match = re.match(_INTEGER, value) if not mode.exact and type(value) is str else None
+        if match:
+            return int(match[1])
+        raise _expected("integer", value)
+
+
+# The digits are bounded: reading many of them takes quadratic time.
+_INTEGER = r"\s*([+-]?[0-9]{1,1000})(\.0+)?\s*\Z"
+_DECIMAL = r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
+_MAX_FLOAT = sys.float_info.max
+
+
+class _Number(_Type):
+    json_types = (float, int)
+
+    def compares_with(self, limit: Any) -> bool:
+        return type(limit) in (int, float)
+
+    def convert(self, value: Any, mode: _Mode) -> float:
+        """2.5, "2.5" -> 2.5; 5 -> 5.0. Not "nan", 1e999, True."""
+        number = value
+        if type(value) is int and not mode.exact:
+            try:
+                number = float(value)
+            except OverflowError:
+                raise _expected("number", value) from None
+        elif type(value) is str and not mode.exact and re.match(_DECIMAL, value):
+            number = float(value)
+        if type(number) is float and abs(number) <= _MAX_FLOAT:  # false for inf and nan
+            return number
+        raise _expected("number", value)
+
+
+class _String(_Type):
+    exact = frozenset([str])
+    json_types = (str,)
+    length_keyword = "Length"
+
+    def convert(self, value: Any, mode: _Mode) -> str:
+        """ "a" -> "a", 5 -> "5". Not 1.1, which may have been written 1.10."""
+        if type(value) is str:
+            return value
+        if not mode.exact and type(value) is int and value.bit_length() < _MAX_INTEGER_BITS:
+            return str(value)
+        raise _expected("string", value)
+
+
+# "Any value" is spelled out: an empty schema means "object only" to some grammar converters, and a
+# description without a type is refused by others (llama.cpp issue 19716).
+_WORDS: List[_JsonObject] = [{"type": t} for t in ("string", "number", "boolean", "object")]
+_ANY_ITEM: _JsonObject = {"anyOf": [*_WORDS, {"type": "null"}]}
+_ANY = _Type({"anyOf": [*_WORDS, {"type": "array", "items": _ANY_ITEM}, {"type": "null"}]})
+
+_NULL = _Null({"type": "null"})
+_STRING = _String({"type": "string"})
+_SCALARS: Dict[Any, _Type] = {
+    type(None): _NULL,
+    bool: _Boolean({"type": "boolean"}),
+    int: _Integer({"type": "integer"}),
+    float: _Number({"type": "number"}),
+    str: _STRING,
+}
+
+
+def _decode(value: Any, opening: str, mode: _Mode) -> Any:
+    """A list or object that came as JSON text: ("[1]", "[") -> [1]. Anything else as it is."""
+    if type(value) is str and not mode.exact and value.lstrip()[:1] == opening:
+        try:
+            return _parse_json(value)
+        except ValueError:
+            return value
+    return value
+
+
+class _Array(_Type):
+    """A list, tuple or set; `make` turns the list of converted items into it."""
+
+    json_types = (list,)
+    length_keyword = "Items"
+
+    def __init__(self, item: _Type, make: Callable[[List[Any]], Any]) -> None:
+        super().__init__({"type": "array", "items": item.schema})
+        self.item = item
+        self.make = make
+
+    def convert(self, value: Any, mode: _Mode) -> Any:
+        """[1, "2"] -> [1, 2], "[1, 2]" -> [1, 2]. A single item is never made a list."""
+        items = _decode(value, "[", mode)
+        if type(items) is not list:
+            raise _expected("array", items, self._hint)
+        converted = self._convert_items(items, mode)
+        if self.make is list:
+            return converted
+        try:
+            return self.make(converted)
+        except TypeError:
+            raise _expected("array of items that a set can hold", items) from None
+
+    def _convert_items(self, items: List[Any], mode: _Mode) -> List[Any]:
+        # A list of exact values is as it should be: one pass in C instead of a call per item.
+        if self.item.exact and self.item.exact.issuperset(map(type, items)):
+            return items
+        converted: List[Any] = []
+        faults: List[_ArgumentFault] = []
+        convert_item = self.item.convert
+        for index, item in enumerate(items):
+            try:
+                converted.append(convert_item(item, mode))
+            except _Mismatch as mismatch:
+                faults += mismatch.below(index)
+        if faults:
+            raise _Mismatch(faults)
+        return converted
+
+    def _hint(self, value: Any) -> str:
+        if type(value) is str and value.lstrip()[:1] == "[":
+            return "; in brackets it must be JSON"
+        return f"; a single item is written {_preview([value])}"
+
+
+class _FixedTuple(_Array):
+    """A tuple with a type for each place: Tuple[int, str]."""
+
+    length_keyword = ""
+
+    def __init__(self, places: List[_Type], item: _Type) -> None:
+        super().__init__(item, tuple)
+        self.places = places
+        # prefixItems without items is refused by two large providers
+        self.schema = {**self.schema, "minItems": len(places), "maxItems": len(places)}
+
+    def _convert_items(self, items: List[Any], mode: _Mode) -> List[Any]:
+        if len(items) != len(self.places):
+            raise _expected(f"array of {len(self.places)} items", items)
+        converted: List[Any] = []
+        faults: List[_ArgumentFault] = []
+        for index, place in enumerate(self.places):
+            try:
+                converted.append(place.convert(items[index], mode))
+            except _Mismatch as mismatch:
+                faults += mismatch.below(index)
+        if faults:
+            raise _Mismatch(faults)
+        return converted
+
+
+def _object_hint(value: Any) -> str:
+    is_text = type(value) is str and value.lstrip()[:1] == "{"
+    return "; in braces it must be JSON" if is_text else ""
+
+
+class _Mapping(_Type):
+    """A dict: Dict[str, int]."""
+
+    json_types = (dict,)
+    length_keyword = "Properties"
+
+    def __init__(self, key: _Type, value: _Type) -> None:
+        super().__init__({"type": "object"})
+        if "enum" in key.schema:
+            properties = dict.fromkeys(key.schema["enum"], value.schema)
+            self.schema.update(properties=properties, required=[], additionalProperties=False)
+        elif value is not _ANY:
+            self.schema["additionalProperties"] = value.schema
+        self.key = key
+        self.value = value
+
+    def convert(self, value: Any, mode: _Mode) -> _JsonObject:
+        """{"1": "2"} -> {1: 2} for Dict[int, int]."""
+        entries = _decode(value, "{", mode)
+        if type(entries) is not dict:
+            raise _expected("object", entries, _object_hint)
+        if self.key is _STRING and self.value is _ANY:
+            return entries
+        converted: Dict[Any, Any] = {}
+        faults: List[_ArgumentFault] = []
+        convert_value = self.value.convert
+        for name, item in entries.items():
+            try:
+                key = name if self.key is _STRING else self.key.convert(name, _LENIENT)
+                converted[key] = convert_value(item, mode)
+            except _Mismatch as mismatch:
+                faults += mismatch.below(name)
+        if faults:
+            raise _Mismatch(faults)
+        if len(converted) < len(entries):
+            raise _expected("object with distinct keys", entries)
+        return converted
+
+
+class _Record(_Type):
+    """An object with named fields: a dataclass, TypedDict, NamedTuple, or a function's parameters.
+
+    Args:
+        fields: the types by name.
+        required: the names that must be given.
+        make: what is called with the converted fields, or None for a dict.
+        others: the type of further names, for a function with **options; None where there are none.
+        reserved: names that are none of these either, because something else fills them in.
+    """
+
+    json_types = (dict,)
+
+    def __init__(
+        self,
+        fields: Dict[str, _Type],
+        required: List[str],
+        make: Optional[Callable[..., Any]] = None,
+        others: Optional[_Type] = None,
+        reserved: Iterable[str] = (),
+    ) -> None:
+        additional: Any = False
+        if others is not None:
+            additional = True if others is _ANY else others.schema
+        super().__init__(
+            {
+                "type": "object",
+                "properties": {name: field.schema for name, field in fields.items()},
+                "required": required,
+                "additionalProperties": additional,
+            }
+        )
+        self.fields = fields
+        self.required = required
+        self.make = make
+        self.others = others
+        self.reserved = frozenset(reserved)
+        self.exact_classes = {name: field.exact for name, field in fields.items()}
+        # null for a field that may be left out, and takes no null, means "not given".
+        self.skips_null = {
+            name
+            for name, field in fields.items()
+            if name not in required and not field.takes_null()
+        }
+
+    def convert(self, value: Any, mode: _Mode) -> Any:
+        """{"sku": "a", "qty": "2"} -> Item("a", 2)."""
+        entries = value if type(value) is dict else self._read_entries(value, mode)
+        exact = self.exact_classes
+        converted: _JsonObject = {}
+        faults: List[_ArgumentFault] = []
+        for name, item in entries.items():
+            # An exact value is as it should be: this saves a call for most arguments.
+            if type(item) in exact.get(name, ()):
+                converted[name] = item
+                continue
+            if item is None and name in self.skips_null:
+                continue
+            field = self._find_field(name)
+            if field is None:
+                faults.append(_unknown_name(name, self.fields))
+                continue
+            try:
+                converted[name] = field.convert(item, mode)
+            except _Mismatch as mismatch:
+                faults += mismatch.below(name)
+        if self.others is not None or len(converted) < len(self.fields):
+            faults += [
+                _ArgumentFault(_missing, (name,)) for name in self.required if name not in entries
+            ]
+        if faults:
+            raise _Mismatch(faults)
+        if self.make is None:
+            return converted
+        try:
+            return self.make(**converted)
+        except Exception as error:  # what the class itself demands, for example in __post_init__
+            text = _one_line(_safe_str(error) or type(error).__name__)
+        raise _Mismatch([_ArgumentFault(lambda: text)])
+
+    def _read_entries(self, value: Any, mode: _Mode) -> _JsonObject:
+        entries = _decode(value, "{", mode)
+        names = getattr(self.make, "_fields", ())  # a NamedTuple may come as a list
+        if type(entries) is list and names and len(entries) <= len(names):
+            return dict(zip(names, entries))
+        if type(entries) is dict:
+            return entries
+        raise _expected("object", entries, _object_hint)
+
+    def _find_field(self, name: Any) -> Optional[_Type]:
+        if name in self.fields:
+            return self.fields[name]
+        return None if name in self.reserved else self.others
+
+    def distance(self, value: Any) -> Optional[int]:
+        """How many names are wrong; a wrong tag (a field with a Literal) weighs much more."""
+        if type(value) is not dict:
+            return None
+        distance = sum(1 for name in self.required if name not in value)
+        for name, item in value.items():
+            field = self.fields.get(name)
+            if field is None:
+                distance += 1
+            elif isinstance(field, _Choice) and not field.has(item):
+                distance += 50
+        return distance
+
+
+def _fold(value: Any) -> str:
+    """The spelling by which choices are compared: " North" -> "north", 2.0 -> "2"."""
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return value.strip().casefold() if isinstance(value, str) else _to_text(value)
+
+
+class _Choice(_Type):
+    """A Literal or an enum.
+
+    Args:
+        members: pairs of a JSON value and the Python value that it stands for.
+        names: further pairs, of texts that are taken too: an enum's names.
+    """
+
+    def __init__(
+        self, members: List[Tuple[Any, Any]], names: Iterable[Tuple[str, Any]] = ()
+    ) -> None:
+        self.values = [value for value, _ in members]
+        types = {_SCALARS[type(value)].schema["type"] for value in self.values}
+        schema: _JsonObject = {"type": types.pop()} if len(types) == 1 else {}
+        super().__init__({**schema, "enum": self.values})
+        self.members = {(type(value), value): python for value, python in members}
+        self.spellings: Dict[str, List[Any]] = {}
+        for value, python in [*members, *names]:
+            same = self.spellings.setdefault(_fold(value), [])
+            if not any(other is python for other in same):
+                same.append(python)
+
+    def convert(self, value: Any, mode: _Mode) -> Any:
+        """ "north", " NORTH" -> "north"; an enum also by name. A guess between two is never made."""
+        if type(value) in _SCALAR_TYPES:
+            key = (type(value), value)
+            if key in self.members:
+                return self.members[key]
+            same = [] if mode.exact else self.spellings.get(_fold(value), [])
+            if len(same) == 1:
+                return same[0]
+        listed = ", ".join(json.dumps(v, ensure_ascii=False) for v in self.values[:50])
+        raise _expected(f"one of {listed}", value, self._hint)
+
+    def has(self, value: Any) -> bool:
+        return type(value) in _SCALAR_TYPES and (type(value), value) in self.members
+
+    def distance(self, value: Any) -> Optional[int]:
+        is_text = isinstance(value, str) and self.schema.get("type", "string") == "string"
+        return 1 if is_text else None
+
+    def _hint(self, value: Any) -> str:
+        if type(value) is not str:
+            return ""
+        return _did_you_mean(value, [str(v) for v in self.values])
+
+
+class _Definition:
+    """A class or alias that is built once; it may hold itself."""
+
+    def __init__(self) -> None:
+        self.name = ""  # in $defs, where it holds itself
+        self.is_built = False
+        self.type: _Type = _STRING  # a stand-in until it is built; like most it takes no null
+
+
+class _Reference(_Type):
+    """Stands for a class or alias inside of itself."""
+
+    def __init__(self, definition: _Definition) -> None:
+        super().__init__({"$ref": f"#/$defs/{definition.name}"})
+        self.definition = definition
+
+    def convert(self, value: Any, mode: _Mode) -> Any:
+        return self.definition.type.convert(value, mode)
+
+    def distance(self, value: Any) -> Optional[int]:
+        return self.definition.type.distance(value)
+
+
+class _Outcome:
+    """What a union made of a value: what it converted to, or what is wrong with it."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value  # subtle: kept, so that no other value gets its id meanwhile
+        self.converted: Any = None
+        self.faults: List[_ArgumentFault] = []
+
+
+class _Union(_Type):
+    """One of several types: Union[int, str], Optional[int]."""
+
+    def __init__(self, alternatives: List[_Type]) -> None:
+        schemas: List[_JsonObject] = []
+        for alternative in alternatives:
+            if alternative.schema not in schemas:  # a str and a Path look alike
+                schemas.append(alternative.schema)
+        super().__init__(schemas[0] if len(schemas) == 1 else {"anyOf": schemas})
+        self.alternatives = alternatives
+        if all(alternative.exact for alternative in alternatives):
+            self.exact = frozenset().union(*(alternative.exact for alternative in alternatives))
+
+    def convert(self, value: Any, mode: _Mode) -> Any:
+        """For Union[int, str]: "5" -> "5", 5.0 -> 5. Each is tried exactly, then each leniently."""
+        if type(value) is not dict and type(value) is not list:
+            return self._try_each(value, mode)
+        outcomes = mode.outcomes
+        if outcomes is None:
+            outcomes = {}
+            mode = _Mode(mode.exact, outcomes)
+        key = (id(value), id(self), mode.exact)
+        if key not in outcomes:
+            outcomes[key] = self._find_outcome(value, mode)
+        if outcomes[key].faults:
+            raise _Mismatch(outcomes[key].faults)
+        return outcomes[key].converted
+
+    def _find_outcome(self, value: Any, mode: _Mode) -> _Outcome:
+        outcome = _Outcome(value)
+        try:
+            outcome.converted = self._try_each(value, mode)
+        except _Mismatch as mismatch:
+            outcome.faults = mismatch.faults
+        return outcome
+
+    def _try_each(self, value: Any, mode: _Mode) -> Any:
+        faults: List[List[_ArgumentFault]] = []
+        for attempt in mode.attempts:
+            faults = []
+            for alternative in self.alternatives:
+                try:
+                    return alternative.convert(value, attempt)
+                except _Mismatch as mismatch:
+                    faults.append(mismatch.faults)
+        raise self._explain(value, mode, faults)
+
+    def _explain(self, value: Any, mode: _Mode, faults: List[List[_ArgumentFault]]) -> _Mismatch:
+        """What is wrong by the alternative that was meant, where one is closest; else all of them."""
+        value = _decode(_decode(value, "[", mode), "{", mode)
+        distances = [alternative.distance(value) for alternative in self.alternatives]
+        known = [distance for distance in distances if distance is not None]
+        if known and known.count(min(known)) == 1:
+            return _Mismatch(faults[distances.index(min(known))])
+        words = [str(a.schema.get("type", "object")) for a in self.alternatives]
+        return _expected(" or ".join(dict.fromkeys(words)), value)
+
+    def distance(self, value: Any) -> Optional[int]:
+        distances = [alternative.distance(value) for alternative in self.alternatives]
+        return min((d for d in distances if d is not None), default=None)
+
+
+# -- types that JSON has as text or a number -------------------------------------------------------
+
+
+class _TextForm:
+    """How values of a class are written in JSON.
+
+    Args:
+        expected: what a model is told, for example "date like 2024-01-31".
+        schema: the JSON Schema.
+        read: (class, JSON value) to the value; ValueError, TypeError or ArithmeticError where it is
+            none.
+        respell: another spelling to the one that `read` takes.
+        respelled: the Python classes of the JSON values that `respell` takes.
+        write: a value as the JSON that the model would have sent.
+    """
+
+    def __init__(
+        self,
+        expected: str,
+        schema: _JsonObject,
+        read: Callable[[Any, Any], Any],
+        respell: Callable[[Any], Any] = str.strip,
+        respelled: Tuple[type, ...] = (str,),
+        write: Callable[[Any], Any] = str,
+    ) -> None:
+        self.expected = expected
+        self.schema = schema
+        self.read = read
+        self.respell = respell
+        self.respelled = respelled
+        self.write = write
+
+
+# [0-9] and not \\d, which takes the digits of other scripts too.
+_DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+_TIME = r"""(?x)
+    ([0-9]{2}) : ([0-9]{2})                          # hours and minutes
+    (?: : ([0-9]{2}) (?: \. ([0-9]{1,6}) )? )?       # seconds and their fraction
+    ( [Zz] | [+-] [0-9]{2} (?: :? [0-5][0-9] )? )?   # the zone
+    \Z
+"""
+_DURATION = r"""(?x)
+    ([+-]?) P (?: ([0-9]{1,9})W )? (?: ([0-9]{1,9})D )?
+    (?: T (?: ([0-9]{1,9})H )? (?: ([0-9]{1,9})M )? (?: ([0-9]{1,12} (?: \. [0-9]{1,6} )?)S )? )?
+    (?<! [PT] ) \Z                                   # at least one part
+"""
+
+
+def _match(pattern: str, text: str) -> "re.Match[str]":
+    match = re.match(pattern, text)
+    if match is None:
+        raise ValueError(f"expected {pattern}")
+    return match
+
+
+def _parse_iso_date(cls: Any, text: str) -> Any:
+    """ "2024-01-31" -> date(2024, 1, 31)."""
+    year, month, day = _match(_DATE + r"\Z", text).groups()
+    return cls(int(year), int(month), int(day))
+
+
+def _respell_date(text: str) -> str:
+    """ "2024-01-31T00:00:00" -> "2024-01-31": of midnight nothing is lost."""
+    return re.sub(r"[Tt ]00:00(:00(\.0{1,6})?)?\Z", "", text.strip())
+
+
+def _parse_iso_time(cls: Any, text: str) -> Any:
+    """ "09:30:00.5Z" -> time(9, 30, 0, 500000, timezone.utc), on every Python."""
+    hour, minute, second, fraction, zone = _match(_TIME, text).groups()
+    microsecond = int((fraction or "").ljust(6, "0"))
+    return cls(int(hour), int(minute), int(second or 0), microsecond, _parse_iso_zone(zone))
+
+
+def _parse_iso_zone(text: Optional[str]) -> Any:
+    """ "+02:00", "+0200", "+02" -> timezone(timedelta(hours=2)); None -> None."""
+    import datetime
+
+    if not text:
+        return None
+    if text in "Zz":
+        return datetime.timezone.utc
+    offset = datetime.timedelta(hours=int(text[1:3]), minutes=int(text[3:].lstrip(":") or 0))
+    return datetime.timezone(-offset if text[0] == "-" else offset)
+
+
+def _parse_iso_datetime(cls: Any, text: str) -> Any:
+    """ "2024-01-31T09:30:00Z" -> datetime(2024, 1, 31, 9, 30, tzinfo=timezone.utc)."""
+    import datetime
+
+    day = _parse_iso_date(datetime.date, text[:10])
+    if text[10:11] not in ("T", "t", " "):
+        raise ValueError("expected T")
+    return cls.combine(day, _parse_iso_time(datetime.time, text[11:]))
+
+
+def _respell_datetime(text: str) -> str:
+    """ "2024-01-31" -> "2024-01-31T00:00": a date is that day's midnight."""
+    text = text.strip()
+    return text if len(text) > 10 else text + "T00:00"
+
+
+def _parse_iso_duration(cls: Any, text: Any) -> Any:
+    """ "P1DT2H", "-PT90S" -> timedelta; 90 -> 90 seconds."""
+    if type(text) is not str:
+        return cls(seconds=text)
+    sign, weeks, days, hours, minutes, seconds = _match(_DURATION, text).groups()
+    whole, _, fraction = (seconds or "0").partition(".")
+    duration = cls(
+        weeks=int(weeks or 0),
+        days=int(days or 0),
+        hours=int(hours or 0),
+        minutes=int(minutes or 0),
+        seconds=int(whole),
+        microseconds=int(fraction.ljust(6, "0")),
+    )
+    return -duration if sign == "-" else duration
+
+
+def _respell_duration(value: Any) -> Any:
+    """ "01:30:00" -> "PT01H30M00S"; a number of seconds stays one."""
+    if type(value) is not str:
+        return value
+    text = value.strip()
+    clock = re.match(r"([0-9]+):([0-5][0-9]):([0-5][0-9](\.[0-9]+)?)\Z", text)
+    return f"PT{clock[1]}H{clock[2]}M{clock[3]}S" if clock else text
+
+
+def _write_duration(value: Any) -> str:
+    """timedelta(days=1, hours=2) -> "P1DT7200S"."""
+    sign = "-" if value.days < 0 else ""
+    value = abs(value)
+    seconds = f"{value.seconds}.{value.microseconds:06}" if value.microseconds else value.seconds
+    return f"{sign}P{value.days}DT{seconds}S"
+
+
+def _parse_path(cls: Any, text: str) -> Any:
+    if not text:
+        raise ValueError("it would be the current folder")
+    return cls(text)
+
+
+def _parse_decimal(cls: Any, value: Any) -> Any:
+    """19.9, "19.9" -> Decimal("19.9")."""
+    text = value if type(value) is str else repr(value)  # subtle: Decimal(0.1) is not 0.1
+    number = cls(_match(_DECIMAL, text)[0])
+    if not number.is_finite():
+        raise ValueError("too large")
+    return number
+
+
+def _parse_with_class(cls: Any, text: str) -> Any:
+    return cls(text)
+
+
+# By name, since their modules are not imported here. A row is all that another type needs.
+_TEXT_FORMS = {
+    "datetime.date": _TextForm(
+        "date like 2024-01-31",
+        {"type": "string", "format": "date"},
+        _parse_iso_date,
+        _respell_date,
+    ),
+    "datetime.datetime": _TextForm(
+        "date-time like 2024-01-31T09:30:00Z",
+        {"type": "string", "format": "date-time"},
+        _parse_iso_datetime,
+        _respell_datetime,
+        write=lambda value: value.isoformat(),
+    ),
+    "datetime.time": _TextForm(
+        "time like 09:30:00",
+        {"type": "string", "format": "time"},
+        _parse_iso_time,
+    ),
+    "datetime.timedelta": _TextForm(
+        "duration like P1DT2H30M",
+        {"type": "string", "format": "duration"},
+        _parse_iso_duration,
+        _respell_duration,
+        (str, int, float),
+        _write_duration,
+    ),
+    "uuid.UUID": _TextForm("UUID", {"type": "string", "format": "uuid"}, _parse_with_class),
+    "pathlib.Path": _TextForm("string (a path)", {"type": "string"}, _parse_path),
+    "pathlib.PurePath": _TextForm("string (a path)", {"type": "string"}, _parse_path),
+    "decimal.Decimal": _TextForm("number", {"type": "number"}, _parse_decimal, write=float),
+}
+
+
+def _full_name(cls: Any) -> str:
+    """The key of a class in the table: pathlib.Path, of pathlib._local say, -> "pathlib.Path"."""
+    module = str(getattr(cls, "__module__", "")).split(".")[0]
+    return f"{module}.{getattr(cls, '__qualname__', '')}"
+
+
+class _TextType(_Type):
+    """A class whose values JSON has as text or a number: a row of the table above."""
+
+    def __init__(self, cls: Any) -> None:
+        self.cls = cls
+        self.form = _TEXT_FORMS[_full_name(cls)]
+        super().__init__(self.form.schema)
+        self.json_types = (str,) if self.schema["type"] == "string" else (int, float)
+
+    def compares_with(self, limit: Any) -> bool:
+        is_number = self.schema["type"] == "number" and type(limit) in (int, float)
+        return is_number or isinstance(limit, self.cls)
+
+    def convert(self, value: Any, mode: _Mode) -> Any:
+        """ "2024-01-31" -> date(2024, 1, 31)."""
+        if type(value) in self.json_types:
+            try:
+                return self.form.read(self.cls, value)
+            except (ValueError, TypeError, ArithmeticError):
+                pass
+        if not mode.exact and type(value) in self.form.respelled:
+            try:
+                return self.form.read(self.cls, self.form.respell(value))
+            except (ValueError, TypeError, ArithmeticError):
+                pass
+        raise _expected(self.form.expected, value)
+
+
+# -- constraints -----------------------------------------------------------------------------------
+
+
+class _Constraint:
+    """A limit from the metadata of an `Annotated`, for one type.
+
+    Args:
+        expected: what a model is told, for example "a value of at least 1".
+        schema: how JSON Schema says it, for example {"minimum": 1}.
+        is_met: whether a converted value keeps it. TypeError, ValueError or ArithmeticError: no.
+    """
+
+    def __init__(self, expected: str, schema: _JsonObject, is_met: Callable[[Any], bool]) -> None:
+        self.expected = expected
+        self.schema = schema
+        self.is_met = is_met
+
+
+def _is_multiple(value: Any, step: Any) -> bool:
+    """15 of 5; also 0.3 of 0.1, although 0.3 % 0.1 is not 0."""
+    if type(value) is float or type(step) is float:
+        quotient = float(value) / float(step)
+        return abs(quotient - round(quotient)) < 1e-9
+    return bool(value % step == 0)
+
+
+class _Bound:
+    """A row of the table below: how a kind of limit is told, shown and checked."""
+
+    def __init__(self, words: str, keyword: str, is_met: Callable[[Any, Any], bool]) -> None:
+        self.words = words
+        self.keyword = keyword
+        self.is_met = is_met
+
+
+# By the attribute that holds the limit, in annotated-types and pydantic: Ge(1).ge.
+_BOUNDS = {
+    "ge": _Bound("a value of at least", "minimum", operator.ge),
+    "gt": _Bound("a value above", "exclusiveMinimum", operator.gt),
+    "le": _Bound("a value of at most", "maximum", operator.le),
+    "lt": _Bound("a value below", "exclusiveMaximum", operator.lt),
+    "multiple_of": _Bound("a multiple of", "multipleOf", _is_multiple),
+}
+_LENGTH_BOUNDS = {
+    "min_length": _Bound("at least", "min", lambda value, limit: len(value) >= limit),
+    "max_length": _Bound("at most", "max", lambda value, limit: len(value) <= limit),
+}
+_LENGTH_UNITS = {"Length": "characters", "Items": "items", "Properties": "properties"}
+
+
+def _limits_in(metadata: Iterable[Any]) -> List[Tuple[str, Any]]:
+    """(Ge(1), Len(2, 4)) -> [("ge", 1), ("min_length", 2), ("max_length", 4)]."""
+    limits: List[Tuple[str, Any]] = []
+    for item in metadata:
+        parts = getattr(item, "metadata", None)  # pydantic's Field keeps its limits there
+        for part in [item, *parts] if isinstance(parts, (list, tuple)) else [item]:
+            for name in (*_BOUNDS, *_LENGTH_BOUNDS, "pattern"):
+                limit = getattr(part, name, None)
+                if limit is not None:
+                    limits.append((name, limit))
+    return limits
+
+
+def _make_constraint(kind: _Type, name: str, limit: Any) -> Optional[_Constraint]:
+    """("ge", 1) for an integer. None where the limit says nothing about this type."""
+    if name in _BOUNDS and kind.compares_with(limit):
+        bound = _BOUNDS[name]
+        is_told = type(limit) in (int, float)
+        return _Constraint(
+            f"{bound.words} {limit}",
+            {bound.keyword: limit} if is_told else {},
+            lambda value: bound.is_met(value, limit),
+        )
+    if name in _LENGTH_BOUNDS and kind.length_keyword and type(limit) is int:
+        bound = _LENGTH_BOUNDS[name]
+        return _Constraint(
+            f"{bound.words} {limit} {_LENGTH_UNITS[kind.length_keyword]}",
+            {bound.keyword + kind.length_keyword: limit},
+            lambda value: bound.is_met(value, limit),
+        )
+    if name == "pattern" and isinstance(kind, _String):
+        pattern = re.compile(limit)
+        text = pattern.pattern
+        # llama.cpp's grammar converter refuses one that is not anchored at both ends.
+        is_anchored = text[:1] == "^" and re.search(r"[^\\]\$\Z", text) is not None
+        return _Constraint(
+            f"text that matches {text}",
+            {"pattern": text} if is_anchored and limit == text else {},
+            lambda value: pattern.search(value) is not None,
+        )
+    return None
+
+
+class _Constrained(_Type):
+    """A type whose values have to keep limits too."""
+
+    def __init__(self, inner: _Type, constraints: List[_Constraint]) -> None:
+        super().__init__(inner.schema)
+        for constraint in constraints:
+            self.schema = {**self.schema, **constraint.schema}
+        self.inner = inner
+        self.constraints = constraints
+        self.json_types = inner.json_types
+        self.is_noted = inner.is_noted
+
+    def convert(self, value: Any, mode: _Mode) -> Any:
+        """Converted first, then checked: "10" -> 10 for an int of at most 10."""
+        converted = self.inner.convert(value, mode)
+        faults: List[_ArgumentFault] = []
+        for constraint in self.constraints:
+            if not self._is_met(constraint, converted):
+                faults += _expected(constraint.expected, value).faults
+        if faults:
+            raise _Mismatch(faults)
+        return converted
+
+    def _is_met(self, constraint: _Constraint, converted: Any) -> bool:
+        try:
+            return constraint.is_met(converted)
+        except (TypeError, ValueError, ArithmeticError):  # datetimes with and without a zone
+            return False
+
+
+# -- docstrings ------------------------------------------------------------------------------------
+
+# A line that begins a section in Google style; three are Chinese: parameters, returns, raises.
+_GOOGLE_HEADING = """(?x)
+    ( (?: Keyword[ ] | Other[ ] )? (?: Arg | Argument | Parameter | Param | Attribute )s
+    | \u53c2\u6570 | \u8fd4\u56de | \u5f02\u5e38
+    | Returns? | Yields? | Raises | Examples? | Notes? | References | See[ ]Also
+    | Warnings? | Warns | Todo
+    ) [ \t]* [:\uff1a] \\Z
+"""
+_ABOUT_PARAMETERS = "(keyword |other )?(arg|param|attribute|\u53c2\u6570)"  # in lower case
+# "sku (str, optional): the product's SKU"
+_GOOGLE_ENTRY = """(?x)
+    \\*{0,2} (\\w+) [ \t]*
+    (?: \\( .*? \\) [ \t]* )?  # the type
+    [:\uff1a] [ \t]* (.*) \\Z
+"""
+# ":param str sku: the product's SKU"
+_REST_FIELD = r"""(?x)
+    : (param\w* | arg\w* | key\w* | type | returns? | rtype | raises? | yields) \b
+    ([^:]*) : (.*) \Z
+"""
+
+_Notes = Dict[str, List[str]]  # the lines about each parameter
+
+
+class _Docstring:
+    """A docstring in Google, NumPy or reST style.
+
+    Attributes:
+        about: the text before the first section.
+        notes: what is said of each parameter, {"sku": "the product's SKU"}.
+    """
+
+    def __init__(self, text: Optional[str]) -> None:
+        about: List[str] = []
+        sections: List[_Section] = []
+        lines = inspect.cleandoc(text or "").splitlines()
+        for line, next_line in zip(lines, [*lines[1:], ""]):
+            section = _begin_section(line, next_line)
+            if section is not None:
+                sections.append(section)
+            elif sections:
+                sections[-1].lines.append(line)
+            else:
+                about.append(line)
+        self.about = "\n".join(about).strip()
+        self.notes: Dict[str, str] = {}
+        for section in sections:
+            for name, parts in section.read(section.lines).items():
+                note = " ".join(parts).strip()
+                if note:
+                    self.notes[name] = note
+
+
+class _Section:
+    """A section of a docstring: its lines, and what reads the notes in them."""
+
+    def __init__(self, read: Callable[[List[str]], _Notes]) -> None:
+        self.read = read
+        self.lines: List[str] = []
+
+
+def _begin_section(line: str, next_line: str) -> Optional[_Section]:
+    """The section that a line begins, or None."""
+    google = re.match(_GOOGLE_HEADING, line)
+    if google:
+        return _Section(_read_google if _is_about_parameters(google[1]) else _read_nothing)
+    if re.match(r"[A-Z][\w ]*\Z", line.rstrip()) and re.match(r"---+\Z", next_line.strip()):
+        return _Section(_read_numpy if _is_about_parameters(line) else _read_nothing)
+    if re.match(_REST_FIELD, line):
+        section = _Section(_read_rest)
+        section.lines.append(line)
+        return section
+    return None
+
+
+def _is_about_parameters(heading: str) -> bool:
+    return re.match(_ABOUT_PARAMETERS, heading.lower()) is not None
+
+
+def _read_nothing(lines: List[str]) -> _Notes:
+    return {}
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _read_google(lines: List[str]) -> _Notes:
+    """Entries are indented alike, their further lines more."""
+    notes: _Notes = {}
+    note: List[str] = []
+    depth = 0
+    for line in lines:
+        text = line.strip()
+        indentation = _indentation(line)
+        if text and indentation == 0:
+            break
+        depth = depth or indentation
+        entry = re.match(_GOOGLE_ENTRY, text) if indentation == depth else None
+        if entry:
+            note = notes.setdefault(entry[1], [entry[2]])
+        elif indentation > depth:
+            note.append(text)
+    return notes
+
+
+def _read_numpy(lines: List[str]) -> _Notes:
+    """Entries ("sku, size : str") are not indented, the lines about them are."""
+    notes: _Notes = {}
+    note: List[str] = []
+    for line in lines:
+        text = line.strip()
+        if text and _indentation(line) == 0:
+            note = []
+            for name in text.split(":")[0].split(","):
+                notes[name.strip(" *")] = note
+        else:
+            note.append(text)
+    return notes
+
+
+def _read_rest(lines: List[str]) -> _Notes:
+    """One field; its further lines are indented."""
+    field = _match(_REST_FIELD, lines[0])
+    words = field[2].split()
+    if not words or field[1][0] not in "pak":  # param, arg, key
+        return {}
+    note = [field[3].strip()]
+    for line in lines[1:]:
+        if _indentation(line) == 0:
+            break
+        note.append(line.strip())
+    return {words[-1].lstrip("*"): note}
+
+
+# -- annotations -----------------------------------------------------------------------------------
+
+
+def _is_any(hint: Any) -> bool:
+    return hint is Any or hint is object or hint is inspect.Parameter.empty
+
+
+def _is_annotated(hint: Any) -> bool:
+    return hasattr(hint, "__metadata__")
+
+
+def _is_new_type(hint: Any) -> bool:
+    return hasattr(hint, "__supertype__")
+
+
+def _is_qualifier(hint: Any) -> bool:
+    """Final[int], Required[int], NotRequired[int]."""
+    origin = typing.get_origin(hint)
+    return origin is typing.Final or getattr(origin, "_name", "") in ("Required", "NotRequired")
+
+
+def _is_union(hint: Any) -> bool:
+    return typing.get_origin(hint) is Union or type(hint).__name__ == "UnionType"
+
+
+def _is_enum(hint: Any) -> bool:
+    return isinstance(hint, enum.EnumMeta)
+
+
+def _is_literal(hint: Any) -> bool:
+    return typing.get_origin(hint) is Literal
+
+
+def _is_text_form(hint: Any) -> bool:
+    return isinstance(hint, type) and _full_name(hint) in _TEXT_FORMS
+
+
+def _is_alias(hint: Any) -> bool:
+    """type X = ..."""
+    return hasattr(hint, "__value__") and not typing.get_args(hint)
+
+
+def _is_typed_dict(hint: Any) -> bool:
+    return isinstance(hint, type) and hasattr(hint, "__total__")
+
+
+def _is_class_with_fields(hint: Any) -> bool:
+    """A dataclass or a NamedTuple."""
+    has_fields = hasattr(hint, "__dataclass_fields__") or hasattr(hint, "_fields")
+    return isinstance(hint, type) and has_fields
+
+
+_ABSTRACT_CONTAINERS = {
+    "Sequence": list,
+    "MutableSequence": list,
+    "Iterable": list,
+    "Collection": list,
+    "Set": set,
+    "MutableSet": set,
+    "Mapping": dict,
+    "MutableMapping": dict,
+}
+
+
+def _container_of(hint: Any) -> Any:
+    """List[int] -> list, Mapping[str, int] -> dict; None for what is no container."""
+    cls = typing.get_origin(hint) or hint
+    if getattr(cls, "__module__", "") == "collections.abc":
+        return _ABSTRACT_CONTAINERS.get(cls.__name__)
+    return cls if any(cls is known for known in (list, tuple, set, frozenset, dict)) else None
+
+
+class _SchemaBuilder:
+    """Makes types of the annotations of one tool. No other place knows annotations.
+
+    What cannot come from JSON is a TypeError that names the place, such as "f: parameter 'x'".
+
+    Args:
+        closure: names that the annotations may use besides those of their module.
+    """
+
+    def __init__(self, closure: _JsonObject) -> None:
+        self.closure = closure
+        self.definitions: Dict[Any, _Definition] = {}  # by class or alias
+
+    def schemas_by_name(self) -> _JsonObject:
+        """The entry $defs: the types that hold themselves."""
+        return {d.name: d.type.schema for d in self.definitions.values() if d.name}
+
+    def resolve(self, owner: Any, names: _JsonObject) -> _JsonObject:
+        """The annotations of a function or class, those written as text resolved."""
+        more: _JsonObject = {"include_extras": True} if sys.version_info >= (3, 9) else {}
+        try:
+            return typing.get_type_hints(owner, None, {**self.closure, **names}, **more)
+        except Exception as error:
+            raise TypeError(
+                f"cannot resolve the annotations of {owner.__name__}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    def build(self, hint: Any, place: str) -> _Type:
+        """int -> a type with the schema {"type": "integer"}, which converts "5" to 5."""
+        if _is_any(hint):
+            return _ANY
+        if hint is None:
+            return _NULL
+        if isinstance(hint, type) and hint in _SCALARS:
+            return _SCALARS[hint]
+        if _is_annotated(hint):
+            return self.build_annotated(hint, place)
+        if _is_qualifier(hint):
+            return self.build(typing.get_args(hint)[0], place)
+        if _is_new_type(hint):
+            return self.build(hint.__supertype__, place)
+        if _is_union(hint):
+            return _unite([self.build(arg, place) for arg in typing.get_args(hint)])
+        if _is_literal(hint) or _is_enum(hint):
+            return self.build_choice(hint, place)
+        if _container_of(hint) is dict:
+            return self.build_mapping(hint, place)
+        if _container_of(hint) is not None:
+            return self.build_array(hint, place)
+        if _is_text_form(hint):
+            return _TextType(hint)
+        return self.build_named(hint, place)
+
+    def build_annotated(self, hint: Any, place: str) -> _Type:
+        """Annotated[int, "how many", Ge(1)]: a description, limits, and what says nothing to us."""
+        kind = _constrain(self.build(hint.__origin__, place), _limits_in(hint.__metadata__))
+        for item in hint.__metadata__:
+            note = item if isinstance(item, str) else getattr(item, "description", None)
+            if isinstance(note, str) and note:
+                kind = kind.extended(description=note)
+                kind.is_noted = True
+                break
+        return kind
+
+    def build_choice(self, hint: Any, place: str) -> _Type:
+        members: List[Any] = list(hint) if _is_enum(hint) else list(typing.get_args(hint))
+        values = [getattr(member, "value", member) for member in members]
+        if not values or not all(type(value) in _SCALAR_TYPES for value in values):
+            raise _no_json_form(hint, place)
+        names = [(member.name, member) for member in members if isinstance(member, enum.Enum)]
+        return _Choice(list(zip(values, members)), names)
+
+    def build_mapping(self, hint: Any, place: str) -> _Type:
+        args = typing.get_args(hint)
+        if not args:
+            return _Mapping(_STRING, _ANY)
+        key = self.build(args[0], place)
+        if key is _ANY:
+            key = _STRING
+        if key.schema.get("type") not in ("string", "integer"):
+            raise TypeError(f"{place}: the keys of a JSON object are text: use str or int")
+        return _Mapping(key, self.build(args[1], place))
+
+    def build_array(self, hint: Any, place: str) -> _Type:
+        make = _container_of(hint)
+        args = typing.get_args(hint)
+        if not args:
+            return _Array(_ANY, make)
+        if make is not tuple or args[-1] is Ellipsis:
+            return _Array(self.build(args[0], place), make)
+        places = [self.build(arg, place) for arg in args if arg != ()]  # Tuple[()], before 3.11
+        return _FixedTuple(places, _unite(places) if places else _ANY)
+
+    def build_named(self, hint: Any, place: str) -> _Type:
+        """A class or an alias, built once. Inside of itself it is a reference to $defs."""
+        if not (_is_alias(hint) or _is_typed_dict(hint) or _is_class_with_fields(hint)):
+            raise _no_json_form(hint, place)
+        definition = self.definitions.get(hint)
+        if definition is None:
+            definition = self.definitions[hint] = _Definition()
+            definition.type = self.build_definition(hint, place)
+            definition.is_built = True
+        elif not definition.is_built and not definition.name:
+            definition.name = self.new_name(hint.__name__)
+        return _Reference(definition) if definition.name else definition.type
+
+    def new_name(self, name: str) -> str:
+        """ "Node", or "Node_2" where another class of that name has it."""
+        taken = {definition.name for definition in self.definitions.values()}
+        numbers = itertools.count(2)
+        unique = name
+        while unique in taken:
+            unique = f"{name}_{next(numbers)}"
+        return unique
+
+    def build_definition(self, hint: Any, place: str) -> _Type:
+        if _is_alias(hint):
+            return self.build(hint.__value__, place)
+        docstring = _Docstring(_class_docstring(hint))
+        hints = self.resolve(hint, {hint.__name__: hint})  # also a class that only it can name
+        if _is_typed_dict(hint):
+            kind = self.build_typed_dict(hint, hints, docstring, place)
+        else:
+            parameters = list(inspect.signature(hint).parameters.values())
+            fields = self.build_parameters(parameters, hints, docstring, f"{place}, field")
+            kind = _Record(fields, _required_names(parameters), hint)
+        return kind.extended(description=docstring.about) if docstring.about else kind
+
+    def build_typed_dict(
+        self, hint: Any, hints: _JsonObject, docstring: _Docstring, place: str
+    ) -> _Type:
+        fields: Dict[str, _Type] = {}
+        required: List[str] = []
+        for name, annotation in hints.items():
+            kind = self.build(annotation, f"{place}, key {name!r}")
+            fields[name] = _describe(kind, docstring.notes.get(name))
+            if _is_required_key(hint, name, annotation):
+                required.append(name)
+        return _Record(fields, required)
+
+    def build_parameters(
+        self,
+        parameters: Iterable[inspect.Parameter],
+        hints: _JsonObject,
+        docstring: _Docstring,
+        place: str,
+    ) -> Dict[str, _Type]:
+        """The types of the parameters of a function or class, by name."""
+        fields: Dict[str, _Type] = {}
+        for parameter in parameters:
+            name = parameter.name
+            kind = self.build(hints.get(name, parameter.annotation), f"{place} {name!r}")
+            if parameter.default is None and not kind.takes_null():
+                kind = _unite([kind, _NULL])
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                kind = _Array(kind, tuple)
+            kind = _describe(kind, docstring.notes.get(name))
+            if parameter.default is not parameter.empty:
+                kind = _show_default(kind, parameter.default)
+            fields[name] = kind
+        return fields
+
+
+def _no_json_form(hint: Any, place: str) -> TypeError:
+    name = hint if typing.get_args(hint) else getattr(hint, "__name__", hint)
+    return TypeError(
+        f"{place}: {name} has no JSON form; annotate it with one that has (str, int, a dataclass ...)"
+    )
+
+
+def _class_docstring(cls: Any) -> str:
+    """What its author wrote; not "Point(x: int)", which `dataclass` writes."""
+    text = cls.__dict__.get("__doc__") or ""
+    return "" if text.startswith(f"{cls.__name__}(") else text
+
+
+def _is_required_key(typed_dict: Any, name: str, annotation: Any) -> bool:
+    mark = getattr(typing.get_origin(annotation), "_name", "")
+    if mark in ("Required", "NotRequired"):
+        return mark == "Required"
+    if hasattr(typed_dict, "__required_keys__"):
+        return name in typed_dict.__required_keys__
+    return bool(typed_dict.__total__)  # Python 3.8
+
+
+def _required_names(parameters: Iterable[inspect.Parameter]) -> List[str]:
+    return [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+
+
+def _unite(alternatives: List[_Type]) -> _Type:
+    """The type of a union: [int, null] -> Optional[int]."""
+    for alternative in alternatives:
+        if type(alternative) is _Type:
+            return _ANY
+    # Before 3.11 get_type_hints wraps what has None as its default in one more Optional.
+    others = [alternative for alternative in alternatives if alternative is not _NULL]
+    if any(alternative.takes_null() for alternative in others):
+        alternatives = others
+    return alternatives[0] if len(alternatives) == 1 else _Union(alternatives)
+
+
+def _constrain(kind: _Type, limits: List[Tuple[str, Any]]) -> _Type:
+    """The type with those limits that say something about it; of a union, about an alternative."""
+    if not limits:
+        return kind
+    if isinstance(kind, _Union):
+        return _Union([_constrain(alternative, limits) for alternative in kind.alternatives])
+    made = [_make_constraint(kind, name, limit) for name, limit in limits]
+    constraints = [constraint for constraint in made if constraint is not None]
+    return _Constrained(kind, constraints) if constraints else kind
+
+
+def _describe(kind: _Type, note: Optional[str]) -> _Type:
+    """With a description from a docstring. One from an `Annotated` wins, one of a class does not."""
+    return kind.extended(description=note) if note and not kind.is_noted else kind
+
+
+def _show_default(kind: _Type, default: Any) -> _Type:
+    """With its default in the schema, where that has a JSON form."""
+    try:
+        sent = _as_sent(default)
+        kind.convert(sent, _LENIENT)
+    except _Mismatch:
+        return kind
+    return kind.extended(default=sent)
+
+
+def _as_sent(value: Any) -> Any:
+    """A default as the JSON that the model would have sent: date(2024, 1, 31) -> "2024-01-31".
+
+    _Mismatch where it has no JSON form.
+    """
+    for cls in type(value).__mro__:
+        form = _TEXT_FORMS.get(_full_name(cls))
+        if form is not None:
+            return form.write(value)
+    is_instance = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    if is_instance or isinstance(value, (enum.Enum, set, frozenset)):
+        value = _to_jsonable(value)
+    if isinstance(value, (list, tuple)):
+        return [_as_sent(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _as_sent(item) for key, item in value.items()}
+    if not _is_plain_json(value):
+        raise _expected("JSON", value)
+    return value
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+class _Target:
+    """What a tool calls, without the partials around it.
+
+    Attributes:
+        callable: a function, a method or an object with __call__.
+        function: the function that runs: of an object, its class's __call__.
+        bound_count: how many arguments the partials bind by place.
+        bound_names: the names that they bind. What is bound is often a secret.
+    """
+
+    def __init__(self, function: Any) -> None:
+        self.bound_count = 0
+        self.bound_names: Set[str] = set()
+        while isinstance(function, functools.partial):
+            self.bound_count += len(function.args)
+            self.bound_names.update(function.keywords)
+            function = function.func
+        if isinstance(function, type) or not callable(function):
+            raise TypeError(
+                f"{_preview(function)} is no tool: pass a function, an object with __call__, "
+                "or a Tool made by hand"
+            )
+        self.callable = function
+        is_object = not inspect.isroutine(function) and not hasattr(function, "__wrapped__")
+        self.function = type(function).__call__ if is_object else function
+        self.name: str = type(function).__name__.lower() if is_object else function.__name__
+        self.docstring = self.function.__doc__
+        if is_object and not self.docstring:
+            self.docstring = _class_docstring(type(function))
+        if self.name == "<lambda>":
+            raise ValueError(
+                "a lambda has no name and no types: write it as a def to make it a tool"
+            )
+
+    def parameters(self) -> List[inspect.Parameter]:
+        """Those that are not bound."""
+        try:
+            found = list(inspect.signature(self.callable).parameters.values())
+        except ValueError:
+            raise TypeError(f"{self.name} has no signature to read: wrap it in a def") from None
+        found = [p for p in found[self.bound_count :] if p.name not in self.bound_names]
+        owner = getattr(self.function, "__qualname__", "").rpartition(".")[0]
+        is_in_class = self.function is self.callable and owner and not owner.endswith(">")
+        if is_in_class and found and found[0].name == "self":
+            if found[0].annotation is inspect.Parameter.empty:
+                raise TypeError(
+                    f"{owner}.{self.name} is a method without its object: pass that of an instance"
+                )
+        return found
+
+    def taken_names(self) -> Set[str]:
+        """The names that the function has for its parameters, those that are bound included."""
+        function = getattr(self.function, "__func__", self.function)
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        parameters = inspect.signature(function).parameters.values()
+        return {p.name for p in parameters if p.kind in kinds} | self.bound_names
+
+    def closure(self) -> _JsonObject:
+        """The variables that it closes over: its annotations may name them."""
+        function = inspect.unwrap(self.function)
+        names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+        found: _JsonObject = {}
+        for name, cell in zip(names, getattr(function, "__closure__", None) or ()):
+            try:
+                found[name] = cell.cell_contents
+            except ValueError:  # not filled yet
+                pass
+        return found
+
+
+class _Signature:
+    """How a function is called with what a model sends.
+
+    Attributes:
+        record: the type of the arguments.
+        injected: what the loop fills in, by the parameter's name: {"run": "AgentRun"}.
+        by_position: the parameters that cannot be given by name.
+        variadic: the name of *args; "" where there is none.
+        is_by_name: none of these: what the model sends is what the function gets.
+    """
+
+    def __init__(self, target: _Target) -> None:
+        self.injected: Dict[str, str] = {}
+        self.by_position: List[inspect.Parameter] = []
+        self.variadic = ""
+        parameters = target.parameters()
+        builder = _SchemaBuilder(target.closure())
+        hints = builder.resolve(target.function, {})
+        shown: List[inspect.Parameter] = []
+        others: Optional[_Type] = None
+        for index, parameter in enumerate(parameters):
+            hint = hints.get(parameter.name, parameter.annotation)
+            if parameter.kind is parameter.VAR_KEYWORD:
+                others = builder.build(hint, f"{target.name}: parameter {parameter.name!r}")
+                continue
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                self.variadic = parameter.name
+                self.by_position = parameters[:index]  # all that stands before *args
+            elif parameter.kind is parameter.POSITIONAL_ONLY:
+                self.by_position.append(parameter)
+            injected = _injected_kind(hint)
+            if injected and parameter.kind is not parameter.VAR_POSITIONAL:
+                self.injected[parameter.name] = injected
+            else:
+                shown.append(parameter)
+        self.is_by_name = not (self.injected or self.by_position or self.variadic)
+        self.docstring = _Docstring(target.docstring)
+        fields = builder.build_parameters(shown, hints, self.docstring, f"{target.name}: parameter")
+        reserved = target.taken_names()
+        self.record: _Type = _Record(fields, _required_names(shown), None, others, reserved)
+        definitions = builder.schemas_by_name()
+        if definitions:
+            self.record = self.record.extended(**{"$defs": definitions})
+
+    def bind(self, arguments: _JsonObject, action: AgentAction, run: AgentRun) -> _BoundArguments:
+        try:
+            kwargs = self.record.convert(arguments, _LENIENT)
+        except _Mismatch as mismatch:
+            raise _InvalidArguments(str(mismatch)) from None
+        except RecursionError:
+            raise _InvalidArguments("args: nested too deeply") from None
+        if self.is_by_name:
+            return _BoundArguments((), kwargs)
+        for name, kind in self.injected.items():
+            kwargs[name] = action if kind == "AgentAction" else run
+        args = [kwargs.pop(p.name, p.default) for p in self.by_position]
+        args += kwargs.pop(self.variadic, ())
+        return _BoundArguments(args, kwargs)
+
+
+def _injected_kind(hint: Any) -> str:
+    """AgentRun, Optional[AgentRun] -> "AgentRun": what the loop fills in; "" for anything else."""
+    for cls in typing.get_args(hint) or (hint,):
+        kind = getattr(cls, "type", None)
+        if kind in ("AgentAction", "AgentRun"):
+            return str(kind)
+    return ""
+
+
+# -- tools -----------------------------------------------------------------------------------------
 
 
 @dataclass(repr=False, eq=False)
 class Tool(_Data):
-    """A function that a model may call. `parameters`: a JSON Schema object. See `registry`.
+    """A function that a model may call. `tool` and `registry` make it from a function.
 
-    Made by hand, from a foreign schema say, it is called as `function(**arguments)`: the loop
-    checks only that the arguments are an object, hold what `required` names and, where
-    `additionalProperties` is false, nothing else.
+    Made by hand, from a foreign schema for example, it is called as function(**arguments). Of the
+    arguments the loop then checks only that they are an object, hold what `required` names and,
+    where `additionalProperties` is false, nothing else; the values pass as they came.
 
-    `return_direct`: its observation ends the run, where it was the reply's only call. `read_only`:
-    it changes nothing; such calls of one reply run at the same time, and again after an
-    interruption. `idempotent`: doing it twice is doing it once; it too runs again.
+    ValueError or TypeError, when it is made, for a wrong name, or a schema of the wrong form.
+
+    Attributes:
+        name: an identifier of at most 64 characters, or with "-" in it: "lookup_stock".
+        description: what the model is told of it.
+        parameters: a JSON Schema object:
+            {"type": "object", "properties": {"sku": {"type": "string"}}, "required": ["sku"]}.
+        function: what is called.
+        return_direct: its observation ends the run, where it was the reply's only call.
+        read_only: it changes nothing. Such calls of one reply run at the same time, and run again
+            after an interruption.
+        idempotent: doing it twice is doing it once. It runs again after an interruption.
     """
 
     type = "Tool"
@@ -987,31 +2606,51 @@ class Tool(_Data):
     return_direct: bool = False
     read_only: bool = False
     idempotent: bool = False
-    convert: Optional[Callable[..., Any]] = field(default=None, repr=False, compare=False)
+    # How the function is called; None for a tool made by hand.
+    _signature: Optional[_Signature] = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         name = self.name if isinstance(self.name, str) else ""
         if not name.replace("-", "_").isidentifier() or len(name) > 64:
-            what = "%r is no tool name: it is an identifier of at most 64 characters, or has '-'"
-            raise ValueError(what % (self.name,))
+            raise ValueError(
+                f"{self.name!r} is no tool name: it is an identifier of at most 64 characters, "
+                "or has '-'"
+            )
         if not isinstance(self.parameters, dict) or not callable(self.function):
-            raise TypeError("tool %s: parameters is a dict and function is callable" % name)
+            raise TypeError(f"tool {name}: parameters is a dict and function is callable")
+        _check_schema(name, self.parameters)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
-    def bind(self, arguments: _JsonObject, action: AgentAction, run: AgentRun) -> Any:
-        """The (args, kwargs) to call the function with, or a str that says all that is wrong."""
-        if self.convert:
-            return self.convert(arguments, action, run)
-        where, names = _Faults("args", []), self.parameters.get("properties") or {}
-        for name in self.parameters.get("required") or ():
-            if name not in arguments:
-                where.at(name).add("missing")
-        for name in arguments if self.parameters.get("additionalProperties") is False else ():
-            if name not in names:
-                where.at(name).add("unknown name" + _closest(name, names))
-        return "; ".join(where.found) or ((), arguments)
+    def _bind(self, arguments: _JsonObject, action: AgentAction, run: AgentRun) -> _BoundArguments:
+        """What the function is called with. _InvalidArguments says all that is wrong."""
+        if self._signature is not None:
+            return self._signature.bind(arguments, action, run)
+        required = self.parameters.get("required") or []
+        faults = [_ArgumentFault(_missing, (name,)) for name in required if name not in arguments]
+        if self.parameters.get("additionalProperties") is False:
+            known = self.parameters.get("properties") or {}
+            faults += [_unknown_name(name, known) for name in arguments if name not in known]
+        if faults:
+            raise _InvalidArguments(str(_Mismatch(faults)))
+        return _BoundArguments((), arguments)
+
+
+def _check_schema(name: str, parameters: _JsonObject) -> None:
+    """What `Tool` reads of a schema has to be of the right form."""
+    required = parameters.get("required") or []
+    if not isinstance(required, list) or not all(isinstance(n, str) for n in required):
+        raise TypeError(f"tool {name}: required is a list of names, got {_preview(required)}")
+    properties = parameters.get("properties") or {}
+    if not isinstance(properties, dict):
+        raise TypeError(f"tool {name}: properties is a dict, got {_preview(properties)}")
+    for key, schema in properties.items():
+        if not isinstance(key, str) or not isinstance(schema, (dict, bool)):
+            raise TypeError(
+                f"tool {name}: properties holds a schema for each name, "
+                f"got {_preview(key)}: {_preview(schema)}"
+            )
 
 
 Registry = Dict[str, Tool]
@@ -1022,1502 +2661,1257 @@ if not _is_registered:
     del sys.modules[__name__]
 
 
-# A converter, convert(value, strict, where), gives the value as the annotated Python type. `strict`
-# takes only what needs no respelling: a union tries that first. `where` is None in passing, when
-# _Mismatch is raised at once; with a `_Faults` each fault is noted and the walk goes on.
-
-
-def _decoded(value: Any, kind: type, strict: bool) -> Any:
-    """A list or dict that came as JSON text; anything else as it is."""
-    if type(value) is str and not strict and value.lstrip()[:1] == ("[" if kind is list else "{"):
-        with contextlib.suppress(ValueError, RecursionError):
-            return _parse_json(value)
-    return value
-
-
-def _integer(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-    if type(v) is int:
-        return v
-    if type(v) is float and not strict and v.is_integer():
-        return int(v)
-    if type(v) is str and not strict and re.match(r"\s*[+-]?[0-9]{1,1000}\s*\Z", v):
-        return int(v)
-    return _fail(where, "integer", v)
-
-
-_DECIMAL = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
-
-
-def _number(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-    if type(v) is not float and not strict:
-        if type(v) is int and v.bit_length() < 1024 or type(v) is str and re.match(_DECIMAL, v):
-            v = float(v)
-    return v if type(v) is float and v - v == 0 else _fail(where, "number", v)
-
-
-def _boolean(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-    if type(v) is bool:
-        return v
-    word = v.strip().lower() if type(v) is str else v
-    if not strict and type(v) in (int, str) and word in (0, 1, "false", "true"):
-        return word in (1, "true")
-    return _fail(where, "boolean", v)
-
-
-def _string(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-    if type(v) is str:
-        return v
-    if type(v) is int and not strict and v.bit_length() < 10000:
-        return str(v)
-    return _fail(where, "string", v)
-
-
-def _null(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-    if v is None or not strict and type(v) is str and v.strip().lower() in ("null", "none"):
-        return None
-    return _fail(where, "null", v)
-
-
-def _anything(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-    return v
-
-
-class _Type:
-    """What the walk gives for an annotation. `text`: the description from an Annotated; `exact`: a
-    Python type whose values need no conversion."""
-
-    def __init__(self, schema: _JsonObject, convert: Any, exact: Any = None) -> None:
-        self.schema, self.convert, self.exact, self.text = schema, convert, exact, ""
-
-    def also(self, **entries: Any) -> "_Type":
-        """The same with more in its schema."""
-        twin = copy.copy(self)
-        twin.schema = {**self.schema, **entries}
-        return twin
-
-    def takes_null(self) -> bool:
-        with contextlib.suppress(_Mismatch):
-            return self.convert(None, True, None) is None
-        return False
-
-
-# "Any value" is spelled out: an empty schema means "object only" to some grammar converters, and a
-# description without a type is refused by others (llama.cpp issue 19716).
-_WORDS: List[_JsonObject] = [{"type": t} for t in ("string", "number", "boolean", "object")]
-_ARRAY = {"type": "array", "items": {"anyOf": [*_WORDS, {"type": "null"}]}}
-_ANY = _Type({"anyOf": [*_WORDS, _ARRAY, {"type": "null"}]}, _anything)
-_NULL = _Type({"type": "null"}, _null)
-_SIMPLE = {type(None): _NULL, bool: _Type({"type": "boolean"}, _boolean, bool),
-           int: _Type({"type": "integer"}, _integer, int), str: _Type({"type": "string"}, _string, str),
-           float: _Type({"type": "number"}, _number, float)}  # fmt: skip
-
-
-def _date(t: Any, text: str) -> Any:
-    return t.fromisoformat(text) if re.match(r"[0-9]{4}(-[0-9]{2}){2}\Z", text) else None
-
-
-def _decimal(t: Any, v: Any) -> Any:
-    if type(v) is str and not re.match(_DECIMAL, v):
-        return None
-    found = t(v if type(v) is str else repr(v))  # subtle: 0.1 stays 0.1
-    return found if found.is_finite() else None
-
-
-_INSTANT = r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d)?)?\Z"
-
-
-def _datetime(t: Any, text: str) -> Any:
-    """ISO 8601, brought to the one form that datetime.fromisoformat takes on every Python."""
-    m = re.match(_INSTANT, text)
-    day, minute, second, part, zone = (g or "" for g in m.groups()) if m else ("",) * 5
-    zone = "+00:00" if zone in ("Z", "z") else zone
-    part = part and part.ljust(7, "0")
-    return t.fromisoformat(day + "T" + (minute or "00:00") + (second or ":00") + part + zone)
-
-
-# Types that JSON has no form of its own for, by name, since their modules are not imported here:
-# what is expected, the schema, and how to read it.
-_WRITTEN: Dict[str, Tuple[str, _JsonObject, Callable[[Any, Any], Any]]] = {
-    "datetime.date": ("date like 2024-01-31", {"type": "string", "format": "date"}, _date),
-    "datetime.datetime": (
-        "date-time like 2024-01-31T09:30:00Z", {"type": "string", "format": "date-time"}, _datetime,
-    ),
-    "uuid.UUID": ("UUID", {"type": "string", "format": "uuid"}, lambda t, text: t(text)),
-    "pathlib.Path": ("string (a path)", {"type": "string"}, lambda t, text: t(text)),
-    "pathlib.PurePath": ("string (a path)", {"type": "string"}, lambda t, text: t(text)),
-    "decimal.Decimal": ("number", {"type": "number"}, _decimal),
-}  # fmt: skip
-
-
-def _full_name(t: Any) -> str:
-    return "%s.%s" % (str(t.__module__).split(".")[0], getattr(t, "__qualname__", ""))
-
-
-def _written(t: Any) -> _Type:
-    expected, schema, parse = _WRITTEN[_full_name(t)]
-    exact = (str,) if schema["type"] == "string" else (int, float)
-
-    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-        found = None
-        if type(v) in exact or type(v) is str and not strict:
-            with contextlib.suppress(ValueError, ArithmeticError):
-                found = parse(t, v if strict or type(v) is not str else v.strip())
-        return _fail(where, expected, v) if found is None else found
-
-    return _Type(schema, convert)
-
-
-def _choice(members: List[Tuple[Any, Any]], names: Iterable[Tuple[str, Any]] = ()) -> _Type:
-    """An enum or Literal: (JSON value, Python value) pairs, and names that stand for a value."""
-
-    def spelled(v: Any) -> str:
-        v = int(v) if type(v) is float and v.is_integer() else v
-        return v.strip().casefold() if isinstance(v, str) else _to_text(v)
-
-    exact = {(type(v), v): python for v, python in members}
-    loose: Dict[str, List[Any]] = {}
-    for value, python in [*members, *names]:
-        found = loose.setdefault(spelled(value), [])
-        found += [] if any(p is python for p in found) else [python]
-    values = [v for v, _ in members]
-    kinds = {_SIMPLE[type(v)].schema["type"] for v in values}
-    schema = {"type": kinds.pop()} if len(kinds) == 1 else {}
-
-    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-        if type(v) in _SCALAR_TYPES:
-            if (type(v), v) in exact:
-                return exact[type(v), v]
-            found = [] if strict else loose.get(spelled(v), [])
-            if len(found) == 1:  # a guess between two is never made
-                return found[0]
-        if where is None:
-            raise _Mismatch
-        near = _closest(v, map(str, values)).partition("; known")[0] if type(v) is str else ""
-        listed = ", ".join(json.dumps(x, ensure_ascii=False) for x in values[:50])
-        return _fail(where, "one of " + listed, v, near)
-
-    return _Type({**schema, "enum": values}, convert)
-
-
-def _listing(make: Any, item: _Type, fixed: Optional[List[_Type]] = None) -> _Type:
-    """A list, tuple or set. `fixed`: a type for each place of a tuple."""
-    schema: _JsonObject = {"type": "array", "items": item.schema}
-    if fixed is not None:  # prefixItems without items is refused by two large providers
-        schema.update(minItems=len(fixed), maxItems=len(fixed))
-    one, exact = item.convert, {item.exact}
-
-    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-        v = _decoded(v, list, strict)
-        if type(v) is not list:
-            text = type(v) is str and v.strip()[:1] == "["
-            one_item = "; a single item is written %s" % _preview([v])
-            return _fail(where, "array", v, "; in brackets it must be JSON" if text else one_item)
-        if fixed is not None and len(v) != len(fixed):
-            return _fail(where, "array of %d items" % len(fixed), v)
-        if where is None and fixed is None:
-            if one is not _anything and (one is _number or not exact.issuperset(map(type, v))):
-                v = [one(x, strict, None) for x in v]
-        else:
-            each = zip(v, fixed or itertools.repeat(item))
-            v = [t.convert(x, strict, where and where.at(i)) for i, (x, t) in enumerate(each)]
-        try:
-            return make(v) if make else v
-        except TypeError:
-            return _fail(where, "array of items that a set can hold", v)
-
-    return _Type(schema, convert)
-
-
-def _mapping(key: _Type, value: _Type) -> _Type:
-    schema: _JsonObject = {"type": "object"}
-    if "enum" in key.schema:
-        names = dict.fromkeys(key.schema["enum"], value.schema)
-        schema.update(properties=names, required=[], additionalProperties=False)
-    elif value is not _ANY:
-        schema["additionalProperties"] = value.schema
-    plain, one = key.convert is _string, value.convert
-
-    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-        v = _decoded(v, dict, strict)
-        if type(v) is not dict:
-            text = type(v) is str and v.strip()[:1] == "{"
-            return _fail(where, "object", v, "; in braces it must be JSON" if text else "")
-        if where is None and plain:
-            return v if one is _anything else {k: one(x, strict, None) for k, x in v.items()}
-        found = {}
-        for k, x in v.items():
-            at = where and where.at(k)
-            found[key.convert(k, False, at)] = one(x, strict, at)
-        if len(found) < len(v) and not (where and where.found):
-            return _fail(where, "object with distinct keys", v)
-        return found
-
-    return _Type(schema, convert)
-
-
-def _record(
-    fields: Dict[str, _Type], required: Sequence[str], make: Any = None, rest: Any = None
-) -> _Type:
-    """An object with named fields. `make`: what is called with them; `rest`: of what **options
-    takes."""
-    needed, known = frozenset(required), frozenset(fields)
-    full = len(fields) if rest is None else sys.maxsize  # so many names, all known: none is missing
-    table = {name: t.convert for name, t in fields.items()}
-    other = rest and rest.convert
-    exact = {name: None if t.exact is float else t.exact for name, t in fields.items()}
-    # null for a field that may be left out, and takes no null, means "not given".
-    skip = {name for name in known - needed if not fields[name].takes_null()}
-    order = list(getattr(make, "_fields", ()))  # a NamedTuple may come as a list
-    schema = {
-        "type": "object",
-        "properties": {name: t.schema for name, t in fields.items()},
-        "required": [name for name in fields if name in needed],
-        "additionalProperties": False if rest is None else True if rest is _ANY else rest.schema,
-    }
-
-    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-        if type(v) is not dict:
-            v = _decoded(v, dict, strict)
-            if type(v) is list and order and len(v) <= len(order):
-                v = dict(zip(order, v))
-            if type(v) is not dict:
-                return _fail(where, "object", v)
-        if where is None and (
-            rest is None and not known.issuperset(v) or len(v) < full and not needed <= v.keys()
-        ):
-            raise _Mismatch  # before any child is looked at: an alternative fails early
-        before, found = len(where.found) if where else 0, {}
-        for k, x in v.items():
-            if type(x) is exact.get(k, Any):
-                found[k] = x
-            elif where and rest is None and k not in known:
-                where.at(k).add("unknown name" + _closest(k, fields))
-            elif x is not None or k not in skip:
-                found[k] = table.get(k, other)(x, strict, where and where.at(k))
-        if where:
-            for name in fields:
-                if name in needed and name not in v:
-                    where.at(name).add("missing")
-            if len(where.found) > before:
-                return None
-        if make is None:
-            return found
-        try:
-            return make(**found)
-        except Exception as e:  # what the class itself demands, in its __post_init__ say
-            if where is None:
-                raise _Mismatch from None
-            return where.add(_safe_str(e) or type(e).__name__)
-
-    return _Type(schema, convert)
-
-
-def _union(alternatives: List[_Type], built: Dict[str, _Type]) -> _Type:
-    """Every alternative is tried exactly before any is tried leniently."""
-    kinds: Dict[Any, Any] = {t.schema["type"]: t.exact for t in _SIMPLE.values()}
-    kinds["array"] = list
-
-    def misfit(t: _Type, v: Any) -> int:
-        """How far off a value is, seen at its first level only: 0 fits, 99 is of another kind."""
-        schema: Any = built.get(t.schema.get("$ref", "")[len("#/$defs/") :], t).schema
-        if "enum" in schema:
-            text = isinstance(v, str) and schema.get("type", "string") == "string"
-            return 1 if text else 99
-        kind = kinds.get(schema.get("type"), dict)
-        given = type(v)
-        if given is not kind and (given, kind) != (int, float):
-            return 99
-        names = schema.get("properties")
-        if names is None:
-            return 0
-        wrong = [n for n in v if n not in names] + [n for n in schema["required"] if n not in v]
-        other = [n for n in v if n in names and v[n] not in names[n].get("enum", [v[n]])]
-        return min(len(wrong) + 50 * len(other), 98)  # a Literal tells alternatives apart
-
-    def convert(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-        if where is None:
-            for mode in (True,) if strict else (True, False):
-                for t in alternatives:
-                    try:
-                        return t.convert(v, mode, None)
-                    except _Mismatch:
-                        pass
-            raise _Mismatch
-        v = _decoded(_decoded(v, list, strict), dict, strict)
-        off = [misfit(t, v) for t in alternatives]
-        if min(off) < 99 and off.count(min(off)) == 1:
-            return alternatives[off.index(min(off))].convert(v, strict, where)
-        words = [str(t.schema.get("type", "object")) for t in alternatives]
-        return _fail(where, " or ".join(dict.fromkeys(words)), v)
-
-    return _Type({"anyOf": [t.schema for t in alternatives]}, convert)
-
-
-def _noted(kind: _Type, note: Optional[str]) -> _Type:
-    """With a description from a docstring; one from Annotated wins, one of the type's own not."""
-    return kind.also(description=note) if note and not kind.text else kind
-
-
-def _as_sent(value: Any) -> Any:
-    """A default as the JSON that the model would have sent; _Mismatch where it has none."""
-    made = hasattr(value, "__dataclass_fields__") and not isinstance(value, type)
-    if made or isinstance(value, (enum.Enum, set, frozenset)):
-        value = _to_jsonable(value)
-    if isinstance(value, (list, tuple)):
-        value = [_as_sent(v) for v in value]
-    elif isinstance(value, dict):
-        value = {k: _as_sent(v) for k, v in value.items()}
-    elif _full_name(type(value)).startswith(("datetime.date", "uuid.UUID", "pathlib.")):
-        value = getattr(value, "isoformat", value.__str__)()
-    if not _is_plain_json(value):
-        raise _Mismatch
-    return value
-
-
-_HEADING = (
-    "((?:Keyword |Other )?(?:Arg|Argument|Parameter|Param|Attribute)s|\u53c2\u6570|Returns?|Yields?"
-    "|Raises|Examples?|Notes?|References|See Also|Warnings?|Warns|Todo|\u8fd4\u56de|\u5f02\u5e38)"
-    "[ \t]*[:\uff1a]\\Z"
-)
-_OF_PARAMETERS = "(keyword |other )?(arg|param|attribute|\u53c2\u6570)"
-_ENTRY = "\\*{0,2}(\\w+)[ \t]*(?:\\(.*?\\))?[ \t]*[:\uff1a][ \t]*(.*)\\Z"
-_FIELD = r":(param\w*|arg\w*|key\w*|type|returns?|rtype|raises?|yields)\b([^:]*):(.*)\Z"
-
-
-def _docstring(doc: Optional[str]) -> Tuple[str, Dict[str, str]]:
-    """(text before the first section, {parameter: description}); Google, NumPy or reST style."""
-    about: List[str] = []
-    notes: Dict[str, List[str]] = {}
-    section: Optional[str] = None  # None: still the description
-    note: List[str] = []  # what is appended to it belongs to nobody, at times
-    depth = 0  # how far the entries of a section are indented: NumPy's are not
-    lines = inspect.cleandoc(doc or "").splitlines()
-    for line, below in zip(lines, [*lines[1:], ""]):
-        text, indent = line.strip(), len(line) - len(line.lstrip())
-        top = text if indent == 0 else ""
-        underlined = re.match(r"---+\Z", below.strip()) and re.match(r"[A-Z][\w ]*\Z", top)
-        heading, rest = re.match(_HEADING, top), re.match(_FIELD, top)
-        if heading or underlined:
-            section, note = (heading.group(1) if heading else top).lower(), []
-            depth = -1 if heading else 0
-        elif rest:
-            words, section, note = rest.group(2).split(), "", []
-            if words and rest.group(1)[0] in "pak":  # param, arg, key
-                note = notes.setdefault(words[-1].lstrip("*"), [rest.group(3).strip()])
-        elif section is None:
-            about.append(line)
-        elif section == "":  # reST: what is indented goes on
-            note = note if indent else []
-            note.append(text)
-        elif re.match(_OF_PARAMETERS, section) and text.strip("-"):
-            depth = indent if depth < 0 else depth
-            entry = re.match(_ENTRY, text) if indent == depth > 0 else None
-            if entry:
-                note = notes.setdefault(entry.group(1), [entry.group(2)])
-            elif indent == depth == 0:
-                note = []
-                notes.update({name.strip(" *"): note for name in text.split(":")[0].split(",")})
-            elif indent > depth:
-                note.append(text)
-            elif indent == 0:
-                section = "other"
-    found = {name: " ".join(parts).strip() for name, parts in notes.items()}
-    return "\n".join(about).strip(), {name: text for name, text in found.items() if text}
-
-
-_LISTS = {list: None, tuple: tuple, set: set, frozenset: frozenset, dict: dict}
-_ABSTRACT = {
-    "Sequence": list, "MutableSequence": list, "Iterable": list, "Collection": list, "Set": set,
-    "MutableSet": set, "Mapping": dict, "MutableMapping": dict,
-}  # fmt: skip
-
-
-class _Walk:
-    """One walk over the annotations of one tool: each gives its JSON Schema and its converter. No
-    second place knows types. What cannot come from JSON is a TypeError that names the place."""
-
-    def __init__(self, local_names: _JsonObject) -> None:
-        self.local_names = local_names
-        self.open: List[Any] = []  # the named types under way, outermost first
-        self.references: List[Tuple[Any, _Type]] = []  # those met again inside themselves
-        self.built: Dict[str, _Type] = {}  # what these stand for, by name: $defs
-
-    def hints(self, owner: Any) -> _JsonObject:
-        """The annotations, strings resolved, also against what the tool's function closes over."""
-        extras: _JsonObject = {"include_extras": True} if sys.version_info >= (3, 9) else {}
-        try:
-            return typing.get_type_hints(owner, None, self.local_names, **extras)
-        except Exception as e:
-            what = "cannot resolve the annotations of %s: %s: %s"
-            raise TypeError(what % (owner.__name__, type(e).__name__, e)) from e
-
-    def of(self, hint: Any, place: str) -> _Type:
-        origin, args = typing.get_origin(hint), typing.get_args(hint)
-        kind = origin or hint
-        if hint is Any or hint is object or hint is inspect.Parameter.empty:
-            return _ANY
-        if hint is None or isinstance(hint, type) and hint in _SIMPLE:
-            return _SIMPLE[hint or type(None)]
-        if hasattr(hint, "__metadata__"):  # Annotated
-            inner = self.of(hint.__origin__, place)
-            text = next((m for m in hint.__metadata__ if isinstance(m, str)), "")
-            found = inner.also(description=text) if text else inner
-            found.text = text or inner.text
-            return found
-        if kind is typing.Final or getattr(origin, "_name", "") in ("Required", "NotRequired"):
-            return self.of(args[0], place)
-        if hasattr(hint, "__supertype__"):  # NewType
-            return self.of(hint.__supertype__, place)
-        if origin is Union or type(hint).__name__ == "UnionType":
-            return self.union([self.of(a, place) for a in args])
-        if origin is Literal or isinstance(kind, enum.EnumMeta):
-            members: List[Any] = [*(args or typing.cast(Any, hint))]
-            names = [(m.name, m) for m in members if isinstance(m, enum.Enum)]
-            values = [getattr(m, "value", m) for m in members]
-            if members and all(type(v) in _SCALAR_TYPES for v in values):
-                return _choice([*zip(values, members)], names)
-            if members and len(names) == len(members):
-                return _choice(names)
-        if getattr(kind, "__module__", "") == "collections.abc":
-            kind = _ABSTRACT.get(getattr(kind, "__name__", ""), kind)
-        if isinstance(kind, type) and kind in _LISTS:
-            return self.container(kind, args, place)
-        if isinstance(hint, type) and _full_name(hint) in _WRITTEN:
-            return _written(hint)
-        if hasattr(hint, "__value__") and not args:  # type X = ...
-            return self.named(hint, lambda: self.of(hint.__value__, place))
-        if any(hasattr(hint, mark) for mark in ("__dataclass_fields__", "__total__", "_fields")):
-            return self.named(hint, lambda: self.record(hint, place))
-        name = hint if args else getattr(hint, "__name__", hint)
-        what = "%s: %s has no JSON form; annotate it with one that has (str, int, a dataclass ...)"
-        raise TypeError(what % (place, name))
-
-    def union(self, found: List[_Type]) -> _Type:
-        if any(t.schema is _ANY.schema for t in found):
-            return _ANY
-        # Before 3.11 get_type_hints wraps what has None as its default in one more Optional.
-        if any(t.takes_null() for t in found if t is not _NULL):
-            found = [t for t in found if t is not _NULL]
-        return found[0] if len(found) == 1 else _union(found, self.built)
-
-    def container(self, kind: Any, args: Tuple[Any, ...], place: str) -> _Type:
-        if kind is dict:
-            key, value = [self.of(a, place) for a in args] or (_SIMPLE[str], _ANY)
-            if key.schema.get("type") not in ("string", "integer") and key is not _ANY:
-                raise TypeError("%s: the keys of a JSON object are text: use str or int" % place)
-            return _mapping(_SIMPLE[str] if key is _ANY else key, value)
-        if kind is not tuple or not args or args[-1] is Ellipsis:
-            return _listing(_LISTS[kind], self.of(args[0], place) if args else _ANY)
-        fixed = [self.of(a, place) for a in args if a != ()]
-        items = list({json.dumps(t.schema): t for t in fixed}.values())
-        return _listing(tuple, self.union(items) if items else _ANY, fixed)
-
-    def named(self, hint: Any, build: Callable[[], _Type]) -> _Type:
-        """A type that may hold itself. Only where it does, it becomes a reference to $defs."""
-        known, built = [r for h, r in self.references if h is hint], self.built
-        if not known and any(h is hint for h in self.open):
-            name = hint.__name__
-            while name in built:
-                name += "_"
-            built[name] = _SIMPLE[int]  # a stand-in, until it is built
-
-            def late(v: Any, strict: bool, where: Optional[_Faults]) -> Any:
-                return built[name].convert(v, strict, where)
-
-            known = [_Type({"$ref": "#/$defs/" + name}, late)]
-            self.references.append((hint, known[0]))
-        if known:
-            return known[0]
-        self.open.append(hint)
-        found = build()
-        self.open.pop()
-        for h, reference in self.references:
-            if h is hint:
-                built[reference.schema["$ref"][len("#/$defs/") :]] = found
-                return reference
-        return found
-
-    def record(self, hint: Any, place: str) -> _Type:
-        """A dataclass, TypedDict or NamedTuple."""
-        doc = hint.__dict__.get("__doc__") or ""
-        about, notes = _docstring("" if doc.startswith(hint.__name__ + "(") else doc)
-        hints = self.hints(hint)
-        if hasattr(hint, "__total__"):
-            always = getattr(hint, "__required_keys__", hints if hint.__total__ else ())
-            marks = {n: getattr(typing.get_origin(h), "_name", "") for n, h in hints.items()}
-            kinds = ((n, self.of(h, "%s, key %r" % (place, n))) for n, h in hints.items())
-            also = [n for n, m in marks.items() if m == "Required"]
-            needed = [n for n, m in marks.items() if n in always and m != "NotRequired"]
-            found = _record({n: _noted(t, notes.get(n)) for n, t in kinds}, also + needed)
-        else:
-            parameters = list(inspect.signature(hint).parameters.values())
-            found = _record(*self.fields(parameters, hints, notes, place + ", field"), hint)
-        return found.also(description=about) if about else found
-
-    def fields(
-        self, parameters: Sequence[Any], hints: _JsonObject, notes: Dict[str, str], place: str
-    ) -> Tuple[Dict[str, _Type], List[str]]:
-        """The type of each parameter, and the names of the required ones."""
-        found, required = {}, []
-        for p in parameters:
-            kind = self.of(hints.get(p.name, p.annotation), "%s %r" % (place, p.name))
-            if p.default is None and not kind.takes_null():
-                kind = self.union([kind, _NULL])
-            if p.kind is p.VAR_POSITIONAL:
-                kind = _listing(tuple, kind)
-            kind = _noted(kind, notes.get(p.name))
-            if p.default is not p.empty:
-                with contextlib.suppress(_Mismatch):  # a default without a JSON form is left out
-                    sent = _as_sent(p.default)
-                    kind.convert(sent, False, None)
-                    kind = kind.also(default=sent)
-            elif p.kind is not p.VAR_POSITIONAL:
-                required.append(p.name)
-            found[p.name] = kind
-        return found, required
-
-
-def _injected(hint: Any) -> str:
-    """What the loop fills in for a parameter, by the name of its class; else ""."""
-    found = [getattr(t, "type", None) for t in typing.get_args(hint) or (hint,)]
-    return next((str(t) for t in found if t in ("AgentAction", "AgentRun")), "")
-
-
-def _closure(function: Any) -> _JsonObject:
-    """The variables that a function closes over: its annotations may name them."""
-    function = inspect.unwrap(function)
-    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
-    found = {}
-    for name, cell in zip(names, getattr(function, "__closure__", None) or ()):
-        with contextlib.suppress(ValueError):  # not filled yet
-            found[name] = cell.cell_contents
-    return found
-
-
-def _from_function(function: Any, **flags: bool) -> Tool:
-    """A function as a Tool, its signature walked once."""
-    bound, inner = 0, function
-    hidden: Set[str] = set()
-    while isinstance(inner, functools.partial):  # what it has bound is often a secret: not shown
-        bound, hidden, inner = bound + len(inner.args), {*hidden, *inner.keywords}, inner.func
-    name = getattr(inner, "__name__", "")
-    if not inspect.isroutine(inner):
-        raise TypeError("%s is no tool: pass a function, or a Tool made by hand" % _preview(inner))
-    if name == "<lambda>":
-        raise ValueError("a lambda has no name and no types: write it as a def to make it a tool")
-    try:
-        parameters = [*inspect.signature(inner).parameters.values()][bound:]
-        parameters = [p for p in parameters if p.name not in hidden]
-    except ValueError:
-        raise TypeError("%s has no signature to read: wrap it in a def" % name) from None
-    owner = inner.__qualname__.rpartition(".")[0]
-    if owner and owner[-1] != ">" and parameters and parameters[0].name == "self":
-        if parameters[0].annotation is inspect.Parameter.empty:
-            what = "%s.%s is a method without its object: pass that of an instance"
-            raise TypeError(what % (owner, name))
-    walk = _Walk(_closure(inner))
-    hints, (about, notes) = walk.hints(inner), _docstring(inner.__doc__)
-    injected, shown, by_place = {}, [], []
-    rest = more = None
-    for p in parameters:
-        hint = hints.get(p.name, p.annotation)
-        if p.kind is p.VAR_KEYWORD:
-            rest = walk.of(hint, "%s: parameter %r" % (name, p.name))
-        elif p.kind is not p.VAR_POSITIONAL and _injected(hint):
-            injected[p.name] = _injected(hint)
-        else:
-            shown.append(p)
-        if p.kind is p.VAR_POSITIONAL:  # then all that stands before it goes by place too
-            more, by_place = p.name, parameters[: parameters.index(p)]
-        elif p.kind is p.POSITIONAL_ONLY:
-            by_place.append(p)
-    record = _record(*walk.fields(shown, hints, notes, "%s: parameter" % name), rest=rest)
-    if walk.built:
-        record = record.also(**{"$defs": {n: t.schema for n, t in walk.built.items()}})
-
-    def convert(arguments: _JsonObject, action: AgentAction, run: AgentRun) -> Any:
-        try:
-            kwargs = record.convert(arguments, False, None)
-        except (_Mismatch, RecursionError):
-            where = _Faults("args", [])
-            try:
-                record.convert(arguments, False, where)
-            except RecursionError:
-                where.add("nested too deeply")
-            return "; ".join(where.found[:50])
-        for key, kind in injected.items():
-            kwargs[key] = action if kind == "AgentAction" else run
-        if not by_place and more is None:
-            return (), kwargs
-        args = [kwargs.pop(p.name, p.default) for p in by_place]
-        return [*args, *kwargs.pop(more, ())], kwargs
-
-    return Tool(name, about, record.schema, function, convert=convert, **flags)
+def _from_function(function: Any, name: Optional[str] = None, **marks: bool) -> Tool:
+    """A function as a Tool; its annotations are read once, here."""
+    target = _Target(function)
+    signature = _Signature(target)
+    return Tool(
+        target.name if name is None else name,
+        signature.docstring.about,
+        signature.record.schema,
+        function,
+        _signature=signature,
+        **marks,
+    )
 
 
 @typing.overload
 def tool(function: Callable[..., Any]) -> Tool: ...
 @typing.overload
 def tool(
-    *, return_direct: bool = ..., read_only: bool = ..., idempotent: bool = ...
+    *,
+    name: Optional[str] = ...,
+    return_direct: bool = ...,
+    read_only: bool = ...,
+    idempotent: bool = ...,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
-    function: Any = None, *, return_direct: bool = False, read_only: bool = False,
+    function: Any = None,
+    *,
+    name: Optional[str] = None,
+    return_direct: bool = False,
+    read_only: bool = False,
     idempotent: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """`@tool` or `@tool(read_only=True)`: a function as a Tool, still callable as the function.
 
-    Raises TypeError or ValueError, with the mend, for what cannot be a tool: a lambda, a method
-    without its object, a parameter whose type has no JSON form.
+    TypeError or ValueError, with the fix, for what cannot be a tool: a lambda, a method without its
+    object, a parameter whose type has no JSON form.
+
+    Args:
+        function: a function, a method, a functools.partial, or an object with __call__, which is
+            named after its class in lower case.
+        name: another name than the function's, for example "find-it".
+        return_direct, read_only, idempotent: see `Tool`.
     """
-    flags = {"return_direct": return_direct, "read_only": read_only, "idempotent": idempotent}
-    if function is None:
-        return lambda function: _from_function(function, **flags)
-    return _from_function(function, **flags)
+
+    def make(function: Any) -> Tool:
+        return _from_function(
+            function, name, return_direct=return_direct, read_only=read_only, idempotent=idempotent
+        )
+
+    return make if function is None else make(function)
 
 
 def registry(tools: Any) -> Registry:
     """The plain dict {name: Tool} that the loop dispatches from.
 
-    `tools`: functions and Tools, or such a dict. Raises ValueError for two tools of one name, and
-    what `tool` raises.
+    Args:
+        tools: an iterable of functions and Tools, or such a dict. ValueError for two tools of one
+            name, and what `tool` raises.
     """
     if isinstance(tools, str) or not isinstance(tools, Iterable):
-        what = "tools is a list of functions, or a dict {name: Tool}; got %s"
-        raise TypeError(what % _preview(tools))
+        raise TypeError(
+            f"tools is a list of functions, or a dict {{name: Tool}}; got {_preview(tools)}"
+        )
     found: Registry = {}
-    for t in tools.values() if isinstance(tools, dict) else tools:
-        made: Tool = t if getattr(t, "type", None) == "Tool" else _from_function(t)
+    for given in tools.values() if isinstance(tools, dict) else tools:
+        made: Tool = given if _kind_of(given) == "Tool" else _from_function(given)
         if made.name in found:
-            raise ValueError("two tools are called %r: rename one" % made.name)
+            raise ValueError(f"two tools are called {made.name!r}: rename one")
         found[made.name] = made
-    if isinstance(tools, dict) and [*tools] != [*found]:
-        raise ValueError("the keys of a registry are the names of its tools: %s" % ", ".join(found))
+    if isinstance(tools, dict) and list(tools) != list(found):
+        names = ", ".join(found)
+        raise ValueError(f"the keys of a registry are the names of its tools: {names}")
     return found
+
+
+def _bind_arguments(tool: Tool, action: AgentAction, run: AgentRun) -> _BoundArguments:
+    """What the tool's function is called with for this action. _InvalidArguments where it cannot."""
+    try:
+        arguments = _read_arguments(action.tool_input)
+    except ValueError as error:
+        raise _InvalidArguments(_describe_input(tool, action.tool_input, error)) from None
+    try:
+        return tool._bind(arguments, action, run)
+    except Exception as error:
+        if _kind_of(error) != "InvalidArguments":
+            raise
+        raise _InvalidArguments(str(error)) from None  # also of another copy of this file
+
+
+def _describe_input(tool: Tool, tool_input: Any, error: ValueError) -> str:
+    """args: expected one JSON object with keys "sku", got "[1]" (not an object)"""
+    names = list(tool.parameters.get("properties") or ())[:50]
+    keys = _one_line(", ".join(f'"{name}"' for name in names), 1_000)
+    expected = f"one JSON object with keys {keys}" if keys else "one JSON object"
+    return f"args: expected {expected}, got {_preview(tool_input, 200)} ({error})"
 
 
 # == loop ==========================================================================================
 
-_FAILED = ("unknown_tool", "invalid_arguments", "tool_error")
-_DONE = frozenset((list, dict, tuple) + _SCALAR_TYPES)  # what a tool returns that needs no settling
+# -- threads ---------------------------------------------------------------------------------------
+
+_MAX_WORKERS = 16
 
 
-def _literal(text: str) -> Any:
-    """One JSON value, or a Python literal that says the same; the text itself where neither."""
-    try:
-        return _parse_loosely(text)
-    except ValueError:
-        return text
+class _Job:
+    """A function to be called once, in a copy of the caller's context, perhaps in another thread."""
 
-
-def _arguments(given: Any, tool: Optional[Tool] = None) -> Any:
-    """The arguments that a model gave, as a dict of the tool's own; or a str: why they are none."""
-    try:
-        return _read_arguments(given)
-    except ValueError as e:
-        why = str(e)
-    keys = ", ".join('"%s"' % name for name in (tool and tool.parameters.get("properties")) or ())
-    what = "args: expected one JSON object%s, got %s (%s)"
-    return what % (" with " + keys if keys else "", _preview(given, 200), why)
-
-
-class _Together:
-    """Work done at the same time, at most 16 pieces at once, each in a copy of the context."""
-
-    def __init__(self, works: List[Callable[[], Any]]) -> None:
+    def __init__(self, function: Callable[[], Any]) -> None:
         import contextvars
         import threading
 
-        self.outcomes: List[Any] = [None] * len(works)  # (value, what it raised), once it ended
-        self.ended = [threading.Event() for _ in works]
-        todo = [(n, work, contextvars.copy_context()) for n, work in enumerate(works)][::-1]
+        self.value: Any = None
+        self.error: Optional[BaseException] = None
+        self._function = function
+        self._context = contextvars.copy_context()
+        self._ended = threading.Event()
 
-        def labour() -> None:
-            with contextlib.suppress(IndexError):  # nothing left to do
-                while True:
-                    n, work, context = todo.pop()
-                    try:
-                        self.outcomes[n] = context.run(work), None
-                    except BaseException as e:
-                        self.outcomes[n] = None, e
-                    self.ended[n].set()
+    def run(self) -> None:
+        try:
+            self.value = self._context.run(self._function)
+        except BaseException as error:
+            self.error = error
+        self._ended.set()
+
+    def has_value(self) -> bool:
+        return self._ended.is_set() and self.error is None
+
+    def wait(self) -> Any:
+        """What the function returned; what it raised is raised here."""
+        while not self._ended.wait(1):
+            pass  # subtle: without a bound Ctrl-C would not get through on Windows
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+class _WorkerPool:
+    """Threads that run jobs at the same time, at most 16 at once.
+
+    Nobody has to wait for them: they are daemons, so that Ctrl-C ends the process at once.
+    """
+
+    def __init__(self, jobs: Iterable[_Job]) -> None:
+        self._waiting = collections.deque(jobs)
+
+    def start(self) -> None:
+        import threading
 
         try:
-            for _ in range(min(16, len(works))):  # daemons: Ctrl-C does not wait for them
-                threading.Thread(target=labour, daemon=True).start()
+            for _ in range(min(_MAX_WORKERS, len(self._waiting))):
+                threading.Thread(target=self._work, daemon=True).start()
         except RuntimeError:
-            labour()  # no more threads, or a Python without any
+            self._work()  # no more threads, or a Python without any
 
-    def wait(self, n: int) -> Any:
-        while not self.ended[n].wait(1):
-            pass  # subtle: without a bound Ctrl-C would not get through on Windows
-        value, error = self.outcomes[n]
-        if error is not None:
-            raise error
-        return value
+    def _work(self) -> None:
+        with contextlib.suppress(IndexError):  # no job is left
+            while True:
+                self._waiting.popleft().run()
 
 
-def _bounded(items: List[Any]) -> List[Any]:
+# -- calling a tool --------------------------------------------------------------------------------
+
+# What a tool returns that is complete as it is.
+_COMPLETE_TYPES = frozenset((list, dict, tuple) + _SCALAR_TYPES)
+
+
+def _complete(value: Any) -> Any:
+    """What a tool returned, run to its end: a coroutine's result, a generator's items in a list.
+
+    The type decides: the value itself may raise when it is looked at.
+    """
+    kind = type(value)
+    if issubclass(kind, types.GeneratorType):
+        items = list(itertools.islice(value, _MOST_ITEMS + 1))
+        value.close()
+        return _limit_items(items)
+    if issubclass(kind, types.CoroutineType):
+        return _run_coroutine(value)
+    if issubclass(kind, types.AsyncGeneratorType):
+        return _run_coroutine(_collect_items(value))
+    if hasattr(kind, "__await__"):
+        return _run_coroutine(_await(value))
+    return value
+
+
+def _limit_items(items: List[Any]) -> List[Any]:
+    """Items up to the bound, the rest as a note that says so."""
     if len(items) > _MOST_ITEMS:
-        items[_MOST_ITEMS:] = ["[... only the first %d items; there are more ...]" % _MOST_ITEMS]
+        items[_MOST_ITEMS:] = [f"[... only the first {_MOST_ITEMS} items; there are more ...]"]
     return items
 
 
-def _settled(value: Any) -> Any:
-    """What a tool returned, run to its end: awaited, or its items collected up to a bound."""
-    if inspect.isgenerator(value):
-        items = _bounded(list(itertools.islice(value, _MOST_ITEMS + 1)))
-        value.close()
-        return items
-    if not inspect.isawaitable(value) and not inspect.isasyncgen(value):
-        return value
+async def _collect_items(generator: Any) -> List[Any]:
+    items: List[Any] = []
+    async for item in generator:
+        items.append(item)
+        if len(items) > _MOST_ITEMS:
+            break
+    return _limit_items(items)
+
+
+async def _await(value: Any) -> Any:
+    return await value
+
+
+def _run_coroutine(coroutine: Any) -> Any:
+    """The result of a coroutine, also where the caller is inside an event loop."""
     import asyncio
 
-    async def outcome() -> Any:
-        if inspect.isawaitable(value):
-            return await value
-        items: List[Any] = []
-        async for item in value:
-            items.append(item)
-            if len(items) > _MOST_ITEMS:
-                break
-        return _bounded(items)
+    def run() -> Any:
+        try:
+            return asyncio.run(coroutine)
+        finally:
+            coroutine.close()  # where it could not begin
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(outcome())
-    # The caller is inside an event loop, which cannot be entered twice: a thread of its own.
-    return _Together([lambda: asyncio.run(outcome())]).wait(0)
+        return run()
+    # An event loop cannot be entered twice: the coroutine gets a thread of its own.
+    job = _Job(run)
+    _WorkerPool([job]).start()
+    return job.wait()
 
 
-def _execute(call: Tuple[Tool, Sequence[Any], _JsonObject]) -> Tuple[Any, str]:
-    """Call the function: (observation, status). Only what is no Exception gets out."""
-    tool, args, kwargs = call
-    try:
-        value = tool.function(*args, **kwargs)
-        return value if type(value) in _DONE else _settled(value), "ok"
-    except Exception as e:
-        text = _safe_str(e)
-        return ("%s: %s" % (type(e).__name__, text) if text else type(e).__name__), "tool_error"
+class _PreparedCall:
+    """A pending action, looked up and checked: it can run, or `refusal` is the step that says why not."""
+
+    def __init__(
+        self, action: AgentAction, tool: Any, bound: Any, has_started: bool = False,
+        refusal: Optional[AgentStep] = None,
+    ) -> None:  # fmt: skip
+        self.action = action
+        self.tool: Tool = tool  # what runs, and with what; None where it is refused
+        self.bound: _BoundArguments = bound
+        self.has_started = has_started  # before an interruption
+        self.refusal = refusal
+        self.job: Optional[_Job] = None  # where it runs at the same time as others
+
+    def execute(self) -> AgentStep:
+        """Call the function. Only what is no Exception gets out."""
+        try:
+            value = self.tool.function(*self.bound.args, **self.bound.kwargs)
+            if type(value) not in _COMPLETE_TYPES:
+                value = _complete(value)
+            return AgentStep(self.action, value)
+        except Exception as error:
+            text = _safe_str(error)
+            name = type(error).__name__
+            return AgentStep(self.action, f"{name}: {text}" if text else name, "tool_error")
 
 
-class _Unrecorded:
-    """What stands for a journal where none is kept. `bool` takes what it is told and does nothing."""
-
-    continued = False
-    requested = proposed = started = done = finished = update = close = bool
+def _refuse(action: AgentAction, observation: str, status: Status) -> _PreparedCall:
+    return _PreparedCall(action, None, None, refusal=AgentStep(action, observation, status))
 
 
-class _Book:
-    """What one driver knows of its conversation, so that no list is searched per step."""
+def _resolve_tool_name(name: str, tools: Registry) -> str:
+    """The registry's name for what a model wrote: " functions.pay<|channel|>json" -> "pay".
 
-    def __init__(self, run: AgentRun, log: Any) -> None:
-        self.run, self.log = run, log
-        ids = [s.action.call_id for turn in [*run.history, run] for s in turn.steps]
-        self.ids = set(ids)
-        self.calls = sum(map(bool, ids)) + len(run.pending)
-        self.seen = len(run.steps)  # so many are written and yielded
-        self.failures: Dict[Any, int] = {}
+    Exact, else without what models add to a name: white space, the prefix "functions.", and the tail
+    that a server left of the Harmony format. The name as it came where that is no tool either.
+    """
+    bare = name.partition("<|")[0].strip()
+    if bare not in tools and bare.startswith("functions."):
+        bare = bare[len("functions.") :]
+    return bare if bare in tools else name
+
+
+# -- the loop --------------------------------------------------------------------------------------
+
+
+class _NoJournal:
+    """What the loop records, in the order of a request. Here nothing is kept; see `_Journal`."""
+
+    is_continued = False  # True where the file goes on with another turn
+
+    def record_request(self, requests: int) -> None:
+        """A request is about to be made; with it there are so many."""
+
+    def record_actions(self, actions: List[AgentAction]) -> None:
+        """The calls of a reply are about to become pending, all or none of them."""
+
+    def record_start(self, call_ids: List[str]) -> None:
+        """The execution of these calls is about to begin."""
+
+    def record_step(self, step: AgentStep, finish: Optional[AgentFinish]) -> None:
+        """A step was recorded in the run; `finish` where it is the answer too."""
+
+    def record_finish(self, finish: AgentFinish, state: State) -> None:
+        """The model finished. `state`: "running" where `accept` is about to be asked."""
+
+    def record_state(self, state: State) -> None:
+        """The run is about to change to this state."""
+
+    def close(self) -> None:
+        """Nothing more is recorded. May be called twice."""
+
+
+_FAILURES = ("unknown_tool", "invalid_arguments", "tool_error")
+_REPEATED = "\n(The same call has now failed in the same way "
+
+
+class _Driver:
+    """Runs one AgentRun. Its methods stand in the order in which they act.
+
+    Ctrl-C may come between any two statements. So what is about to happen is written to the journal
+    before it changes the run, and a step enters the run before it is written: what the one has
+    more, the other takes over when the run is resumed.
+    """
+
+    def __init__(
+        self, model: Model, task: Any, tools: Any, max_requests: int,
+        accept: Optional[Callable[[AgentRun], Optional[str]]],
+        journal_path: Union[None, str, "os.PathLike[str]"],
+    ) -> None:  # fmt: skip
+        if isinstance(max_requests, bool) or not isinstance(max_requests, int):
+            raise TypeError(f"max_requests is an int from 0 up; got {max_requests!r}")
+        if max_requests < 0:
+            raise ValueError(f"max_requests is an int from 0 up; got {max_requests}")
+        if not callable(model) or (accept is not None and not callable(accept)):
+            raise TypeError("model and accept are called: model(run, tools), accept(run)")
+        if _kind_of(task) != "AgentRun":
+            _check_task(task)
+            task = AgentRun(task)
+        if journal_path is not None:  # a tool may change the folder
+            journal_path = os.path.abspath(os.fsdecode(journal_path))
+        self.model = model
+        self.run: AgentRun = task
+        self.tools = registry(tools)
+        self.max_requests = max_requests
+        self.accept = accept
+        self.journal_path = journal_path
+        self.journal = _NoJournal()
+        self.has_ended = False
+        self.has_finished = False  # with a finish that counts
+        # What is known of the conversation, so that no list is searched for each step:
+        self.used_ids: Set[str] = set()  # the call ids that have a step, or are about to get one
+        self.call_count = 0  # calls proposed so far
+        self.failures: Dict[Any, int] = {}  # how often the same call failed in the same way
+        self.flushed = 0  # so many of run.steps are written and yielded
+
+    def events(self) -> Generator[Event, None, AgentRun]:
+        """The loop. One call, one step, always; what goes wrong on the way is an observation."""
+        run = self.run
+        self._hold_run()
+        try:
+            try:
+                self._resume()
+                while not self.has_ended:
+                    if run.pending:
+                        yield from self._show_pending()
+                        yield from self._execute_pending()
+                    if run.finish is not None:
+                        self._judge_finish()
+                    elif run.requests < self.max_requests:
+                        self._ask_model()
+                    else:
+                        self._end("budget_exhausted")
+                    if self.flushed < len(run.steps):  # a notice: unreadable, or not accepted
+                        yield from self._flush()
+                if self.has_finished:
+                    yield typing.cast(AgentFinish, run.finish)
+            finally:
+                self._let_go()
+        except StopIteration as error:  # from a generator it would look like a normal end (PEP 479)
+            text = f"StopIteration from the model or from accept: {error}"
+            raise _add_run(RuntimeError(text), run) from error
+        except BaseException as error:
+            self._let_go()  # subtle: again, for Ctrl-C may have come inside of the first
+            raise _add_run(error, run)
+        return run
+
+    def _hold_run(self) -> None:
+        # subtle: one operation of the dict, so that of two threads only one gets it
+        if self.run.__dict__.setdefault("_stream", self) is not self:
+            raise RuntimeError("another stream holds this run: exhaust or close it first")
+
+    def _let_go(self) -> None:
+        self.journal.close()
+        if self.run._stream is self:
+            del self.run._stream
+
+    def _resume(self) -> None:
+        """Bring run and journal together, and learn what was done in this conversation."""
+        run = self.run
+        run._drop_done()
+        if self.journal_path is not None:
+            self.journal = _open_journal(self.journal_path, run)
+        if run.state in ("model_ended", "succeeded") or self.journal.is_continued:
+            self.has_ended = True
+            return
+        ids = [step.action.call_id for turn in [*run.history, run] for step in turn.steps]
+        self.used_ids.update(ids)
+        self.call_count = len(run.pending) + sum(1 for call_id in ids if call_id)
         for step in run.steps:
-            if step.status in _FAILED:
-                self.counted(step)
+            if step.status in _FAILURES:
+                self._count_failure(step)
+        self.flushed = len(run.steps)
 
-    def propose(self, actions: List[Any]) -> None:
-        """Make a copy of each action pending, with its id and request."""
-        run, own = self.run, {_to_text(a.call_id) for a in actions} if actions[1:] else set()
-        for a in actions:
-            self.calls = n = self.calls + 1
-            name, call_id, log = a.tool, a.call_id, a.log
-            if not type(name) is type(call_id) is type(log) is str:  # the model's mistakes
-                name = _to_text(name) if isinstance(name, str) else ""
-                call_id, log = _to_text(call_id or ""), _to_text(log)
-            while not call_id or n > self.calls and (call_id in self.ids or call_id in own):
-                call_id, n = "c%08d" % n, n + 1
-            own.add(call_id)
-            action = AgentAction(name, a.tool_input, call_id, log, a.message, run.requests)
-            run.pending.append(action)
-        self.log.proposed(run.pending)
+    def _flush(self) -> Iterator[AgentStep]:
+        """Write and yield the new steps: the loop's own, and those of calls that the caller closed."""
+        steps = self.run.steps
+        while self.flushed < len(steps):
+            step = steps[self.flushed]
+            self.used_ids.add(step.action.call_id)
+            self.journal.record_step(step, self.run.finish)
+            self.flushed += 1
+            yield step
 
-    def prepare(self, action: AgentAction, tools: Registry) -> Any:
-        """Found and checked: a call that can run, (tool, args, kwargs). Or what prevents it, which is
-        a value too: its step."""
-        if action.call_id in self.ids:
-            what = "This call id was used before: it is not executed a second time."
-            return AgentStep(action, what, "duplicate_call")
-        self.ids.add(action.call_id)
-        found = tools.get(action.tool)
-        if found is None:  # without what models add to a name; a guess between two is never made
-            name = action.tool.strip()
-            found = tools.get(name) or tools.get(name[10:] if name[:10] == "functions." else "")
-        if self.run.started and action.call_id in self.run.started:
-            if found is None or not (found.read_only or found.idempotent):
-                return AgentStep(action, _UNKNOWN_OUTCOME, "unknown_outcome")
-        if found is None:
-            known = _closest(action.tool, tools) if tools else "; there are no tools"
-            what = "There is no tool %s%s" % (_preview(action.tool), known)
-            return AgentStep(action, what, "unknown_tool")
-        bound = _arguments(action.tool_input, found)
-        if type(bound) is dict:
-            bound = (found.convert or found.bind)(bound, action, self.run)
-        if type(bound) is str:
-            return AgentStep(action, bound, "invalid_arguments")
-        return found, bound[0], bound[1]
+    def _show_pending(self) -> Iterator[Event]:
+        """Every call is shown before any of them runs; the caller may close it."""
+        run = self.run
+        closed: Set[int] = set()
+        for action in list(run.pending):
+            if id(action) in closed:
+                continue
+            yield action
+            if self.flushed < len(run.steps):
+                for step in self._flush():
+                    closed.add(id(step.action))
+                    yield step
 
-    def start(self, ids: List[str]) -> None:
-        """Their execution begins: written before, since what cannot be recorded must not run."""
-        new = [i for i in ids if i not in self.run.started] if self.run.started else ids
-        if new:
-            self.log.started(new)
-            self.run.started += new
+    def _execute_pending(self) -> Iterator[AgentStep]:
+        """Each call is prepared, executed and recorded, in order."""
+        run = self.run
+        interrupted = set(run.started)
+        calls = [self._prepare(action, interrupted) for action in run.pending]
+        if len(calls) > 1:
+            self._start_read_only(calls)
+        try:
+            for call in calls:
+                if not run.pending or run.pending[0] is not call.action:
+                    continue  # the caller closed it meanwhile
+                step = self._execute(call)
+                if run._record(step):  # not where the caller closed it while it ran
+                    if step.status in _FAILURES:
+                        step.observation = self._count_failure(step)
+                    elif step.status == "ok" and call.tool.return_direct and len(calls) == 1:
+                        self._finish_directly(step)
+                yield from self._flush()
+        except BaseException:
+            self._record_ended(calls)
+            raise
 
-    def add(self, step: AgentStep) -> None:
-        if step.status in _FAILED:
-            step.observation = self.counted(step)
-        self.run._record(step)
+    def _prepare(self, action: AgentAction, interrupted: Set[str]) -> _PreparedCall:
+        """Look the call up and check it: what prevents it from running is its step."""
+        if action.call_id in self.used_ids:
+            text = "This call id was used before: it is not executed a second time."
+            return _refuse(action, text, "duplicate_call")
+        self.used_ids.add(action.call_id)
+        tool = self.tools.get(action.tool)
+        has_started = action.call_id in interrupted
+        if has_started and (tool is None or not (tool.read_only or tool.idempotent)):
+            return _refuse(action, _UNKNOWN_OUTCOME, "unknown_outcome")
+        if tool is None:
+            names = "; there are no tools"
+            if self.tools:
+                names = _suggest_name(action.tool, self.tools)
+            text = f"There is no tool {_preview(action.tool)}{names}"
+            return _refuse(action, text, "unknown_tool")
+        try:
+            bound = _bind_arguments(tool, action, self.run)
+        except _InvalidArguments as error:
+            return _refuse(action, str(error), "invalid_arguments")
+        return _PreparedCall(action, tool, bound, has_started)
 
-    def counted(self, step: AgentStep) -> str:
-        """What failed; from the second time on, that repeating it does not help (a model repeated
-        one useless call 220 times). Only the same call that fails in the same way counts."""
-        mark = "\n(The same call has now failed in the same way "
-        text = _to_text(step.observation).split(mark)[0]
-        key = step.action.tool, _to_text(step.action.tool_input), step.status, text
-        n = self.failures[key] = self.failures.get(key, 0) + 1
-        return text if n == 1 else text + mark + "%d times; repeating it will not help.)" % n
+    def _start_read_only(self, calls: List[_PreparedCall]) -> None:
+        """Run the calls at the same time, where all that can run change nothing."""
+        runnable = [call for call in calls if call.refusal is None]
+        if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
+            return
+        self._start([call.action.call_id for call in runnable if not call.has_started])
+        jobs = []
+        for call in runnable:
+            call.job = _Job(call.execute)
+            jobs.append(call.job)
+        _WorkerPool(jobs).start()
 
-    def notice(self, observation: str, status: str, source: Any) -> None:
+    def _start(self, call_ids: List[str]) -> None:
+        """Their execution begins. Written first: what cannot be recorded must not run."""
+        if call_ids:
+            self.journal.record_start(call_ids)
+            self.run.started.extend(call_ids)
+
+    def _execute(self, call: _PreparedCall) -> AgentStep:
+        if call.refusal is not None:
+            return call.refusal
+        if call.job is not None:
+            return typing.cast(AgentStep, call.job.wait())
+        if not call.has_started:
+            self._start([call.action.call_id])
+        return call.execute()
+
+    def _finish_directly(self, step: AgentStep) -> None:
+        """The observation is the answer, where the call was the only one of its reply."""
+        action = step.action
+        for other in self.run.steps[-2:-1]:  # done before the run was resumed
+            if _from_same_request(other.action, action):
+                return
+        finish = AgentFinish(step.observation, action.log, action.message, "return_direct")
+        self.run.finish = finish
+
+    def _count_failure(self, step: AgentStep) -> str:
+        """What failed; from the second time on, that repeating it will not help.
+
+        A model repeated one useless call 220 times. Only the same call that fails in the same way
+        counts.
+        """
+        text = _to_text(step.observation).split(_REPEATED)[0]
+        failure = (step.action.tool, _to_text(step.action.tool_input), step.status, text)
+        times = self.failures.get(failure, 0) + 1
+        self.failures[failure] = times
+        if times == 1:
+            return text
+        return f"{text}{_REPEATED}{times} times; repeating it will not help.)"
+
+    def _record_ended(self, calls: List[_PreparedCall]) -> None:
+        """Interrupted: of parallel calls those that ended are recorded first."""
+        self.run._drop_done()
+        for call in calls:
+            if call.job is not None and call.job.has_value():
+                self.run._record(call.job.value)
+        for _ in self._flush():
+            pass
+
+    def _judge_finish(self) -> None:
+        """A finish is a claim. It is recorded before `accept` is asked, so that it can be asked again."""
+        run = self.run
+        finish = typing.cast(AgentFinish, run.finish)
+        if self.accept is None or finish.reason == "refusal":
+            self.journal.record_finish(finish, "model_ended")
+            self._end("model_ended")
+            return
+        self.journal.record_finish(finish, "running")
+        run.state = "running"
+        reason = self.accept(run)
+        if reason is None:
+            self._end("succeeded")
+            return
+        if not isinstance(reason, str) or not reason:
+            raise TypeError(
+                f"accept returns None or the reason, a non-empty str; got {_preview(reason)}"
+            )
+        run.finish = None
+        self._add_notice(reason, "not_accepted", finish)
+
+    def _add_notice(self, observation: str, status: Status, source: Any) -> None:
         """A step about a reply without a call to answer: unreadable, or a rejected finish."""
         action = AgentAction("", {}, "", source.log, source.message, self.run.requests)
         self.run.steps.append(AgentStep(action, observation, status))
 
-    def news(self) -> List[AgentStep]:
-        """The new steps, written: the loop's own, and those that the caller closed meanwhile."""
-        fresh = self.run.steps[self.seen :]
-        for step in fresh:
-            self.ids.add(step.action.call_id)
-            self.log.done(step)
-            self.seen += 1
-        return fresh
+    def _end(self, state: State) -> None:
+        self.journal.record_state(state)
+        self.run.state = state
+        self.has_finished = state != "budget_exhausted"
+        self.has_ended = True
 
-    def settle(self, tools: Registry) -> Iterator[AgentStep]:
-        """Prepare, execute and record what is pending, in order; yield the steps."""
-        run, at = self.run, 0
-        together: Optional[_Together] = None
-        plans = [(a, self.prepare(a, tools)) for a in run.pending]
-        calls = [p for p in plans if type(p[1]) is tuple] if len(plans) > 1 else []
-        if len(calls) > 1 and all(p[0].read_only for _, p in calls):
-            self.start([a.call_id for a, _ in calls])
-            together = _Together([functools.partial(_execute, p) for _, p in calls])
+    def _ask_model(self) -> None:
+        """A request counts once it is begun; its answer is recorded before anything follows from it."""
+        run = self.run
+        self.journal.record_request(run.requests + 1)
+        run.requests += 1
+        run.state = "running"
         try:
-            for action, plan in plans:
-                outcome: Any = None
-                if together and type(plan) is tuple:
-                    outcome = together.wait(at)
-                    at += 1
-                if not run.pending or run.pending[0] is not action:
-                    continue  # closed by the caller meanwhile
-                step: Any = plan
-                if type(plan) is tuple:
-                    if not together:
-                        self.start([action.call_id])
-                        outcome = _execute(plan)
-                    step = AgentStep(action, *outcome)
-                    if plan[0].return_direct and step.status == "ok" and len(plans) == 1:
-                        if not (run.steps and _from_same_request(run.steps[-1].action, action)):
-                            finish = step.observation, action.log, action.message
-                            run.finish = AgentFinish(*finish, "return_direct")
-                self.add(step)
-                yield from self.news()
-        except BaseException:  # of parallel calls, those that ended are recorded first
-            for n, (action, _) in enumerate(calls):
-                outcome = together and together.outcomes[n]
-                if outcome and outcome[0] and _among(action, run.pending):
-                    self.add(AgentStep(action, *outcome[0]))
-            self.news()
-            raise
+            reply: Any = self.model(run, self.tools)
+            if isinstance(reply, list) and not reply:
+                raise InvalidResponse("The reply held neither a call nor an answer.")
+        except Exception as error:
+            if _kind_of(error) != "InvalidResponse":
+                raise
+            self._add_notice(getattr(error, "observation", ""), "invalid_response", error)
+            return
+        if _kind_of(reply) == "AgentFinish":
+            run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
+        else:
+            self._propose(reply)
+
+    def _propose(self, reply: Any) -> None:
+        """Copies of the reply's actions become pending, all at once."""
+        actions = reply if isinstance(reply, list) else [reply]
+        for action in actions:
+            if type(action) is not AgentAction and _kind_of(action) != "AgentAction":
+                container = "a list with " if actions is reply else ""
+                raise TypeError(
+                    "a model returns an AgentFinish, an AgentAction or a list of them; "
+                    f"got {container}{_preview(action)}"
+                )
+        taken: Set[str] = set()  # by this reply
+        if len(actions) > 1:
+            taken.update(_to_text(action.call_id) for action in actions)
+        proposed = [self._copy_action(action, taken) for action in actions]
+        self.journal.record_actions(proposed)
+        self.run.pending.extend(proposed)
+
+    def _copy_action(self, action: AgentAction, taken: Set[str]) -> AgentAction:
+        """The action with the registry's name, an id and its request; a wrong field becomes text."""
+        self.call_count += 1
+        name, call_id, log = action.tool, action.call_id, action.log
+        if not type(name) is type(call_id) is type(log) is str:
+            name = _to_text(name) if isinstance(name, str) else ""
+            call_id = _to_text(call_id or "")
+            log = _to_text(log)
+        if not call_id:
+            call_id = self._make_call_id(taken)
+        if name not in self.tools:
+            name = _resolve_tool_name(name, self.tools)
+        return AgentAction(name, action.tool_input, call_id, log, action.message, self.run.requests)
+
+    def _make_call_id(self, taken: Set[str]) -> str:
+        """Nine characters made of the call's number, "c00000007"; the next free one."""
+        number = self.call_count
+        call_id = f"c{number:08d}"
+        while call_id in self.used_ids or call_id in taken:
+            number += 1
+            call_id = f"c{number:08d}"
+        taken.add(call_id)
+        return call_id
 
 
-def _among(action: AgentAction, actions: List[AgentAction]) -> bool:
-    return any(a is action for a in actions)
-
-
-def _carrying(error: BaseException, run: AgentRun) -> BaseException:
+def _add_run(error: BaseException, run: AgentRun) -> BaseException:
     """The exception with the run so far in `agent_run`."""
     with contextlib.suppress(Exception):  # one that takes no attributes
         error.agent_run = run  # type: ignore[attr-defined]
     return error
 
 
-def _drive(
-    model: Any, run: AgentRun, tools: Registry, max_requests: int, accept: Any, journal: Any
-) -> Generator[Any, None, AgentRun]:  # fmt: skip
-    """The loop. One call, one step, always; what goes wrong on the way is an observation."""
-    if run.__dict__.setdefault("_stream", token := object()) is not token:
-        raise RuntimeError("another stream holds this run: exhaust or close it first")
-    log: Any = _Unrecorded()
-    try:
-        if journal is not None:
-            log = _Journal(journal, run)
-        if run.state in ("model_ended", "succeeded") or log.continued:
-            return run
-        book = _Book(run, log)
-        while True:
-            # 1. Every pending call is shown before any of them runs; the caller may close it.
-            before = len(run.pending)
-            for action in run.pending[:]:
-                if len(run.pending) == before or _among(action, run.pending):
-                    yield action
-                    if len(run.steps) > book.seen:
-                        yield from book.news()
-            # 2. Each is prepared, executed and recorded.
-            if run.pending:
-                yield from book.settle(tools)
-            # 3. A finish is a claim. Recorded before `accept` is asked, it can be asked again.
-            if run.finish is not None:
-                final = accept is None or run.finish.reason == "refusal"
-                run.state = "model_ended" if final else "running"
-                log.finished()
-                reason = None if final else accept(run)
-                if reason is None:
-                    run.state = "model_ended" if final else "succeeded"
-                    log.update()
-                    yield run.finish
-                    return run
-                if not isinstance(reason, str) or not reason:
-                    what = "accept returns None or the reason, a non-empty str; got %s"
-                    raise TypeError(what % _preview(reason))
-                rejected, run.finish = run.finish, None
-                book.notice(reason, "not_accepted", rejected)
-                yield from book.news()
-                continue
-            # 4. The budget is checked before it is spent; a request counts once it is begun.
-            if run.requests >= max_requests:
-                run.state = "budget_exhausted"
-                log.update()
-                return run
-            log.requested()
-            run.state, run.requests = "running", run.requests + 1
-            # 5. The model is asked; its answer is recorded before anything follows from it.
-            try:
-                reply: Any = model(run, tools)
-                if reply.__class__ is list and not reply:
-                    raise InvalidResponse("The reply held neither a call nor an answer.")
-            except Exception as e:
-                if getattr(e, "type", None) != "InvalidResponse":
-                    raise
-                book.notice(getattr(e, "observation", ""), "invalid_response", e)
-                yield from book.news()
-                continue
-            if getattr(type(reply), "type", None) == "AgentFinish":
-                run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
-                continue
-            actions = reply if isinstance(reply, list) else [reply]
-            wrong = [a for a in actions if getattr(type(a), "type", None) != "AgentAction"]
-            if wrong:
-                what = "a model returns an AgentFinish, an AgentAction or a list of them; got %s%s"
-                raise TypeError(what % ("a list with " * (actions is reply), _preview(wrong[0])))
-            book.propose(actions)
-    except StopIteration as e:  # from a generator it would look like a normal end (PEP 479)
-        what = "StopIteration from the model or from accept: %s" % e
-        raise _carrying(RuntimeError(what), run) from e
-    except BaseException as e:
-        raise _carrying(e, run)
-    finally:
-        log.close()
-        del run.__dict__["_stream"]
-
-
 def stream(
-    model: Callable[[AgentRun, Registry], Any], task: Any, tools: Any = (), *,
+    model: Model, task: Any, tools: Any = (), *,
     max_requests: int = 10,
-    accept: Optional[Callable[[AgentRun], Any]] = None,
+    accept: Optional[Callable[[AgentRun], Optional[str]]] = None,
     journal: Union[None, str, "os.PathLike[str]"] = None,
-) -> Generator[Any, None, AgentRun]:  # fmt: skip
-    """Run the loop; yield each AgentAction, AgentStep and AgentFinish as it happens. The
-    generator's return value is the run.
+) -> Generator[Event, None, AgentRun]:  # fmt: skip
+    """Run the loop; yield each AgentAction, AgentStep and AgentFinish as it happens.
 
-    `model(run, tools)` returns an AgentFinish, an AgentAction or a list of actions, or raises
-    InvalidResponse. `task`: a str, a list of str and Image, or an AgentRun to go on with. `tools`:
-    functions, Tools or a registry. `max_requests`: an int from 0 up; bounds `run.requests` over
-    every resume. `accept(run)` sees the run with its finish and returns None, or the reason why
-    not. `journal`: a path; the run survives its process: run the same line again after a crash.
+    for event in stream(model, "How many A1?", [lookup_stock]): print(event)
 
-    What is yielded is already in the run (and the journal). Breaking off leaves the run to be taken
-    up again. At the limit the stream just ends, with `run.state == "budget_exhausted"`. Raises
-    TypeError and ValueError at once for wrong use, RuntimeError where another stream holds the
-    run. What leaves a model, `accept` or the journal, and what leaves a tool and is no Exception,
+    What is yielded is already in the run (and the journal). Leaving the `for` loop leaves a run that
+    can be resumed. At the limit the stream just ends, with the state `budget_exhausted`.
+
+    Args:
+        model: called as model(run, tools); returns an AgentFinish, an AgentAction or a list of
+            actions, or raises InvalidResponse.
+        task: a str, a list of str and Image, or an AgentRun to go on with.
+        tools: functions, Tools, or a registry.
+        max_requests: an int from 0 up; bounds `run.requests`, over every resume.
+        accept: called with the run and its finish; returns None, or the reason why it does not
+            count, a non-empty str.
+        journal: the path of a file, "run.jsonl", with which the run survives its process: run the
+            same line again after a crash.
+
+    Returns:
+        A generator, whose return value is the run.
+
+    Raises:
+        TypeError, ValueError: at once, for wrong use.
+        RuntimeError: where another stream holds the run.
+        BlockingIOError: where another process or stream holds the journal; ValueError where it is
+            damaged or another run's; else the system's OSError.
+
+    What leaves a model, `accept` or the journal, and what leaves a tool and is no Exception,
     propagates with the run so far in its `agent_run`.
     """
-    if isinstance(max_requests, bool) or not isinstance(max_requests, int):
-        raise TypeError("max_requests is an int from 0 up; got %r" % (max_requests,))
-    if max_requests < 0:
-        raise ValueError("max_requests is an int from 0 up; got %d" % max_requests)
-    if not callable(model) or accept is not None and not callable(accept):
-        raise TypeError("model and accept are called: model(run, tools), accept(run)")
-    if getattr(task, "type", None) != "AgentRun":
-        _check_task(task)
-        task = AgentRun(task)
-    return _drive(model, task, registry(tools), max_requests, accept, journal)
+    return _Driver(model, task, tools, max_requests, accept, journal).events()
 
 
 def run(
-    model: Callable[[AgentRun, Registry], Any], task: Any, tools: Any = (), *,
+    model: Model, task: Any, tools: Any = (), *,
     max_requests: int = 10,
-    accept: Optional[Callable[[AgentRun], Any]] = None,
+    accept: Optional[Callable[[AgentRun], Optional[str]]] = None,
     journal: Union[None, str, "os.PathLike[str]"] = None,
 ) -> AgentRun:  # fmt: skip
-    """`stream`, drained: one result for every ending, with all steps.
+    """`stream`, drained: one result for every ending, with all steps. It takes what `stream` takes.
 
     `run.state` says which: model_ended, succeeded (its answer passed `accept`) or budget_exhausted.
     `run.output` is the answer, None at the limit.
     """
-    events = stream(model, task, tools, max_requests=max_requests, accept=accept, journal=journal)
-    while True:
-        try:
-            next(events)
-        except StopIteration as end:
-            return typing.cast(AgentRun, end.value)
+    driver = _Driver(model, task, tools, max_requests, accept, journal)
+    events = driver.events()
+    try:
+        for _ in events:
+            pass
+        return driver.run
+    except BaseException as error:
+        events.close()  # Ctrl-C may have come between two events
+        raise _add_run(error, driver.run)
 
 
 class Scripted:
     """A model that follows a script: the n-th request of a conversation gets the n-th decision.
 
-    A decision is an AgentFinish, an AgentAction, a list of actions, or an exception, which is
-    raised. Past the end: IndexError. Holds no state, so that one object serves many runs.
+    Scripted([AgentAction("lookup_stock", {"sku": "A1"}), AgentFinish("3 left")]). Holds no state, so
+    that one object serves many runs. For tests and lessons.
+
+    Args:
+        decisions: each an AgentFinish, an AgentAction, a list of actions, or an exception, which is
+            raised. Past the end an IndexError says how many there were.
     """
 
     def __init__(self, decisions: Iterable[Any]) -> None:
         self.decisions = list(decisions)
 
     def __call__(self, run: AgentRun, tools: Registry) -> Any:
-        n = sum(turn.requests for turn in [*run.history, run])
-        if n > len(self.decisions):
-            what = "request %d of the conversation, and the script has %d decisions"
-            raise IndexError(what % (n, len(self.decisions)))
-        decision = self.decisions[max(n, 1) - 1]
-        if isinstance(decision, BaseException) or BaseException in getattr(decision, "__mro__", ()):
+        number = sum(turn.requests for turn in [*run.history, run])
+        if number > len(self.decisions):
+            raise IndexError(
+                f"request {number} of the conversation, and the script has "
+                f"{len(self.decisions)} decisions"
+            )
+        decision = self.decisions[max(number, 1) - 1]
+        is_error = isinstance(decision, type) and issubclass(decision, BaseException)
+        if is_error or isinstance(decision, BaseException):
             raise decision
         return decision
 
 
 # == journal =======================================================================================
 #
-# JSON Lines, one event a line, each written and synced before what follows from it. All have a
-# `time`, for people only; `requests`, `usage` and `state` stand in an event where they changed.
+# A file of JSON Lines, one event a line, each written and synced before what follows from it.
 #
 #     {"event": "turn", "version": 1, "task"}                  a turn of the conversation begins
 #     {"event": "requested", "requests"}                       a request is about to be made
 #     {"event": "proposed", "message", "request", "actions"}   its calls, all or none of them
 #     {"event": "started", "call_ids"}                         their execution begins
-#     {"event": "done", "call_id", "observation", "status"}    a step; with "finish" where it ends
-#                                                              the run, with "message", "log" and
+#     {"event": "done", "call_id", "observation", "status"}    a step; with "finish" where it is the
+#                                                              answer too; with "message", "log" and
 #                                                              "request" where "call_id" is ""
 #     {"event": "finished", "finish"}                          a finish; `accept` may follow
-#     {"event": "updated"}                                     requests, usage or state changed
+#     {"event": "updated"}                                     a total changed, and nothing else
+#
+# In any of them stand the totals that changed with it, "requests", "usage" and "state", and "time",
+# for people only. A new kind of event has four places: a method of `_NoJournal` and of `_Journal`
+# that writes it, a function that applies it, and a row of `_APPLY`.
 
 _VERSION = 1
-_TYPES = {"version": int, "call_id": str, "call_ids": list, "actions": list, "status": str}
-_TYPES.update(request=int, requests=int, usage=dict, state=str, tool=str, log=str)
-_STATES = ("running", "model_ended", "succeeded", "budget_exhausted")
+_FIRST_BYTES = b'{"event": "turn"'  # of every journal
+
+# -- reading ---------------------------------------------------------------------------------------
 
 
-def _replay(path: str, data: bytes) -> List[AgentRun]:
-    """The turns that complete lines tell; ValueError with path and line where one is damaged. Each
-    has in `_lines` the numbers of the lines that began it and each step."""
-    turns: List[AgentRun] = []
-    for number, line in enumerate(data.split(b"\n")[:-1], 1):
+class _RecordedTurn:
+    """A turn as the events of a journal tell it.
+
+    Attributes:
+        run: the turn, without its history.
+        lines: the number of the line that began it, then those of its steps.
+    """
+
+    def __init__(self, event: _JsonObject, line: int) -> None:
+        version = _field(event, "version", int)
+        if version > _VERSION:
+            raise ValueError(
+                f"its format is newer: version {version}; use the agentloop.py that wrote it"
+            )
+        self.run = AgentRun(_unpack_value(event, "task"))
+        self.lines = [line]
+
+    def apply(self, event: _JsonObject, line: int) -> None:
+        """Let the turn follow an event. ValueError, TypeError or LookupError where it cannot."""
+        kind = event["event"]
+        if kind not in _APPLY:
+            raise ValueError(f"no event of this format: {_preview(event)}")
+        _APPLY[kind](self.run, event)
+        while len(self.lines) <= len(self.run.steps):
+            self.lines.append(line)
+        _apply_totals(self.run, event)
+
+
+def _field(entries: _JsonObject, name: str, kind: type) -> Any:
+    """entries[name], which has to be of this type: ({"log": "Hm"}, "log", str) -> "Hm"."""
+    value = entries[name]
+    if type(value) is not kind:
+        raise TypeError(f"{name} is no {kind.__name__}")
+    return value
+
+
+def _apply_proposed(run: AgentRun, event: _JsonObject) -> None:
+    message = _unpack_value(event, "message")  # one object for all actions of the reply
+    request = _field(event, "request", int)
+    for entry in _field(event, "actions", list):
+        action = AgentAction(_field(entry, "tool", str), _unpack_value(entry, "tool_input"))
+        action.call_id = _field(entry, "call_id", str)
+        action.log = _field(entry, "log", str) if "log" in entry else ""
+        action.message = message
+        action.request = request
+        run.pending.append(action)
+
+
+def _apply_started(run: AgentRun, event: _JsonObject) -> None:
+    run.started.extend(str(call_id) for call_id in _field(event, "call_ids", list))
+
+
+def _apply_done(run: AgentRun, event: _JsonObject) -> None:
+    step = AgentStep(_find_done(run, event), _unpack_value(event, "observation"))
+    step.status = _field(event, "status", str)
+    if not step.status:
+        raise ValueError("a step without a status")
+    if not run._record(step) and step not in run.steps[-1:]:
+        # Not pending: a notice. Twice the same is one: Ctrl-C came between writing it and counting
+        # it as written.
+        run.steps.append(step)
+    run.finish = None
+    if "finish" in event:
+        _apply_finished(run, event)
+
+
+def _find_done(run: AgentRun, event: _JsonObject) -> AgentAction:
+    """The action whose step a `done` event is."""
+    call_id = _field(event, "call_id", str)
+    if not call_id:
+        log = _field(event, "log", str)
+        request = _field(event, "request", int)
+        return AgentAction("", {}, "", log, _unpack_value(event, "message"), request)
+    for action in run.pending:
+        if action.call_id == call_id:
+            return action
+    for step in run.steps[-1:]:
+        if step.action.call_id == call_id:
+            return step.action
+    raise ValueError(f"the call {_preview(call_id)} is not pending")
+
+
+def _apply_finished(run: AgentRun, event: _JsonObject) -> None:
+    run.finish = _object_from_json(event["finish"], "AgentFinish")
+
+
+def _apply_totals(run: AgentRun, event: _JsonObject) -> None:
+    if "requests" in event:
+        run.requests = _field(event, "requests", int)
+    if "usage" in event:
+        run.usage = _field(event, "usage", dict)
+        sum(run.usage.values())  # a TypeError where one is no number
+    if "state" in event:
+        if event["state"] not in typing.get_args(State):
+            raise ValueError(f"no state of a run: {_preview(event['state'])}")
+        run.state = event["state"]
+
+
+_APPLY: Dict[str, Callable[[AgentRun, _JsonObject], None]] = {
+    "turn": _apply_totals,
+    "requested": _apply_totals,
+    "proposed": _apply_proposed,
+    "started": _apply_started,
+    "done": _apply_done,
+    "finished": _apply_finished,
+    "updated": _apply_totals,
+}
+
+
+def _read_turns(path: str, data: bytes) -> List[_RecordedTurn]:
+    """The turns that the complete lines of a journal tell; ValueError with path and line for others.
+
+    What is behind the last newline is torn, and does not count; it may be all there is, if it could
+    become the first line of a journal.
+    """
+    turns: List[_RecordedTurn] = []
+    lines = data.split(b"\n")
+    torn = lines.pop().rstrip(b"\0")  # a power cut may leave NUL bytes
+    for number, line in enumerate(lines, 1):
         try:
-            event = _parse_json(line.decode("ascii"))
-            for part in (event, *event.get("actions", ())):
-                for name, kind in _TYPES.items():
-                    if type(part.get(name, kind())) is not kind:
-                        raise TypeError("%s is no %s" % (name, kind.__name__))
-            sum(event.get("usage", {}).values())  # numbers
+            event = _parse_json(line.decode("ascii"), max_depth=2 * _MAX_DEPTH)
             if event["event"] == "turn":
-                if event["version"] > _VERSION:
-                    what = "its format is newer: version %d; use the agentloop.py that wrote it"
-                    raise ValueError(what % event["version"])
-                turns.append(AgentRun(_unpack_value(event, "task")))
-                turns[-1]._lines = [number]
-            _apply(event, turns[-1], number)
-        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as e:
-            told = path, number, type(e).__name__, _one_line(_safe_str(e))
-            raise ValueError("%s, line %d: cannot be read (%s: %s)" % told) from None
+                turns.append(_RecordedTurn(event, number))
+            turns[-1].apply(event, number)
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            reason = f"{type(error).__name__}: {_one_line(_safe_str(error))}"
+            raise ValueError(f"{path}, line {number}: cannot be read ({reason})") from None
+    if not turns and not torn.startswith(_FIRST_BYTES) and not _FIRST_BYTES.startswith(torn):
+        raise ValueError(f"{path}, line 1: this is no journal")
     return turns
 
 
-def _apply(event: _JsonObject, turn: AgentRun, number: int) -> None:
-    kind = event["event"]
-    if kind == "proposed":
-        message = _unpack_value(event, "message")  # one object for all actions of the reply
-        for a in event["actions"]:
-            given = _unpack_value(a, "tool_input"), a["call_id"], a.get("log", "")
-            turn.pending.append(AgentAction(a["tool"], *given, message, event["request"]))
-    elif kind == "started":
-        turn.started += [str(i) for i in event["call_ids"]]
-    elif kind == "done" and event["status"]:  # no step is without a status
-        if event["call_id"]:
-            action = {a.call_id: a for a in turn.pending[::-1]}[event["call_id"]]
-        else:
-            notice = event["log"], _unpack_value(event, "message"), event["request"]
-            action = AgentAction("", {}, "", *notice)
-        turn._move_to_steps(AgentStep(action, _unpack_value(event, "observation"), event["status"]))
-        turn.finish = None
-        (turn._lines or []).append(number)
-    elif kind not in ("turn", "requested", "finished", "updated"):
-        raise ValueError("no event of this format: %s" % _preview(event))
-    if "finish" in event:
-        turn.finish = AgentFinish(**vars(from_json(event["finish"])))
-    turn.requests = event.get("requests", turn.requests)
-    turn.usage = event.get("usage", turn.usage)
-    turn.state = event.get("state", turn.state)
-    if turn.state not in _STATES:
-        raise ValueError("no state of a run: %s" % _preview(turn.state))
-
-
-def _load_journal(path: Any) -> AgentRun:
-    with open(path, "rb") as file:
-        turns = _replay(os.fspath(path), file.read())
+def _load_journal(path: Union[str, "os.PathLike[str]"]) -> AgentRun:
+    """The last turn in a journal, its earlier turns as history."""
+    path = os.fsdecode(path)
+    with _open_regular_file(path, "rb", os.O_RDONLY) as file:
+        turns = [recorded.run for recorded in _read_turns(path, file.read())]
     if not turns:
-        raise ValueError("%s, line 1: a run not begun" % os.fspath(path))
+        raise ValueError(f"{path}, line 1: has no turns yet")
     turns[-1].history = turns[:-1]
     return turns[-1]
 
 
-def _told(run: AgentRun) -> _JsonObject:
-    """What stands in an event where it changed."""
-    return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
+# -- the file --------------------------------------------------------------------------------------
+
+# What a lock that is held by another is reported as: Windows says EACCES, Wine 0.
+_LOCK_IS_HELD = (0, errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+_NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
-class _Journal:
-    """A journal open for writing, brought together with a run: what either has more, the other
-    takes over.
+def _open_regular_file(path: str, mode: str, flags: int) -> Any:
+    """Open a file, unbuffered. What is no regular file (a FIFO, a device) is an OSError, at once."""
 
-    Raises BlockingIOError where another process (or stream) holds the file, ValueError with path
-    and line where it is damaged or another run's, OSError.
+    def open_at_once(path: str, _: int) -> int:
+        binary = getattr(os, "O_BINARY", 0)
+        at_once = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+        return os.open(path, flags | binary | at_once, 0o600)
+
+    file = open(path, mode, buffering=0, opener=open_at_once)  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "a journal is a regular file", path)
+    return file
+
+
+def _sync_folder(path: str) -> None:
+    """A new file is safe only once its name is. Not every system can say so of a folder."""
+    with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+        stack.callback(os.close, folder)
+        os.fsync(folder)
+
+
+class _JournalFile:
+    """A file that one process at a time holds, and to whose end lines are written.
+
+    Raises BlockingIOError where another process (or stream) holds it, else the system's OSError.
     """
 
-    def __init__(self, path: Any, run: AgentRun) -> None:
-        self.path, self.run, self.told = os.fspath(path), run, _told(run)
-        flags = os.O_RDWR | getattr(os, "O_BINARY", 0)
+    def __init__(self, path: str) -> None:
+        self.path = path
         try:
-            self.file = os.open(self.path, flags)
+            self._file = _open_regular_file(path, "r+b", os.O_RDWR)
         except FileNotFoundError:
-            self.file = os.open(self.path, flags | os.O_CREAT, 0o600)
-            # A new file is safe only once its name is; not every system can say so of a folder.
-            with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
-                folder = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
-                opened.callback(os.close, folder)
-                os.fsync(folder)
+            self._file = _open_regular_file(path, "r+b", os.O_RDWR | os.O_CREAT)
+            _sync_folder(path)
+        self._process = os.getpid()
         try:
             self._lock()
-            self.identity = os.fstat(self.file)
-            with open(self.file, "rb", closefd=False) as file:
-                data = file.read()
-            self.end = data.rfind(b"\n") + 1
-            turns = _replay(self.path, data[: self.end])
-            os.ftruncate(self.file, self.end)  # a torn line, or NUL bytes that a power cut left
-            os.lseek(self.file, self.end, os.SEEK_SET)
-            self._join(turns)
+            self._identity = self._identify()
         except BaseException:
-            self.close()
+            self._file.close()
             raise
 
-    def close(self) -> None:
-        os.close(self.file)
+    def read(self) -> bytes:
+        data: bytes = self._file.read()
+        return data
 
-    # the events, in the order of a request
-
-    def requested(self) -> None:
-        self._write({"event": "requested"}, requests=self.run.requests + 1, state="running")
-
-    def proposed(self, actions: List[AgentAction]) -> None:
-        first, entries = actions[0], []
-        for a in actions:
-            log = {"log": a.log} if a.log else {}
-            given = _pack_value("tool_input", a.tool_input)
-            entries.append({"tool": a.tool, **given, "call_id": a.call_id, **log})
-        message = _pack_value("message", first.message)
-        self._write({"event": "proposed", **message, "request": first.request, "actions": entries})
-
-    def started(self, call_ids: List[str]) -> None:
-        self._write({"event": "started", "call_ids": call_ids})
-
-    def done(self, step: AgentStep) -> None:
-        action = step.action
-        event: _JsonObject = {"event": "done", "call_id": action.call_id}
-        if not action.call_id:  # a notice about a reply that held no call
-            event.update(
-                _pack_value("message", action.message), log=action.log, request=action.request
-            )
-        event.update(_pack_value("observation", step.observation), status=step.status)
-        if self.run.finish is not None:
-            event["finish"] = to_json(self.run.finish)  # of a return_direct step: one event
-        self._write(event)
-        self.finish = self.run.finish
-
-    def finished(self) -> None:
-        if self.run.finish is not self.finish:
-            self._write({"event": "finished", "finish": to_json(self.run.finish)})
-            self.finish = self.run.finish
-
-    def update(self) -> None:
-        if self.told != _told(self.run):
-            self._write({"event": "updated"})
-
-    # the file
-
-    def _write(self, event: _JsonObject, **soon: Any) -> None:
-        told = {**_told(self.run), **soon}
-        event.update((name, value) for name, value in told.items() if value != self.told[name])
-        event["time"] = round(time.time(), 3)
-        line = json.dumps(event).encode("ascii") + b"\n"
-        # What cannot be found again is not recorded: FileNotFoundError where the file vanished.
-        if not os.path.samestat(os.stat(self.path), self.identity):
-            raise FileNotFoundError(errno.ENOENT, "another file is in its place", self.path)
+    def append(self, line: bytes) -> None:
+        """Write a line and sync it, whole or not at all."""
+        self._check_place()
+        file = self._file.fileno()
+        size = os.lseek(file, 0, os.SEEK_END)
         try:
             rest = line
             while rest:
-                rest = rest[os.write(self.file, rest) :]
-            os.fsync(self.file)
+                rest = rest[os.write(file, rest) :]
+            os.fsync(file)
         except BaseException:  # a full disk: no half line may stay for the next to be joined to
             with contextlib.suppress(OSError):
-                os.ftruncate(self.file, self.end)
-                os.lseek(self.file, self.end, os.SEEK_SET)
+                self.cut(size)
             raise
-        self.end += len(line)
-        self.told = told
+
+    def cut(self, size: int) -> None:
+        """Leave the first `size` bytes."""
+        os.ftruncate(self._file.fileno(), size)
+
+    def close(self) -> None:
+        if self._file.closed:
+            return
+        if self._process == os.getpid():
+            self._unlock()
+        self._file.close()
+
+    def _identify(self) -> Optional[os.stat_result]:
+        """What tells the file from another in its place.
+
+        None where that changes from look to look: some systems make up the numbers of their files
+        (shared folders of virtual machines, WebDAV).
+        """
+        looks = [os.stat(self.path), os.stat(self.path), os.fstat(self._file.fileno())]
+        identity = os.fstat(self._file.fileno())
+        return identity if all(os.path.samestat(identity, look) for look in looks) else None
+
+    def _check_place(self) -> None:
+        """What cannot be found again is not recorded: FileNotFoundError where the file vanished."""
+        found = os.stat(self.path)
+        if self._identity is not None and not os.path.samestat(found, self._identity):
+            raise FileNotFoundError(errno.ENOENT, "another file is in its place", self.path)
 
     def _lock(self) -> None:
+        file = self._file.fileno()
         try:
             try:
                 import fcntl
 
-                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except ImportError:
                 import msvcrt
 
-                os.lseek(self.file, 1 << 40, os.SEEK_SET)  # far behind the end: it can be read
-                msvcrt.locking(self.file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-                os.lseek(self.file, 0, os.SEEK_SET)
+                os.lseek(file, 1 << 40, os.SEEK_SET)  # far behind the end: it can be read
+                msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+                os.lseek(file, 0, os.SEEK_SET)
         except ImportError:
             pass  # a system without locks
-        except (BlockingIOError, PermissionError):  # the second is how Windows says it
-            what = "another process or stream holds the journal"
-            raise BlockingIOError(errno.EAGAIN, what, self.path) from None
+        except OSError as error:
+            if error.errno in _LOCK_IS_HELD:
+                reason = "another process or stream holds the journal"
+                raise BlockingIOError(errno.EAGAIN, reason, self.path) from None
+            if error.errno not in _NO_LOCKS_HERE:
+                raise
+            import logging
 
-    # run and file brought together
+            logging.getLogger("agentloop").warning(
+                f"{self.path}: this file system has no locks; nothing keeps a second process away"
+            )
 
-    def _join(self, turns: List[AgentRun]) -> None:
-        """Compare the run, turn by turn, with the file: one must be the beginning of the other."""
-        run = self.run
-        for at, turn in enumerate([*run.history, run]):
-            self.run = turn
-            if at == len(turns):
-                turns.append(AgentRun(turn.task))
-                self.told = _told(turns[at])
-                self._write(
-                    {"event": "turn", "version": _VERSION, **_pack_value("task", turn.task)}
-                )
-            self._join_turn(turns[at], at + 1 == len(turns))
-        # A turn that the file continues with another one is only taken over.
-        self.continued = len(turns) > len(run.history) + 1
+    def _unlock(self) -> None:
+        # subtle: where a forked child has inherited the file, closing it would leave the lock held
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
 
-    def _join_turn(self, disk: AgentRun, last: bool) -> None:
-        run, n = self.run, min(len(self.run.steps), len(disk.steps))
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
 
-        def need(true: Any, at: int, what: str) -> None:
-            if not true:
-                told = self.path, (disk._lines or [])[at], what
-                text = "%s, line %d: the journal of another run, %s; give this one its own"
-                raise ValueError(text % told)
 
-        def same(a: Any, b: Any) -> bool:
-            return a is b or bool(from_json(to_json(a)) == from_json(to_json(b)))
+# -- writing ---------------------------------------------------------------------------------------
 
-        def came(turn: AgentRun) -> Tuple[int, bool, int]:
-            return len(turn.steps), bool(turn.pending or turn.finish), len(turn.started)
 
-        need(same(AgentRun(run.task), AgentRun(disk.task)), 0, "with another task")
-        for at in range(n):
-            need(same(run.steps[at], disk.steps[at]), at + 1, "with another step")
-        ahead, behind = (run, disk) if came(run) > came(disk) else (disk, run)
-        later = ahead.steps[n:] + [AgentStep(a, None) for a in ahead.pending]
-        ids = {s.action.call_id for s in later}
-        need(ids.issuperset(a.call_id for a in behind.pending), n, "with other pending calls")
-        if behind.finish and len(ahead.steps) == n:
-            need(ahead.finish and same(ahead.finish, behind.finish), n, "with another finish")
-        self.told, self.finish = _told(disk), disk.finish  # as last written
-        if ahead is run:
-            need(last, n, "which goes on with another turn")
-            self._catch_up(disk, _group_by_reply(later), n)
-            return
-        if run.finish is None or disk.steps[n:]:
-            run.finish = disk.finish
-        run.steps += disk.steps[n:]
-        if [a.call_id for a in run.pending] != [a.call_id for a in disk.pending]:
-            run.pending[:] = disk.pending
-        run.started[:], self.finish = disk.started, run.finish
-        if disk.requests >= run.requests:
-            run.requests, run.state = disk.requests, disk.state
-            if sum(disk.usage.values()) >= sum(run.usage.values()):
-                run.usage = dict(disk.usage)
-        if last:
-            self.update()
+class _Journal(_NoJournal):
+    """A journal that is open for writing; what is recorded, and when, says `_NoJournal`."""
 
-    def _catch_up(self, disk: AgentRun, replies: List[List[AgentStep]], n: int) -> None:
-        """Write what the run has more than the file: replies, steps from the n-th on, finish."""
-        run, known = self.run, {a.call_id for a in disk.pending}
-        finish, run.finish = run.finish, None
-        for reply in replies:
-            ids = {s.action.call_id for s in reply}
-            if ids - known - {""}:  # not in the file yet: the whole reply
-                self.proposed([s.action for s in reply])
-            for step in run.steps[n : n + len(reply)]:
-                self.done(step)
-            n, known = n + len(reply), known - ids
-        begun = [i for i in run.started if i not in disk.started]
+    def __init__(self, file: _JournalFile, is_continued: bool) -> None:
+        self.is_continued = is_continued
+        self._file = file
+        # The turn that is written, and its finish and totals as last written.
+        self._run = AgentRun("")
+        self._finish: Optional[AgentFinish] = None
+        self._totals: _JsonObject = {}
+
+    def begin_turn(self, run: AgentRun) -> None:
+        nothing = AgentRun(run.task)
+        self._run = run
+        self._totals = _totals_of(nothing)
+        self._write({"event": "turn", "version": _VERSION, **_pack_value("task", run.task)})
+        self.join(run, nothing, is_last=True)
+
+    def join(self, run: AgentRun, recorded: AgentRun, is_last: bool) -> None:
+        """Bring a turn and what the file has of it together, and write this turn from now on."""
+        self._run = run
+        self._totals = _totals_of(recorded)
+        if _is_ahead(run, recorded):
+            self._finish = recorded.finish
+            self._catch_up(recorded)
+        else:
+            _take_over(run, recorded)
+            self._finish = run.finish
+            if is_last:
+                self.record_state(run.state)
+
+    def _catch_up(self, recorded: AgentRun) -> None:
+        """Write what the run has more: replies with their steps, what is started, the finish."""
+        run = self._run
+        known = {action.call_id for action in recorded.pending}
+        steps = run.steps[len(recorded.steps) :]
+        left = [AgentStep(action, None) for action in run.pending]
+        done = 0
+        for reply in _group_by_reply([*steps, *left]):
+            call_ids = {step.action.call_id for step in reply}
+            if call_ids - known - {""}:  # not in the file yet: the whole reply
+                self.record_actions([step.action for step in reply])
+            for step in steps[done : done + len(reply)]:
+                self.record_step(step, None)
+            done += len(reply)
+        started = set(recorded.started)
+        begun = [call_id for call_id in run.started if call_id not in started]
         if begun:
-            self.started(begun)
-        run.finish = finish
-        self.finished()
-        self.update()
+            self.record_start(begun)
+        if run.finish is not None:
+            self.record_finish(run.finish, run.state)
+        self.record_state(run.state)
+
+    def record_request(self, requests: int) -> None:
+        self._write({"event": "requested"}, requests=requests, state="running")
+
+    def record_actions(self, actions: List[AgentAction]) -> None:
+        entries = []
+        for action in actions:
+            entry = {"tool": action.tool, **_pack_value("tool_input", action.tool_input)}
+            entry["call_id"] = action.call_id
+            if action.log:
+                entry["log"] = action.log
+            entries.append(entry)
+        message = _pack_value("message", actions[0].message)
+        request = actions[0].request
+        self._write({"event": "proposed", **message, "request": request, "actions": entries})
+
+    def record_start(self, call_ids: List[str]) -> None:
+        self._write({"event": "started", "call_ids": call_ids})
+
+    def record_step(self, step: AgentStep, finish: Optional[AgentFinish]) -> None:
+        action = step.action
+        event: _JsonObject = {"event": "done", "call_id": action.call_id}
+        if not action.call_id:  # a notice about a reply that held no call
+            event.update(_pack_value("message", action.message))
+            event["log"] = action.log
+            event["request"] = action.request
+        event.update(_pack_value("observation", step.observation))
+        event["status"] = step.status
+        if finish is not None:
+            event["finish"] = to_json(finish)
+        self._write(event)
+        self._finish = finish
+
+    def record_finish(self, finish: AgentFinish, state: State) -> None:
+        if finish is self._finish:
+            self.record_state(state)
+            return
+        self._write({"event": "finished", "finish": to_json(finish)}, state=state)
+        self._finish = finish
+
+    def record_state(self, state: State) -> None:
+        if {**_totals_of(self._run), "state": state} != self._totals:
+            self._write({"event": "updated"}, state=state)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _write(self, event: _JsonObject, **soon: Any) -> None:
+        """Append an event with the totals that changed; `soon`: what they are about to become."""
+        totals = {**_totals_of(self._run), **soon}
+        for name, value in totals.items():
+            if value != self._totals[name]:
+                event[name] = value
+        event["time"] = round(time.time(), 3)
+        self._file.append(json.dumps(event).encode("ascii") + b"\n")
+        self._totals = totals
+
+
+def _totals_of(run: AgentRun) -> _JsonObject:
+    return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
+
+
+# -- run and file brought together -----------------------------------------------------------------
+
+
+def _open_journal(path: str, run: AgentRun) -> _Journal:
+    """A run's journal: what the one has more than the other, the other takes over.
+
+    BlockingIOError where another process (or stream) holds the file. ValueError, with path and line,
+    where it is no journal, damaged, or another run's; then it is not changed by a byte. OSError.
+    """
+    file = _JournalFile(path)
+    try:
+        data = file.read()
+        recorded = _read_turns(path, data)
+        turns = [*run.history, run]
+        for turn, found in zip(turns, recorded):
+            _check_same_turn(path, turn, found, found is recorded[-1])
+        complete = data.rfind(b"\n") + 1
+        if complete < len(data):  # a torn line
+            file.cut(complete)
+        journal = _Journal(file, len(recorded) > len(turns))
+        for turn, found in zip(turns, recorded):
+            journal.join(turn, found.run, found is recorded[-1])
+        for turn in turns[len(recorded) :]:
+            journal.begin_turn(turn)
+        return journal
+    except BaseException:
+        file.close()
+        raise
+
+
+def _check_same_turn(path: str, run: AgentRun, recorded: _RecordedTurn, is_last: bool) -> None:
+    """ValueError unless the one is the beginning of the other."""
+    found = recorded.run
+    shared = min(len(run.steps), len(found.steps))
+
+    def check(is_right: bool, line: int, difference: str) -> None:
+        if not is_right:
+            raise ValueError(
+                f"{path}, line {line}: the journal of another run, {difference}; "
+                "give this one its own"
+            )
+
+    check(_is_same(run.task, found.task), recorded.lines[0], "with another task")
+    at = 0
+    for reply in _group_by_reply(run.steps[:shared]):  # whose actions share one message
+        is_right = _is_same(reply[0].action.message, found.steps[at].action.message)
+        for step in reply:
+            is_right = is_right and _is_same_step(step, found.steps[at])
+            check(is_right, recorded.lines[at + 1], "with another step")
+            at += 1
+    line = recorded.lines[shared]
+    ahead, behind = found, run
+    if _is_ahead(run, found):
+        ahead, behind = run, found
+        check(is_last, line, "which goes on with another turn")
+    later = {step.action.call_id for step in ahead.steps[shared:]}
+    later.update(action.call_id for action in ahead.pending)
+    is_right = all(action.call_id in later for action in behind.pending)
+    check(is_right, line, "with other pending calls")
+    if behind.finish is not None and len(ahead.steps) == shared:
+        check(_is_same_finish(ahead.finish, behind.finish), line, "with another finish")
+
+
+def _as_recorded(value: Any) -> Any:
+    """A value as a journal gives it back: (1, 2) -> "[1, 2]"."""
+    if _is_plain_json(value):
+        return value
+    return _unpack_value(_pack_value("value", value), "value")
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or bool(_as_recorded(one) == _as_recorded(other))
+
+
+def _is_same_step(one: AgentStep, other: AgentStep) -> bool:
+    """Whether two steps are the same, but for the messages that their actions came in."""
+    for name in ("tool", "call_id", "log", "request", "tool_input"):
+        if not _is_same(getattr(one.action, name), getattr(other.action, name)):
+            return False
+    return one.status == other.status and _is_same(one.observation, other.observation)
+
+
+def _is_same_finish(one: Optional[AgentFinish], other: AgentFinish) -> bool:
+    if one is None:
+        return False
+    names = [f.name for f in dataclasses.fields(AgentFinish)]
+    return all(_is_same(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def _is_ahead(run: AgentRun, recorded: AgentRun) -> bool:
+    """True where the run has come further than what is recorded of it."""
+
+    def progress(run: AgentRun) -> List[int]:
+        has_more = len(run.pending) > 0 or run.finish is not None
+        return [len(run.steps), int(has_more), len(run.started)]
+
+    return progress(run) > progress(recorded)
+
+
+def _take_over(run: AgentRun, recorded: AgentRun) -> None:
+    """Give the run what the journal has more."""
+    shared = len(run.steps)
+    # subtle: `pending` first. What Ctrl-C leaves pending beside its step would be proposed again.
+    if [a.call_id for a in run.pending] != [a.call_id for a in recorded.pending]:
+        run.pending[:] = recorded.pending
+    run.started[:] = recorded.started
+    if run.finish is None or len(recorded.steps) > shared:
+        run.finish = recorded.finish
+    run.steps.extend(recorded.steps[shared:])
+    if recorded.requests >= run.requests:
+        run.requests = recorded.requests
+        run.state = recorded.state
+        if sum(recorded.usage.values()) >= sum(run.usage.values()):
+            run.usage = dict(recorded.usage)
 
 
 # == models ========================================================================================
 #
 # A model is any callable that looks at a run and says what to do next. First text, then what the
 # three protocols share (what was said, HTTP, streams, asking), then each protocol.
-
-REACT_TEMPLATE = """Answer the question. You can use these tools:
-
-{tools}
-
-Write in this form, one action at a time, and stop after the Action Input:
-
-Thought: what to do next
-Action: one of {names}
-Action Input: the arguments, as a JSON object
-Observation: what came of it (this is given to you; never write it yourself)
-
-These four may repeat. When you know the answer, or know that there is none:
-
-Thought: why this is the answer
-Final Answer: the answer
-
-Trust the observations more than what you remember. Do not repeat a call that failed twice. When the
-task cannot be done with these tools, say so in the Final Answer, with the reason.
-
-Question: {task}
-{steps}"""
-
-_MARKER = (  # or, without a group, a code block: what stands in one is no marker
-    r"(?ims)^```.*?(?:^```|\Z)|^[ \t>#*_]*(Thought|Action Input|Action|Observation|Final Answer)"
-    r"[ \t]*\d*[*_ \t]*[:\uff1a][*_]*[ \t]*"
-)
-_NO_FORM = "No Action and no Final Answer was found. Write 'Action: ...' or 'Final Answer: ...'"
-
-
-class ReActText:
-    """Any text completion as a model: Thought / Action / Action Input / Observation / Final Answer.
-
-    `complete(prompt) -> str` is any function. `template`: see REACT_TEMPLATE; {tools}, {names},
-    {task} and {steps} are filled in. An input that is no object is the value of the tool's one
-    required parameter. Raises TypeError where `complete` returns no str.
-    """
-
-    def __init__(self, complete: Callable[[str], str], template: str = REACT_TEMPLATE) -> None:
-        self.complete, self.template = complete, template
-
-    def prompt(self, run: AgentRun, tools: Registry) -> str:
-        """The prompt as it would go out now. Only grows from request to request."""
-        turns, told = [*run.history, run], []
-        for turn in turns:
-            if turn is not turns[0]:
-                told.append("\nQuestion: %s\n" % _to_text(turn.task))
-            for step in turn.steps:
-                seen = _cut_middle(_to_text(step.observation), 20_000)
-                told.append("%s\nObservation: %s\n" % (self._said(step.action), seen))
-            if turn.finish is not None and turn.finish.reason != "return_direct":
-                told.append("Final Answer: %s\n" % _to_text(turn.finish.output))
-        about = "%s: %s Arguments: %s"
-        shown = [about % (t.name, t.description, _to_text(t.parameters)) for t in tools.values()]
-        parts = {"tools": "\n".join(shown) or "(none)", "names": ", ".join(tools)}
-        parts.update(task=_to_text(turns[0].task), steps="".join(told))
-        return re.sub(r"\{(tools|names|task|steps)\}", lambda m: parts[m.group(1)], self.template)
-
-    def _said(self, action: AgentAction) -> str:
-        """What the model wrote, up to its Action Input; made up for an action of another model."""
-        if isinstance(action.message, str) and action.log:
-            return action.log
-        thought = "Thought: %s" % (action.log or "(nothing to read)")
-        if not action.tool:
-            return thought
-        given = action.tool, _to_text(action.tool_input)
-        return (thought + "\n" if action.log else "") + "Action: %s\nAction Input: %s" % given
-
-    def __call__(self, run: AgentRun, tools: Registry) -> Any:
-        reply = self.complete(self.prompt(run, tools))
-        if not isinstance(reply, str):
-            raise TypeError("complete(prompt) returns a str; got %s" % _preview(reply))
-        # A draft in think tags is no part of it (R1 templates omit the opening tag; an open one
-        # never ended).
-        draft = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(</think>|\Z)"
-        text = re.sub(draft, "", reply).strip()
-        marks = [m for m in re.finditer(_MARKER, text) if m.group(1)]
-        first = {m.group(1).lower(): m for m in reversed(marks)}
-        action, final = first.get("action"), first.get("final answer")
-        line = text[action.end() :].split("\n")[0] if action else ""
-        name = line.strip(" \t\r*_`'\"[]()")
-        if not name or name.lower() in ("none", "n/a", "null") and name not in tools:
-            action = None
-        if final and (action is None or final.start() < action.start()):
-            return AgentFinish(text[final.end() :].strip().strip("*").strip(), text, reply)
-        if action is None:
-            return self._wrapped(text, reply, tools)
-        after = [m for m in marks if m.start() > action.start()]
-        given, end = "", action.end() + len(line)
-        if after and after[0].group(1).lower() == "action input":
-            stop = after[1].start() if after[1:] else len(text)
-            given, end = _input(text[:stop], after[0].end())
-        given = self._object(given, tools.get(name))
-        return AgentAction(name, given, "", text[:end].rstrip(), reply)
-
-    def _object(self, given: str, tool: Optional[Tool]) -> Any:
-        """The arguments in an Action Input; a text where it cannot be told what they are."""
-        value, schema = _literal(given), tool.parameters if tool else {}
-        if type(value) is dict or given.strip().lower() in ("", "none", "null", "n/a"):
-            return _dict(value)
-        names = list(schema.get("required") or schema.get("properties") or ())
-        broken = type(value) is str and value.lstrip()[:1] == "{"
-        return given if len(names) != 1 or broken else {names[0]: value}
-
-    def _wrapped(self, text: str, reply: str, tools: Registry) -> Any:
-        """{"action": ..., "action_input": ...}, bare, fenced, or under one key more."""
-        found = _dict(_literal(_input(text, 0)[0]))
-        if len(found) == 1:
-            found = _dict(*found.values()) or found
-        name, given = _to_text(found.get("action") or ""), found.get("action_input")
-        if name.lower() == "final answer":
-            return AgentFinish(given, text, reply)
-        if name not in tools:
-            raise InvalidResponse(_NO_FORM, reply, text)
-        return AgentAction(name, self._object(_to_text(given), tools[name]), "", text, reply)
-
-
-def _input(text: str, start: int) -> Tuple[str, int]:
-    """An Action Input, and where it ends: a fenced block, one JSON value, or all of the text."""
-    fence = re.compile(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```").match(text, start)
-    if fence:
-        return fence.group(1), fence.end()
-    given = text[start:].strip()
-    if given[:1] in ("{", "["):
-        with contextlib.suppress(ValueError, RecursionError):
-            start = text.index(given[0], start)
-            end = json.JSONDecoder().raw_decode(text, start)[1]
-            return text[start:end], end  # what follows the object is ignored
-    return given, len(text)
-
 
 # -- what was said ---------------------------------------------------------------------------------
 
@@ -2580,8 +3974,11 @@ def _strict_arguments(given: Any) -> str:
         if type(found) is dict and _is_plain_json(found):
             json.dumps(found, ensure_ascii=False).encode("utf-8")
             return str(given)
-    found = _arguments(given)
-    return _encoded(found).decode() if type(found) is dict and _is_plain_json(found) else "{}"
+    try:
+        arguments = _read_arguments(given)
+    except ValueError:
+        return "{}"
+    return _encoded(arguments).decode() if _is_plain_json(arguments) else "{}"
 
 
 def _dicts(value: Any) -> List[_JsonObject]:
@@ -4228,7 +5625,12 @@ class _Adapter(_Client):
 
     def complete(self, prompt: str) -> str:
         """A text completion, for ReActText: one user message, no tools."""
-        found = self(AgentRun(prompt), {})
+        return self._complete(prompt, {})
+
+    def _complete(self, prompt: str, usage: Dict[str, int]) -> str:
+        """The same; the tokens are added to `usage`, also where it raises."""
+        run = AgentRun(prompt, usage=usage)
+        found = self(run, {})
         if isinstance(found, list):
             raise InvalidResponse("A tool was called, and only text was asked for.", None)
         return _to_text(found.output)
@@ -4830,219 +6232,978 @@ class AnthropicMessages(_Adapter):
         for block in content:
             given = block.pop("partial_json", None)
             if given:
-                block["input"] = _literal(_to_text(given))  # a text still, where it is no JSON
+                block["input"] = _to_text(given)  # a text still, where it is no JSON
+                with contextlib.suppress(ValueError):
+                    block["input"] = _parse_loosely(_to_text(given))
             elif "tool_use" in str(block.get("type")):
                 block["input"] = block.get("input") or {}
         return {"content": content, "stop_reason": reason, "usage": _merged(usages)}
 
 
+# -- text ------------------------------------------------------------------------------------------
+
+REACT_TEMPLATE = """Answer the question. You can use these tools:
+
+{tools}
+
+Write in this form, one action at a time, and stop after the Action Input:
+
+Thought: what to do next
+Action: one of {names}
+Action Input: the arguments, as a JSON object
+Observation: the result (this is given to you; never write it yourself)
+
+These four may repeat. When you know the answer, or know that there is none:
+
+Thought: why this is the answer
+Final Answer: the answer
+
+Trust the observations more than what you remember. Do not repeat a call that failed twice. When the
+task cannot be done with these tools, say so in the Final Answer, with the reason.
+
+Question: {task}
+{steps}"""
+
+_FORM_REMINDER = (
+    "No Action and no Final Answer was found. Write 'Action: ...' or 'Final Answer: ...' "
+    "at the start of a line."
+)
+
+# A draft in think tags is no part of the reply. R1's chat template writes the opening tag into the
+# prompt, so that a reply may begin inside; a tag that is not closed hides the rest.
+_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(?:</think>|\Z)"
+
+_REACT_LABEL = r"""(?imsx)
+    ^```.*?(?:^```|\Z)                # a code block: what stands in one is no label
+    | ^[ \t>]* (?P<opening>[#*_]*) [ \t]*
+      (?P<label>Thought|Action\ Input|Action|Observation|Final\ Answer|Question)
+      [ \t*_]* (?:\d+[ \t*_]*)?       # "Action 2"
+      [:\uff1a]
+      (?P<closing>[*_]*) [ \t]*
+"""
+
+
+_ALL_LABELS = ("thought", "action input", "action", "observation", "final answer", "question")
+
+
+class _ReActReply:
+    """A completion, its labels found: "Thought: t\nAction: look" -> labels thought, action.
+
+    Attributes:
+        text: the completion without its draft in think tags.
+        labels: the matches of _REACT_LABEL outside code blocks, in order.
+    """
+
+    def __init__(self, completion: str) -> None:
+        self.text = re.sub(_THINKING, "", completion).strip()
+        matches = re.finditer(_REACT_LABEL, self.text)
+        self.labels = [match for match in matches if match.group("label")]
+
+    def find(self, *names: str, after: int = -1) -> Optional["re.Match[str]"]:
+        """The first label of one of these names, in lower case, behind a position."""
+        for match in self.labels:
+            if match.start() > after and match.group("label").lower() in names:
+                return match
+        return None
+
+    def has_label_anywhere(self) -> bool:
+        """True also for labels in code blocks, where a model may have put its whole reply."""
+        pattern = r"(?im)^[ \t>#*_]*(?:Thought|Action|Action Input|Final Answer)[ \t*_]*[:\uff1a]"
+        return re.search(pattern, self.text) is not None
+
+    def answer_at(self, label: "re.Match[str]") -> str:
+        """The answer behind a Final Answer label, without the markup that belongs to the label.
+
+        "**Final Answer:** **42** items" -> "**42** items". A completion model goes on with the next
+        question, which it invents: the answer ends there.
+        """
+        invented = self.find("observation", "question", after=label.start())
+        answer = self.text[label.end() : invented.start() if invented else None].strip()
+        if label.group("opening") and not label.group("closing"):
+            answer = answer.rstrip("*_ ")
+        bold = re.fullmatch(r"\*\*((?:(?!\*\*).)+)\*\*", answer)
+        return bold.group(1).strip() if bold else answer
+
+
+class _ReActCall:
+    """A call as text.
+
+    Attributes:
+        name: the tool's name, "search".
+        given: the text of its input, '{"query": "x"}'.
+        start: where its label begins in the reply's text.
+        end: where its input ends; what follows was invented.
+    """
+
+    def __init__(self, name: str, given: str, start: int, end: int) -> None:
+        self.name = name
+        self.given = given
+        self.start = start
+        self.end = end
+
+
+def _read_call(reply: _ReActReply) -> Optional[_ReActCall]:
+    """The first Action with its input; None where there is none.
+
+    Beside "Action: search" and an Action Input, models write 'Action: search ({"query": "x"})'.
+    """
+    label = reply.find("action")
+    if label is None:
+        return None
+    text = reply.text
+    line = text[label.end() :].partition("\n")[0]
+    line_end = label.end() + len(line)
+    inline = re.match(r"[^({]*\w[^\w({]*(?=[({])", line)
+    if inline:
+        given, end = _read_inline_input(text, label.end() + inline.end(), line_end)
+        return _ReActCall(_clean_name(inline.group()), given, label.start(), end)
+    following = reply.find(*_ALL_LABELS, after=label.start())
+    if following is None or following.group("label").lower() != "action input":
+        return _ReActCall(_clean_name(line), "", label.start(), line_end)
+    value = _read_json_input(text, following.end())
+    if value is None:
+        invented = reply.find(*_ALL_LABELS, after=following.start())
+        end = invented.start() if invented else len(text)
+        value = text[following.end() : end].strip(), end
+    return _ReActCall(_clean_name(line), value[0], label.start(), value[1])
+
+
+def _clean_name(text: str) -> str:
+    """'**`search`** ' -> 'search'"""
+    return text.strip(" \t\r*_`'\"[]()")
+
+
+def _read_inline_input(text: str, start: int, line_end: int) -> Tuple[str, int]:
+    """The input in brackets behind a name, and its end: '({"a": 1})' -> '{"a": 1}'; "()" -> ""."""
+    if text[start] == "(":
+        start += 1
+    value = _read_json_input(text, start)
+    return value or (text[start:line_end].strip().rstrip(")"), line_end)
+
+
+def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
+    """A fenced block or one JSON value at a position, and its end; what follows is ignored."""
+    fence = re.compile(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```").match(text, start)
+    if fence:
+        return fence.group(1), fence.end()
+    opening = re.compile(r"\s*(?=[{\[])").match(text, start)
+    if opening is None or _is_deeper(text[start:], _MAX_DEPTH):
+        return None
+    try:
+        end = _loose_decoder.raw_decode(text, opening.end())[1]
+    except ValueError:
+        return None
+    return text[opening.end() : end], end
+
+
+def _select_steps(turns: List[AgentRun], trim: Any) -> List[List[AgentStep]]:
+    """The steps of each turn that `trim` leaves, changed copies in the place of what they copy."""
+    if trim is None:
+        return [turn.steps for turn in turns]
+    every = [step for turn in turns for step in turn.steps]
+    if callable(trim):
+        kept = list(trim(every))
+    else:
+        replies = _group_by_reply(every)
+        kept = [step for reply in replies[max(0, len(replies) - trim) :] for step in reply]
+    by_action = {id(step.action): step for step in kept}
+    own = {id(step.action) for step in every}
+    # A deep copy has an action of its own, and is found by the call's id.
+    by_call_id = {s.action.call_id: s for s in kept if id(s.action) not in own}
+    selected = []
+    for turn in turns:
+        found = [
+            by_action.get(id(s.action)) or by_call_id.get(s.action.call_id) for s in turn.steps
+        ]
+        selected.append([step for step in found if step is not None])
+    return selected
+
+
+class ReActText:
+    """Any text completion as a model: Thought / Action / Action Input / Observation / Final Answer.
+
+    An input that is no object is the value of the tool's one required parameter. A reply without
+    any label is the answer. Raises TypeError where `complete` returns no str, InvalidResponse where
+    a reply has neither an action nor an answer.
+
+    Args:
+        complete: any function complete(prompt: str) -> str. With the `complete` of an adapter the
+            tokens count in `run.usage`: OpenAIChat("NAME", stop=["\\nObservation:"]).complete. Let
+            it stop there: models go on, and invent the observation.
+        template: see REACT_TEMPLATE; {tools}, {names}, {task} and {steps} are filled in.
+        trim: how many replies are sent, the last ones; or a callable from the steps to those to
+            send, which may return changed copies. Default: all.
+        max_observation: characters of an observation that are sent; the middle is cut.
+    """
+
+    def __init__(
+        self,
+        complete: Callable[[str], str],
+        template: str = REACT_TEMPLATE,
+        *,
+        trim: Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]] = None,
+        max_observation: int = 20_000,
+    ) -> None:
+        self.complete = complete
+        self.template = template
+        self.trim = trim
+        self.max_observation = max_observation
+
+    def __call__(self, run: AgentRun, tools: Registry) -> Decision:
+        completion = self._ask(self.prompt(run, tools), run)
+        reply = _ReActReply(completion)
+        call = _read_call(reply)
+        if call is not None and self._means_no_tool(call.name, tools):
+            call = None
+        final = reply.find("final answer")
+        if final and (call is None or final.start() < call.start):
+            return AgentFinish(reply.answer_at(final), reply.text, completion)
+        if call is None:
+            return self._decide_unlabelled(reply, completion, tools)
+        tool_input = self._as_arguments(call.given, tools.get(call.name))
+        return AgentAction(call.name, tool_input, "", reply.text[: call.end].rstrip(), completion)
+
+    def prompt(self, run: AgentRun, tools: Registry) -> str:
+        """The prompt as it would go out now. Without `trim` it only grows."""
+        turns = [*run.history, run]
+        written = []
+        for number, (turn, steps) in enumerate(zip(turns, _select_steps(turns, self.trim))):
+            if number > 0:
+                written.append(f"\nQuestion: {_to_text(turn.task)}\n")
+            for step in steps:
+                observation = _cut_middle(_to_text(step.observation), self.max_observation)
+                written.append(f"{self._show_action(step.action)}\nObservation: {observation}\n")
+            if turn.finish is not None and turn.finish.reason != "return_direct":
+                written.append(f"Final Answer: {_to_text(turn.finish.output)}\n")
+        described = [
+            f"{t.name}: {t.description} Arguments: {_to_text(t.parameters)}" for t in tools.values()
+        ]
+        parts = {
+            "tools": "\n".join(described) or "(none)",
+            "names": ", ".join(tools),
+            "task": _to_text(turns[0].task),
+            "steps": "".join(written),
+        }
+        # One pass, so that a task with "{steps}" in it stays as it is.
+        return re.sub(r"\{(tools|names|task|steps)\}", lambda m: parts[m.group(1)], self.template)
+
+    def _show_action(self, action: AgentAction) -> str:
+        """What the model wrote, up to its Action Input; composed for another model's action."""
+        if isinstance(action.message, str) and action.log:
+            return action.log
+        if not action.tool:
+            return f"Thought: {action.log or '(nothing to read)'}"
+        call = f"Action: {action.tool}\nAction Input: {_to_text(action.tool_input)}"
+        return f"Thought: {action.log}\n{call}" if action.log else call
+
+    def _ask(self, prompt: str, run: AgentRun) -> str:
+        adapter = getattr(self.complete, "__self__", None)
+        if isinstance(adapter, _Adapter) and self.complete == adapter.complete:
+            return adapter._complete(prompt, run.usage)
+        completion = self.complete(prompt)
+        if not isinstance(completion, str):
+            raise TypeError(f"complete(prompt) returns a str; got {_preview(completion)}")
+        return completion
+
+    def _means_no_tool(self, name: str, tools: Registry) -> bool:
+        """ "Action: None" means an answer, unless a tool has that name."""
+        return not name or (name.lower() in ("none", "n/a", "null") and name not in tools)
+
+    def _as_arguments(self, given: str, tool: Optional[Tool]) -> Any:
+        """The input as arguments: "Rome" -> {"city": "Rome"}; the text where that is unclear."""
+        try:
+            value = _parse_loosely(given)
+        except ValueError:
+            value = given
+        if type(value) is dict:
+            return value
+        if given.strip().lower() in ("", "none", "null", "n/a"):
+            return {}
+        schema = tool.parameters if tool else {}
+        names = list(schema.get("required") or schema.get("properties") or ())
+        is_broken_object = given.lstrip()[:1] == "{"
+        is_call_syntax = re.match(r"\s*\w+\s*=", given) is not None  # search(query="x")
+        if len(names) != 1 or is_broken_object or is_call_syntax:
+            return given
+        return {names[0]: value}
+
+    def _decide_unlabelled(
+        self, reply: _ReActReply, completion: str, tools: Registry
+    ) -> Union[AgentAction, AgentFinish]:
+        """A call or an answer as one JSON object; else the text is the answer."""
+        wrapped = self._read_wrapped(reply.text)
+        if wrapped is not None:
+            name = _to_text(wrapped["action"])
+            tool_input = wrapped.get("action_input")
+            if name.lower() == "final answer":
+                return AgentFinish(tool_input, reply.text, completion)
+            if name in tools:
+                arguments = self._as_arguments(_to_text(tool_input), tools[name])
+                return AgentAction(name, arguments, "", reply.text, completion)
+        if wrapped is not None or not reply.text or reply.has_label_anywhere():
+            raise InvalidResponse(_FORM_REMINDER, completion, reply.text)
+        return AgentFinish(reply.text, reply.text, completion)
+
+    def _read_wrapped(self, text: str) -> Optional[_JsonObject]:
+        """{"action": ..., "action_input": ...}, bare, fenced, or below one more key; else None."""
+        found = _read_json_input(text, 0)
+        try:
+            value = _parse_loosely(found[0] if found else text)
+        except ValueError:
+            return None
+        if isinstance(value, dict) and len(value) == 1 and "action" not in value:
+            value = next(iter(value.values()))
+        return value if isinstance(value, dict) and "action" in value else None
+
+
 # == command line ==================================================================================
+#
+# Events and notes go to standard error, the answer to standard output. Where these are terminals a
+# person reads along: text appears as it arrives, a wait is visible, control characters are escaped.
 
 
-def _demo() -> int:
-    """A scripted model on a real loop: it gets a call wrong, reads the observation, mends it."""
+def _run_demo() -> int:
+    """A scripted model on a real loop: it gets a call wrong, reads the observation, corrects it."""
 
     def lookup_stock(sku: str, warehouse: Literal["north", "south"] = "north") -> _JsonObject:
         """Return the quantity that can be sold now; read-only, reserves nothing."""
         return {"sku": sku, "available": {"A1": 3}.get(sku, 0)}
 
-    wrong, right = {"sku": "A1", "warehouse": "nord"}, {"sku": "A1", "warehouse": "north"}
-    calls = [AgentAction("lookup_stock", given) for given in (wrong, right)]
-    model = Scripted([*calls, AgentFinish("3 of A1 can be sold now; nothing is reserved.")])
+    script = [
+        AgentAction("lookup_stock", {"sku": "A1", "warehouse": "nord"}),
+        AgentAction("lookup_stock", {"sku": "A1", "warehouse": "north"}),
+        AgentFinish("3 of A1 can be sold now; nothing is reserved."),
+    ]
     run = AgentRun("How many A1 can we sell from the north warehouse?")
     print("A demo without network and key: the model is a script, the loop and the tool are real.")
-    print("task: %s" % run.task)
-    for event in stream(model, run, [lookup_stock], max_requests=5):
-        print("request %d/5  %s" % (run.requests, event))
-    then = 'python3 agentloop.py "your question" --tools my_tools.py --model NAME'
-    print("state: %s. Next: %s" % (run.state, then))
+    print(f"task: {run.task}")
+    for event in stream(Scripted(script), run, [lookup_stock], max_requests=5):
+        print(f"request {run.requests}/5  {event}")
+    command = 'python3 agentloop.py "your question" --tools my_tools.py --model NAME'
+    print(f"state: {run.state}. Next: {command}")
     return 0
 
 
-def _tools_in(path: str) -> Registry:
-    """The public functions and Tools of a Python file; ValueError where there are none."""
-    import importlib.util
+# -- what a person sees ----------------------------------------------------------------------------
 
-    name = os.path.basename(path).rpartition(".")[0] or "tools"
-    spec: Any = importlib.util.spec_from_file_location(name, path)
-    if not os.path.isfile(path) or spec is None:
-        raise ValueError("--tools %s: no such Python file" % path)
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(name, module)
+
+def _is_terminal(stream: Any) -> bool:
     try:
-        spec.loader.exec_module(module)
-        names = [n for n in vars(module) if n[0] != "_" and n != "main"]
-        public = getattr(module, "__all__", names)
-        found = [v for n, v in vars(module).items() if n in public]
-        tools = registry([
-            v for v in found
-            if getattr(v, "type", "") == "Tool" or inspect.isfunction(v) and v.__module__ == name
-        ])  # fmt: skip
-    except (Exception, SystemExit) as e:
-        raise ValueError("--tools %s: %s: %s" % (path, type(e).__name__, _safe_str(e))) from e
-    if not tools:
-        raise ValueError("--tools %s: no public function in it" % path)
-    return tools
+        return stream is not None and bool(stream.isatty())
+    except ValueError:  # it is closed
+        return False
 
 
-def _model_from(options: Any) -> Tuple[Any, str]:
-    """The model that the options name, and a line that says which."""
-    body: _JsonObject = {}
-    for pair in options.set:
-        key, _, value = pair.partition("=")
+def _shows_colours() -> bool:
+    """On a terminal that says it has them, and never with NO_COLOR (https://no-color.org)."""
+    if not _is_terminal(sys.stderr) or os.environ.get("NO_COLOR"):
+        return False
+    if "COLORTERM" in os.environ or "WT_SESSION" in os.environ:  # the second is Windows Terminal
+        return True
+    return "color" in os.environ.get("TERM", "")  # xterm-256color
+
+
+class _WaitSign:
+    """Shows on a terminal that something is going on: "... 3 s" in the last line, then erased."""
+
+    def __init__(self) -> None:
+        self._ended: Any = None
+        self._thread: Any = None
+
+    def start(self) -> None:
+        import threading
+
+        self.stop()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._count, args=(self._ended,), daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        if self._thread is not None:
+            self._ended.set()
+            self._thread.join()
+            self._thread = None
+
+    def _count(self, ended: Any) -> None:
+        seconds = 0
+        while not ended.wait(1.0):
+            seconds += 1
+            print(f"\r... {seconds} s", end="", file=sys.stderr, flush=True)
+        if seconds:
+            print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)
+
+
+class _Screen:
+    """Writes what happens in a turn, and what comes of it."""
+
+    def __init__(self, max_requests: int) -> None:
+        self.max_requests = max_requests
+        self.colours = _shows_colours()
+        self.wait_sign = _WaitSign() if _is_terminal(sys.stderr) else None
+        self.streams_text = _is_terminal(sys.stdout)
+        self.began = time.monotonic()
+        self.streamed = ""  # the text of the reply that is under way, as far as it is shown
+
+    def begin_turn(self) -> None:
+        self.began = time.monotonic()
+        self.streamed = ""
+
+    def wait(self) -> None:
+        """From here on a model or a tool is at work."""
+        if self.wait_sign is not None:
+            self.wait_sign.start()
+
+    def stop_waiting(self) -> None:
+        if self.wait_sign is not None:
+            self.wait_sign.stop()
+
+    def show_text(self, text: str) -> None:
+        """A piece of the reply, as it arrives."""
+        self.stop_waiting()
+        self.streamed += text
+        self._write_out(text, end="")
+
+    def show_event(self, run: AgentRun, event: Event) -> None:
+        colour = ""
+        if isinstance(event, AgentStep):
+            colour = "32" if event.status == "ok" else "33"
+        self._write_line(run, str(event), colour)
+        if isinstance(event, AgentStep) and event.status == "invalid_response":
+            for line in _cut_middle(event.action.log, 2_000).splitlines():
+                self.show_block(f"    | {line}")
+
+    def show_note(self, text: str) -> None:
+        self._write_err(self._paint(f"note: {_one_line(text, 1_500)}", "33"))
+        self.wait()
+
+    def show_block(self, text: str) -> None:
+        self._write_err(_escape_lines(text))
+
+    def show_line(self, text: str) -> None:
+        self._write_err(self._paint(_escape_lines(text), "1"))
+
+    def show_error(self, text: str) -> None:
+        self._write_err(self._paint(_one_line(text, 1_500), "31"))
+
+    def show_answer(self, run: AgentRun) -> None:
+        answer = _to_text(run.output)
+        shown = self.streamed
+        self._end_streamed_line()
+        if not shown.strip() or shown.strip() != answer.strip():
+            self._write_out(answer, end="\n")
+
+    def show_totals(self, run: AgentRun, was_recorded: bool) -> None:
+        """The last line: state, requests, tokens and seconds, and what to do about an ending."""
+        parts = [run._show_totals(), f"{time.monotonic() - self.began:.1f} s"]
+        if run.state == "budget_exhausted":
+            parts.append("a larger budget: --max-requests N")
+        if run.finish is not None and run.finish.reason == "refusal":
+            parts.append("the model refused")
+        if was_recorded:
+            parts.append("recorded in the journal, nothing was asked")
+        self._write_line(run, "; ".join(parts), "1")
+
+    def _write_line(self, run: AgentRun, text: str, colour: str) -> None:
+        seconds = time.monotonic() - self.began
+        count = f"{seconds:6.1f} s  request {run.requests}/{self.max_requests}"
+        self._write_err(f"{self._paint(count, '2')}  {self._paint(text, colour)}")
+
+    def _paint(self, text: str, colour: str) -> str:
+        return f"\x1b[{colour}m{text}\x1b[0m" if self.colours and colour else text
+
+    def _write_err(self, text: str) -> None:
+        self.stop_waiting()
+        self._end_streamed_line()
+        print(text, file=sys.stderr, flush=True)
+
+    def _end_streamed_line(self) -> None:
+        if self.streamed and not self.streamed.endswith("\n"):
+            print(flush=True)
+        self.streamed = ""
+
+    def _write_out(self, text: str, end: str) -> None:
+        if self.streams_text:
+            text = _escape_lines(text)
+        print(text, end=end, flush=True)
+
+
+def _escape_lines(text: str) -> str:
+    r"""Text for a terminal: "a<escape>b" -> "a\x1bb"; line ends and tabs are kept."""
+    return "\n".join("\t".join(map(_escape, line.split("\t"))) for line in text.split("\n"))
+
+
+# -- what a person says ----------------------------------------------------------------------------
+
+
+def _read_line(prompt: str) -> Optional[str]:
+    """A line from standard input, None at its end; on a terminal with line editing and history."""
+    if _is_terminal(sys.stdin) and _is_terminal(sys.stdout) and sys.stdin is sys.__stdin__:
+        with contextlib.suppress(ImportError):  # Windows has none, its console edits lines itself
+            import readline  # noqa: F401  importing it gives `input` its line editing
         try:
-            body[key] = json.loads(value)
-        except ValueError:
-            raise ValueError("--set %s: asked is KEY=JSON, say temperature=0.2" % pair) from None
-    api, why = options.api, ""
-    keys = [os.environ.get(name) for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")]
-    if api is None and keys[1] and not keys[0]:
-        api, why = "anthropic", " (ANTHROPIC_API_KEY is set)"
-    kinds: _JsonObject = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
-    kind = kinds.get(str(api), OpenAIChat)
-    server = kind(options.model, base_url=options.base_url, system=options.system, **body)
-    model = ReActText(server.complete) if api == "text" else server
-    return model, "api: %s%s, %s" % (api or "chat", why, _public(server.url))
+            return input(prompt)
+        except EOFError:
+            return None
+    if _is_terminal(sys.stdin):  # `input` would write the prompt into the answer
+        print(prompt, end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline() if sys.stdin is not None else ""
+    return line.rstrip("\n") if line else None
 
 
-def main(arguments: Optional[List[str]] = None) -> int:
-    """The command line. Returns the exit status: 0 answer, 3 budget, 4 refusal, 1 ModelError, 2
-    wrong use, 130 Ctrl-C."""
-    import argparse
-    import logging
-
-    out: Any
-    for out in (sys.stdout, sys.stderr):
-        if hasattr(out, "reconfigure"):
-            out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
-    about = "Ask a model that may use your Python functions. Without arguments: a demo, offline."
-    status = "Exit: 0 answer, 3 budget, 4 refusal, 1 server's fault, 2 wrong use, 130 Ctrl-C."
-    parser = argparse.ArgumentParser(prog="agentloop", description=about, epilog=status)
-    say = parser.add_argument
-    say("question", nargs="?", help="- reads it from standard input; left out: a conversation")
-    say("--tools", metavar="FILE.py", help="its public functions are offered to the model")
-    say("--schema", action="store_true", help="print what a model would be told of the tools")
-    say("--model", metavar="NAME", help="the model's name on the server")
-    say("--base-url", metavar="URL", help="the server, such as http://127.0.0.1:8080/v1")
-    say("--api", choices=["chat", "responses", "anthropic", "text"], help="default: the key's")
-    say("--system", metavar="TEXT", help="the system text")
-    say("--max-requests", type=int, default=10, metavar="N", help="the budget; default 10")
-    say("--set", action="append", default=[], metavar="KEY=JSON", help="a field of the request")
-    say("--journal", metavar="FILE", help="keep the run; the same line goes on after a crash")
-    say("--json", action="store_true", help="print the run as JSON instead of the answer")
-    say("--version", action="store_true", help="print the version and the file's sha256")
-    options = parser.parse_args(arguments)
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("note: %(message)s"))
-    logging.getLogger("agentloop").addHandler(handler)
-    try:
-        if options.version:
-            import hashlib
-
-            source = globals()["__loader__"].get_data(__file__)  # in a zip too
-            print("agentloop %s, sha256 %s" % (__version__, hashlib.sha256(source).hexdigest()))
-            return 0
-        tools = _tools_in(options.tools) if options.tools else {}
-        if options.schema:
-            told = [_about(t) for t in tools.values()]
-            print(json.dumps(told, indent=2, ensure_ascii=False))
-            return 0
-        if not (options.question or options.model or options.tools or options.journal):
-            return _demo()
-        if not options.model:
-            raise ValueError("--model NAME is needed: which model shall answer?")
-        if options.max_requests < 0:
-            raise ValueError("--max-requests is 0 or more")
-        model, which = _model_from(options)
-        print(which, file=sys.stderr)
-        return _converse(model, tools, options)
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:  # the reader of `| head` has left
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
-    except (ValueError, TypeError, OSError) as e:
-        print("agentloop: %s" % _one_line(_safe_str(e), 600), file=sys.stderr)
-        return 2
-
-
-def _read_input() -> str:
-    """The text of standard input; a byte order mark says its encoding and is no part of it."""
+def _read_all() -> str:
+    """The question from standard input. A byte order mark says how it is encoded, as editors and
+    PowerShell write it; without one it is as the console has it."""
     import codecs
 
-    if not hasattr(sys.stdin, "buffer"):  # a console of a program, without bytes
-        return sys.stdin.read().strip()
+    if sys.stdin is None:
+        return ""
+    if not hasattr(sys.stdin, "buffer"):
+        return str(sys.stdin.read()).strip()
     data = sys.stdin.buffer.read()
     encoding = sys.stdin.encoding
     if data.startswith(codecs.BOM_UTF8):
         encoding = "utf-8-sig"
     elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16"
-    return data.decode(encoding, "replace").strip()
+    return str(data.decode(encoding, "replace")).strip()
 
 
-def _converse(model: Any, tools: Registry, options: Any) -> int:
-    """Ask the question; or each line of standard input, as the next turn of one conversation."""
-    run: Optional[AgentRun] = None
-    if options.journal and os.path.exists(options.journal):
-        with open(options.journal, "rb") as file:
-            begun = b"\n" in file.read()
-        run = AgentRun.load(options.journal) if begun else None
-    question = _read_input() if options.question == "-" else options.question
-    if question is not None:
-        if run is None or run.task != question:
-            run = run.follow_up(question) if run else AgentRun(question)
-        return _ask(model, run, tools, options)
-    status = _ask(model, run, tools, options) if run and run.state == "running" else 0
-    while status != 130:
-        print("> " * sys.stdin.isatty(), end="", file=sys.stderr, flush=True)
-        line = sys.stdin.readline()
-        if not line:
-            break
-        if line.strip():
-            run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
-            status = _ask(model, run, tools, options)
-    return status
+class _Approval:
+    """Asks a person before a call runs that may change something."""
+
+    def __init__(self, screen: _Screen) -> None:
+        self.screen = screen
+        self.always: Set[str] = set()  # tools that need not be asked about any more
+
+    def deny_reason(self, action: AgentAction, tools: Registry) -> Optional[str]:
+        """None where the call may run, else what the model is told. What cannot run is not asked
+        about: an unknown tool, arguments that are none."""
+        tool = tools.get(action.tool)
+        if tool is None or tool.read_only or tool.name in self.always:
+            return None
+        if action.arguments is None:
+            return None
+        self.screen.show_line(f"run {action.tool}?")
+        for name, value in action.arguments.items():  # whole: nobody approves what is cut off
+            self.screen.show_block(f"  {_one_line(name)} = {_to_text(value)}")
+        line = _read_line("[y]es, [a]lways for this tool, or [n]o and a reason: ")
+        return self._read_answer(line, tool.name)
+
+    def _read_answer(self, line: Optional[str], name: str) -> Optional[str]:
+        if line is None:
+            return "Denied: nobody was there to be asked."
+        word, _, reason = line.strip().partition(" ")
+        if word.lower() in ("y", "yes"):
+            return None
+        if word.lower() in ("a", "always"):
+            self.always.add(name)
+            return None
+        if word.lower() not in ("n", "no", ""):
+            reason = line.strip()
+        return f"The user denied this call: {reason}" if reason else "The user denied this call."
 
 
-def _ask(model: Any, run: AgentRun, tools: Registry, options: Any) -> int:
-    """One turn: events to standard error, the answer to standard output."""
+# -- the program -----------------------------------------------------------------------------------
 
-    def tell(event: Any) -> None:
-        count = run.requests, options.max_requests
-        print("request %d/%d " % count, event, file=sys.stderr)
+_COMMAND_EXAMPLES = """\
+examples:
+  python3 agentloop.py
+      a demo, offline
+  python3 agentloop.py "Rain in Paris?" --tools my_tools.py --model NAME
+      one question; my_tools.py holds plain Python functions with type hints
+  python3 agentloop.py --model NAME --base-url http://127.0.0.1:8080/v1
+      a conversation with a server of your own, line by line
+  python3 agentloop.py "Tidy up." --tools my_tools.py --model NAME --ask --journal run.jsonl
+      asks before each call; the same line again resumes after a crash
 
-    limits: Any = {"max_requests": options.max_requests, "journal": options.journal}
+The key comes from OPENAI_API_KEY or ANTHROPIC_API_KEY.
+
+exit status: 0 answer, 1 the server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C
+"""
+
+
+def _make_parser() -> Any:
+    import argparse
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            self.exit(2, f"agentloop: {_one_line(message, 600)} (--help shows all options)\n")
+
+    parser = Parser(
+        prog="agentloop",
+        description="Ask a language model that may call your Python functions.",
+        epilog=_COMMAND_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "question",
+        nargs="?",
+        help="what to ask; - reads it from standard input; without: a conversation",
+    )
+    parser.add_argument(
+        "--tools", metavar="FILE.py", help="a Python file; the model may call its public functions"
+    )
+    parser.add_argument(
+        "--ask", action="store_true", help="ask me before each call of a tool that is not read_only"
+    )
+    parser.add_argument(
+        "--schema", action="store_true", help="print what a model is told of the tools, and end"
+    )
+    parser.add_argument(
+        "--model", metavar="NAME", default=os.environ.get("AGENTLOOP_MODEL"),
+        help="the model's name on the server; default: AGENTLOOP_MODEL",
+    )  # fmt: skip
+    parser.add_argument(
+        "--base-url", metavar="URL", help="the server, for example http://127.0.0.1:8080/v1"
+    )
+    parser.add_argument(
+        "--api", choices=["chat", "responses", "anthropic", "text"],
+        help="what the server speaks; default: that of the key that is set, else chat",
+    )  # fmt: skip
+    parser.add_argument("--system", metavar="TEXT", help="the system text")
+    parser.add_argument(
+        "--max-requests", type=int, default=10, metavar="N",
+        help="the budget: how often the model may be asked for one answer; default 10",
+    )  # fmt: skip
+    parser.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="the longest silence of the server"
+    )
+    parser.add_argument(
+        "--deadline", type=float, metavar="SECONDS", help="the longest time for one request"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=JSON",
+        help="a field of the request or a setting: temperature=0.2, retries=0",
+    )  # fmt: skip
+    parser.add_argument(
+        "--journal", metavar="FILE", help="keep the run; the same line resumes after a crash"
+    )
+    parser.add_argument("--json", action="store_true", help="print the whole run as JSON")
+    parser.add_argument(
+        "--version", action="store_true", help="print version and sha256 of the file"
+    )
+    return parser
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """The command line; `arguments` as in sys.argv[1:]. Returns the exit status: 0 answer, 1 the
+    server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C."""
+    for out in (sys.stdout, sys.stderr):
+        if hasattr(out, "reconfigure"):
+            out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
+    if arguments is None:
+        arguments = sys.argv[1:]
     try:
-        for event in stream(model, run, tools, **limits):
-            if event.type != "AgentFinish":
-                tell(event)
-    except ModelError as e:
-        print(_one_line(str(e), 1500), file=sys.stderr)
-        return 1
+        options = _make_parser().parse_args(arguments)
+        return _run_command(options, arguments)
     except KeyboardInterrupt:
-        print("\ninterrupted; the steps so far:", file=sys.stderr)
-        for step in run.steps:
-            print("  %s" % step, file=sys.stderr)
         return 130
-    tell("state: " + run.state)
-    if options.json:
-        print(json.dumps(to_json(run), indent=2))
-    elif run.finish is not None:
-        print(_to_text(run.output))
-    return 3 if run.finish is None else 4 if run.finish.reason == "refusal" else 0
+    except BrokenPipeError:  # the reader of `| head` has left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except (ValueError, TypeError, OSError) as error:
+        print(f"agentloop: {_one_line(_safe_str(error), 600)}", file=sys.stderr)
+        return 2
 
 
-def _file_stem(path: str) -> str:
-    """ "app.pyz/__main__.py" -> "__main__"; "agentloop.cpython-311.pyc" -> "agentloop" """
-    return os.path.basename(path).split(".")[0]
+def _run_command(options: Any, arguments: List[str]) -> int:
+    if options.version:
+        print(f"agentloop {__version__}, sha256 {_hash_of_this_file()}")
+        return 0
+    if not arguments:
+        return _run_demo()
+    tools = _load_tools(options.tools) if options.tools else {}
+    if options.schema:
+        _print_schema(tools)
+        return 0
+    if not options.model:
+        raise ValueError("--model NAME is missing: the model's name on the server")
+    if options.max_requests < 0:
+        raise ValueError("--max-requests is 0 or more")
+    return _Session(options, tools).run()
 
 
-# Only as a script: in a notebook cell, or run by exec, __name__ may be "__main__" too.
-if __name__ == "__main__":
-    if _file_stem(globals().get("__file__", "")) == _file_stem(main.__code__.co_filename):
-        sys.exit(main())
+def _hash_of_this_file() -> str:
+    import hashlib
+
+    loader = globals().get("__loader__")
+    if loader is not None and hasattr(loader, "get_data"):  # in a zip too
+        return hashlib.sha256(loader.get_data(__file__)).hexdigest()
+    with open(__file__, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def _print_schema(tools: Registry) -> None:
+    schemas = [
+        {"name": t.name, "description": t.description, "parameters": t.parameters}
+        for t in tools.values()
+    ]
+    if _is_terminal(sys.stdout):
+        print(_escape_lines(json.dumps(schemas, indent=2, ensure_ascii=False)))
+    else:  # another program reads it: JSON that every encoding holds
+        print(json.dumps(schemas, indent=2))
+
+
+def _load_tools(path: str) -> Registry:
+    """The public functions and Tools that a Python file defines; ValueError where there are none."""
+    try:
+        module = _load_module(path)
+        names = [name for name in vars(module) if name[0] != "_" and name != "main"]
+        public = getattr(module, "__all__", names)
+        found = [v for n, v in vars(module).items() if n in public and _is_defined_in(module, v)]
+        tools = registry(found)
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"--tools {path}: {type(error).__name__}: {_safe_str(error)}") from error
+    if not tools:
+        raise ValueError(f"--tools {path}: no public function in it")
+    return tools
+
+
+def _load_module(path: str) -> Any:
+    """The file as a module. Its name is none of Python's, and its folder comes last on the path:
+    an email.py there must not stand in for Python's own."""
+    import importlib.util
+
+    if not os.path.isfile(path):
+        raise FileNotFoundError(errno.ENOENT, "no such Python file", path)
+    stem = os.path.splitext(os.path.basename(path))[0]
+    name = "agentloop_tools_" + re.sub(r"\W", "_", stem)
+    spec: Any = importlib.util.spec_from_file_location(name, path)
+    if spec is None:
+        raise ValueError("not a Python file: its name ends in .py")
+    if __name__ in sys.modules:  # `import agentloop` in it means this file
+        sys.modules.setdefault("agentloop", sys.modules[__name__])
+    sys.path.append(os.path.dirname(os.path.abspath(path)))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _is_defined_in(module: Any, value: Any) -> bool:
+    """True for functions and Tools of the module, not for those that it imports."""
+    if inspect.isfunction(value):
+        return bool(value.__module__ == module.__name__)
+    if _kind_of(value) != "Tool" or isinstance(value, type):
+        return False
+    home = sys.modules.get(getattr(value.function, "__module__", None) or "")
+    return home is None or home is module or not any(v is value for v in vars(home).values())
+
+
+def _is_object_of_texts(value: Any) -> bool:
+    return type(value) is dict and all(type(text) is str for text in value.values())
+
+
+# What --set may give to the adapter, and how it must look. Other names are fields of the request.
+_SETTINGS: Dict[str, Tuple[str, Callable[[Any], bool]]] = {
+    "api_key": ("a text", lambda v: type(v) is str),
+    "base_url": ("a text", lambda v: type(v) is str),
+    "system": ("a text", lambda v: type(v) is str),
+    "headers": ("an object of texts", _is_object_of_texts),
+    "timeout": ("a number of seconds above 0", lambda v: type(v) in (int, float) and v > 0),
+    "deadline": ("a number of seconds above 0", lambda v: type(v) in (int, float) and v > 0),
+    "retries": ("an integer from 0 up", lambda v: type(v) is int and v >= 0),
+    "trim": ("an integer from 0 up", lambda v: type(v) is int and v >= 0),
+    "max_observation": ("an integer above 0", lambda v: type(v) is int and v > 0),
+    "max_tokens": ("an integer above 0", lambda v: type(v) is int and v > 0),
+    "tools": ("a list of objects", lambda v: type(v) is list and all(type(t) is dict for t in v)),
+}
+_NOT_SETTABLE = ("self", "model", "messages", "input", "on_text", "transport", "ssl_context")
+
+
+def _parse_settings(pairs: List[str]) -> _JsonObject:
+    """["temperature=0.2"] -> {"temperature": 0.2}; ValueError with the fix for what does not fit."""
+    settings: _JsonObject = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        try:
+            value = _parse_json(text)
+        except ValueError:
+            raise ValueError(
+                f"--set {pair}: expected KEY=JSON, for example temperature=0.2 or, with quotes "
+                "around a text, 'user=\"ann\"'"
+            ) from None
+        expected, fits = _SETTINGS.get(name, ("a JSON value", _is_plain_json))
+        if not name.isidentifier() or name in _NOT_SETTABLE:
+            raise ValueError(f"--set {pair}: {name or 'nothing'} cannot be set")
+        if not fits(value):
+            raise ValueError(f"--set {pair}: {name} is {expected}")
+        settings[name] = value
+    return settings
+
+
+class _Session:
+    """One use of the command line with a model: a question, or a conversation."""
+
+    def __init__(self, options: Any, tools: Registry) -> None:
+        self.options = options
+        self.tools = tools
+        self.screen = _Screen(options.max_requests)
+        self.approval = _Approval(self.screen) if options.ask else None
+        self.model, description = self._make_model()
+        print(_one_line(description, 400), file=sys.stderr)
+
+    def _make_model(self) -> Tuple[Any, str]:
+        """The model that the options name, and a line that says which."""
+        options = self.options
+        settings: _JsonObject = {}
+        for name in ("base_url", "system", "timeout", "deadline"):
+            if getattr(options, name) is not None:
+                settings[name] = getattr(options, name)
+        settings.update(_parse_settings(options.set))
+        api, reason = options.api, ""
+        if api is None and os.environ.get("ANTHROPIC_API_KEY"):
+            if not os.environ.get("OPENAI_API_KEY"):
+                api, reason = "anthropic", " (ANTHROPIC_API_KEY is set)"
+        api = api or "chat"
+        text_settings = {}
+        if api == "text":
+            settings.setdefault("stop", ["\nObservation:"])
+            for name in ("trim", "max_observation"):
+                if name in settings:
+                    text_settings[name] = settings.pop(name)
+        elif self.screen.streams_text and not options.json:
+            settings["on_text"] = self.screen.show_text
+        classes: _JsonObject = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
+        adapter = classes.get(api, OpenAIChat)(options.model, **settings)
+        model = ReActText(adapter.complete, **text_settings) if api == "text" else adapter
+        return model, f"api: {api}{reason}, {adapter!r}"
+
+    def run(self) -> int:
+        with _notes_shown_by(self.screen):
+            run = self._load_run()
+            if self.options.question is None:
+                return self._converse(run)
+            question = self.options.question
+            if question == "-":
+                question = _read_all()
+            if run is None:
+                run = AgentRun(question)
+            elif run.task != question:
+                run = run.follow_up(question)
+            try:
+                return self._ask(run)
+            except KeyboardInterrupt:
+                self.screen.show_line(f"interrupted; {run._show_totals()}")
+                return 130
+
+    def _load_run(self) -> Optional[AgentRun]:
+        """The last turn in the journal, None where it has no turns yet."""
+        path = self.options.journal
+        if not path or not os.path.exists(path):
+            return None
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                if b"\n" not in file.read():  # empty, or its one line was torn
+                    return None
+        return AgentRun.load(path)
+
+    def _converse(self, run: Optional[AgentRun]) -> int:
+        """Each line is the next turn. Ctrl-C ends the turn; a second one within a second ends all."""
+        status = 0
+        interrupted = -1.0
+        if _is_terminal(sys.stdin):
+            self.screen.show_line("a conversation: Ctrl-C ends a turn, Ctrl-D the conversation")
+        resumes = run is not None and run.state == "running"
+        while True:
+            try:
+                if run is not None and resumes:
+                    resumes = False
+                    status = self._ask(run)
+                line = _read_line("> ")
+                if line is None:
+                    return status
+                if line.strip():
+                    run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
+                    status = self._ask(run)
+            except KeyboardInterrupt:
+                self.screen.show_line("\ninterrupted")
+                now = time.monotonic()
+                if not _is_terminal(sys.stdin) or now - interrupted < 1.0:
+                    return 130
+                interrupted = now
+
+    def _ask(self, run: AgentRun) -> int:
+        """One turn; returns the exit status."""
+        options = self.options
+        screen = self.screen
+        screen.begin_turn()
+        has_answered = False
+        events = stream(
+            self.model, run, self.tools, max_requests=options.max_requests, journal=options.journal
+        )
+        try:
+            screen.wait()
+            for event in events:
+                if isinstance(event, AgentFinish):
+                    has_answered = True
+                    continue
+                screen.show_event(run, event)
+                if isinstance(event, AgentAction):
+                    self._approve(run, event)
+                screen.wait()
+        except ModelError as error:
+            screen.show_error(str(error))
+            return 1
+        except SystemExit as error:
+            screen.show_error(f"a tool ended the program: SystemExit: {error}")
+            return 2
+        finally:
+            events.close()
+            screen.stop_waiting()
+        if options.json:
+            print(json.dumps(to_json(run), indent=2))
+        elif run.finish is not None:
+            screen.show_answer(run)
+        screen.show_totals(run, was_recorded=run.finish is not None and not has_answered)
+        return _exit_status(run)
+
+    def _approve(self, run: AgentRun, action: AgentAction) -> None:
+        if self.approval is not None:
+            reason = self.approval.deny_reason(action, self.tools)
+            if reason is not None:
+                run.close(action, reason, "denied")
+
+
+def _exit_status(run: AgentRun) -> int:
+    if run.finish is None:
+        return 3
+    return 4 if run.finish.reason == "refusal" else 0
+
+
+@contextlib.contextmanager
+def _notes_shown_by(screen: _Screen) -> Iterator[None]:
+    """What the library logs (retries, hints) goes to the screen meanwhile."""
+    import logging
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            screen.show_note(record.getMessage())
+
+    logger = logging.getLogger("agentloop")
+    notes = Notes()
+    logger.addHandler(notes)
+    try:
+        yield
+    finally:
+        logger.removeHandler(notes)
+
+
+def _is_the_program() -> bool:
+    """True where this file was started: by name, compiled, in a zip, with -m. In a notebook's cell,
+    or run by exec, __name__ is "__main__" too, but the file of that module is another or none."""
+
+    def stem(path: str) -> str:
+        return os.path.splitext(os.path.basename(path))[0]
+
+    file = globals().get("__file__") or ""
+    return __name__ == "__main__" and stem(file) == stem(main.__code__.co_filename)
+
+
+if _is_the_program():
+    # What lies beside this file must not stand in for Python's own modules, which are imported late.
+    sys.path.append(sys.path.pop(0))
+    sys.exit(main())
 
 
 # -- licence ---------------------------------------------------------------------------------------

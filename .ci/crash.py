@@ -108,15 +108,12 @@ class Scene:
 
     def steps(self):
         """What the journal holds now: for each turn its steps as JSON."""
+        if not os.path.exists(self.journal) or b"\n" not in Path(self.journal).read_bytes():
+            return []  # no turn has begun: its line is the first one
         try:
             run = agentloop.AgentRun.load(self.journal)
-        except (FileNotFoundError, ValueError) as e:
-            # Not begun yet; a damaged file would be told as a loss by the next process.
-            return (
-                []
-                if isinstance(e, FileNotFoundError) or "begun" in str(e)
-                else [["damaged: %s" % e]]
-            )
+        except ValueError as e:
+            return [["damaged: %s" % e]]  # a loss, as the next process would find
         return [[agentloop.to_json(step) for step in turn.steps] for turn in (*run.history, run)]
 
 

@@ -13,8 +13,9 @@ Every mutant has a process and a copy of the project to itself. The quick tests 
 come first, then the other quick ones, then the slow ones that reach the line or may do so: those
 that start Python, fork, or read agentloop.py. Which test reaches what is measured at the start.
 
-Survivors that change nothing are told in .ci/survivors.txt, one a line as printed here, with the
-reason: `function | was -> now | why`. They are counted and not tried (`--skip ""`: they are).
+Survivors that change nothing are listed in .ci/survivors.txt, one a line as printed here, with the
+reason: `function | was -> now | why`. They are counted and not tried (`--skip ""`: they are). A
+line there whose mutant is gone is printed: take it out.
 
 Needs Python 3.9, fork, and coverage as checks.py installs it. (The tools made for this rewrite each
 function into a dispatcher, or import the module from a package; neither fits one file that is
@@ -51,6 +52,7 @@ OTHER = {
     ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
     ast.Add: "-", ast.Sub: "+", ast.Mult: "//", ast.FloorDiv: "*",
 }  # fmt: skip
+BANNER = r"# == ([a-z ]+?) =+"
 WORD = re.compile(r"[a-z_]{2,20}\Z")
 
 
@@ -138,7 +140,7 @@ def all_mutants(source, sections):
         starts.append(starts[-1] + len(line))
     section, of_line = "", {}
     for number, line in enumerate(source.splitlines(), 1):
-        banner = re.match(r"# == ([a-z ]+?) =+", line)
+        banner = re.match(BANNER, line)
         section = banner.group(1) if banner else section
         of_line[number] = section
     tree = ast.parse(source)
@@ -473,6 +475,8 @@ def main():
                         help="a file of survivors that are explained; .ci/survivors.txt")  # fmt: skip
     options = parser.parse_args()
     source = (ROOT / "agentloop.py").read_text(encoding="utf-8")
+    for name in set(options.sections) - set(re.findall(BANNER, source, re.M)):
+        parser.error("agentloop.py has no section %r" % name)
     mutants, skip = all_mutants(source, options.sections), explained(options.skip)
     print("%d mutants of %s" % (len(mutants), ", ".join(options.sections)), flush=True)
     if set(options.sections) >= set(SECTIONS):

@@ -2,20 +2,34 @@
 
     python3 examples/course/checking.py               one line for each lesson
     python3 examples/course/checking.py --solution    the same with the solutions, for teachers
+    python3 examples/course/checking.py --reset       all exercises as they were handed out
+    python3 examples/course/checking.py --reset 03    only that of lesson 03; what you wrote is kept
 
 A check is a function that gets the participant's module. It raises NotYet with a hint, or returns
-what to say when all is right.
+what to say when all is right. It runs in a process of its own, so that an exercise that hangs or
+ends the program ends that process, and not the verdict.
 """
 
+import argparse
+import ast
+import builtins
+import contextlib
+import difflib
 import importlib.util
 import os
+import re
+import socket
 import subprocess
 import sys
-import threading
 import traceback
+import typing
 from pathlib import Path
 
+COURSE = Path(__file__).resolve().parent
 SECONDS = 20  # a check that takes longer is in a loop that never ends
+RIGHT, NOT_YET = 71, 72  # exit statuses of the process of its own: none that comes by chance
+NONE = "Something is None there: given as None, or from a function that lacks its `return`."
+THIS_MACHINE = ("127.0.0.1", "::1", "localhost", "", None)
 
 
 class NotYet(BaseException):
@@ -31,61 +45,251 @@ def need(condition, hint):
         raise NotYet(hint)
 
 
+def climb(steps, exercise):
+    """Try the steps in turn. The first that fails: its hint, which step it is, and what is done."""
+    done = "nothing is done yet"
+    for number, step in enumerate(steps, 1):
+        try:
+            step(exercise)
+        except (NotYet, Exception) as error:
+            hint = error
+            if not isinstance(error, NotYet):
+                hint = describe(error, Path(exercise.__file__))
+            raise NotYet(f"({done}) step {number}, {step.__doc__}: {hint}")
+        done = f"step {number} is done"
+
+
+# -- one check -------------------------------------------------------------------------------------
+
+
 def main(folder, check):
-    """Load exercise.py (with --solution: solution.py), check it, print one line, exit 0 or 1."""
+    """Check exercise.py (with --solution: solution.py), print one line, exit with 0 or 1."""
+    if "--inside" in sys.argv[1:]:
+        inside(folder, check)
+    command = [sys.executable, str(Path(folder) / "check.py"), "--inside", *sys.argv[1:]]
+    name = file_name()
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        sys.exit(say(f"not yet: {name} still ran after {SECONDS} seconds. Does a loop never end?"))
+    except KeyboardInterrupt:
+        sys.exit(say("not yet: the check was interrupted."))
+    if done.returncode not in (RIGHT, NOT_YET):
+        say(f"not yet: {name} ended the program, with status {done.returncode}. Use return.")
+    sys.exit(0 if done.returncode == RIGHT else 1)
+
+
+def inside(folder, check):
+    """What the process of its own does. It leaves at once, whatever threads still run in it."""
     if hasattr(sys.stdout, "reconfigure"):  # a console that lacks a letter shows it escaped
         sys.stdout.reconfigure(errors="backslashreplace")
-    path = Path(folder) / ("solution.py" if "--solution" in sys.argv[1:] else "exercise.py")
-    watchdog = threading.Timer(SECONDS, give_up, [path])
-    watchdog.daemon = True
-    watchdog.start()
+    right, text = judge(Path(folder) / file_name(), check)
+    say(("right: " if right else "not yet: ") + " ".join(text.splitlines()))
+    os._exit(RIGHT if right else NOT_YET)
+
+
+def file_name():
+    return "solution.py" if "--solution" in sys.argv[1:] else "exercise.py"
+
+
+def say(line):
+    """Print the line at once; 1, the exit status of a check that did not pass."""
+    print(line, flush=True)
+    return 1
+
+
+def judge(path, check):
+    """(True, praise) or (False, hint) for the file at the path."""
     try:
-        print(f"right: {check(load(path))}")
-        code = 0
+        with offline():
+            return True, check(load(path))
     except NotYet as hint:
-        print(f"not yet: {hint}")
-        code = 1
-    except Exception as error:
-        print(f"not yet: {where(error, path)}")
-        code = 1
-    watchdog.cancel()
-    sys.exit(code)
+        text = str(hint)
+    except KeyboardInterrupt:
+        text = "the check was interrupted."
+    except SystemExit as error:
+        text = f"{place(error, path)} ends the program, like sys.exit(). Use return, or raise."
+    except BaseException as error:
+        text = describe(error, path)
+    missing = re.search(r"name '(\w+)' is not defined", text)
+    if missing:  # also where a `try` of the exercise made an observation of it
+        text = (
+            text.rstrip(".") + ". " + find_name(missing.group(1), path.read_text(encoding="utf-8"))
+        )
+    return False, text
 
 
 def load(path):
     """The module at the path. It is registered, since dataclasses and pickle look there."""
-    need(path.exists(), f"there is no {path} here. Get the file anew.")
+    need(path.exists(), f"there is no {path} here. `checking.py --reset` brings it back.")
     spec = importlib.util.spec_from_file_location(path.stem, str(path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
+    sys.dont_write_bytecode = True  # what was edited within one second would not be noticed
     spec.loader.exec_module(module)
     return module
 
 
-def where(error, path):
-    """The error in one line, with the line of the participant's file that it came from."""
-    said = f"{type(error).__name__}: {error}"
-    if isinstance(error, SyntaxError):
-        return f"{path.name}, line {error.lineno} cannot be read: {error.msg}"
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
-    if lines:
-        return f"{path.name}, line {lines[-1]} raised {said}"
-    return f"with your {path.name} the check raised {said}"
-
-
-def give_up(path):
-    """End a check that hangs: a thread cannot be stopped, so the whole process goes."""
-    print(
-        f"not yet: {path.name} still ran after {SECONDS} seconds. Does a loop in it never end?",
-        flush=True,
+@contextlib.contextmanager
+def offline():
+    """No check leaves this machine, whatever an exercise or the environment says."""
+    kept = dict(os.environ)
+    connect, connect_ex, look_up = (
+        socket.socket.connect,
+        socket.socket.connect_ex,
+        socket.getaddrinfo,
     )
-    os._exit(1)
+
+    def guard(function, host_of):
+        def guarded(*args, **options):
+            host = host_of(*args, **options)
+            if isinstance(host, bytes):
+                host = host.decode("utf-8", "replace")
+            near = host in THIS_MACHINE
+            need(near, f"your code wanted to go to {host}. Use the base_url that it is given.")
+            return function(*args, **options)
+
+        return guarded
+
+    def peer(sock, address):
+        return address[0] if isinstance(address, tuple) else None  # a path, on Unix
+
+    def asked(host, *args, **options):
+        return host
+
+    for name in [n for n in os.environ if n.upper().endswith(("_BASE_URL", "_PROXY"))]:
+        del os.environ[name]
+    os.environ["NO_PROXY"] = "*"
+    socket.socket.connect = guard(connect, peer)
+    socket.socket.connect_ex = guard(connect_ex, peer)
+    socket.getaddrinfo = guard(look_up, asked)
+    try:
+        yield
+    finally:
+        socket.socket.connect, socket.socket.connect_ex = connect, connect_ex
+        socket.getaddrinfo = look_up
+        os.environ.clear()
+        os.environ.update(kept)
+
+
+# -- what an error means, in words for somebody who has not met it ---------------------------------
+
+
+def place(error, path):
+    """`exercise.py, line 12`: the participant's line that the error came from, or the file."""
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+    return f"{path.name}, line {lines[-1]}" if lines else path.name
+
+
+def describe(error, path):
+    """The error in one line: where, what, and what it most likely means."""
+    if isinstance(error, SyntaxError):
+        hint = "Look at the line before it too."
+        return f"{path.name}, line {error.lineno} cannot be read: {error.msg}. {hint}"
+    said = f"{place(error, path)} raised {type(error).__name__}: {error}"
+    hint = explain(error, path)
+    return f"{said}. {hint}" if hint else said
+
+
+def explain(error, path):
+    """One sentence on the errors that beginners meet, or nothing."""
+    module = sys.modules.get(path.stem)
+    text = str(error)
+    if isinstance(error, ImportError):
+        return "Nothing has to be installed for this course. Is it a slip?"
+    if isinstance(error, UnboundLocalError):
+        return "On this way through the function nothing was assigned to it."
+    if isinstance(error, EOFError):
+        return "Is that input()? Nobody types while a check runs: leave it out."
+    if isinstance(error, TypeError) and "'NoneType'" in text:
+        return NONE
+    if isinstance(error, TypeError) and ") missing" in text:
+        return "Keep the parameters as handed out; a function to be returned has no () behind it."
+    if isinstance(error, TypeError) and "list indices must be integers" in text:
+        return "It is a list: take one item of it first, for example with [0]."
+    called = place(error, path) == path.name  # by the check: no line of the exercise is in between
+    if called and re.search(r"\) takes|unexpected keyword", text):
+        return "Keep the parameters of the functions as they were handed out."
+    found = re.search(r"'(\w+)' object has no attribute '(\w+)'", text)
+    if isinstance(error, AttributeError) and found:
+        return explain_attribute(*found.groups())
+    found = re.search(r"module '(\w+)' has no attribute '(\w+)'", text)
+    if isinstance(error, AttributeError) and found:
+        if module is not None and found.group(1) == module.__name__:
+            return f"The check needs {found.group(2)}: keep the names that were handed out."
+        close = closest(found.group(2), dir(sys.modules[found.group(1)]))
+        return f"Did you mean {found.group(1)}.{close}?" if close else ""
+    return ""
+
+
+def explain_attribute(kind, name):
+    """What to write where an object of this class has no such attribute.
+
+    ("AgentStep", "tool") -> "An AgentStep has action, observation, status. ..."
+    """
+    if kind == "NoneType":
+        return NONE
+    if kind == "dict":
+        return f'A dict is asked with brackets: ["{name}"].'
+    if kind == "set":
+        return "{a, b} is a set, {a: b} is a dict: look at the quotes and colons."
+    if kind == "tuple":
+        return "It is a pair or more: take it apart first, `first, second = ...`."
+    class_ = getattr(sys.modules.get("agentloop"), kind, None)
+    fields = [n for n in getattr(class_, "__dataclass_fields__", ()) if n[0] != "_"]
+    if not fields:
+        return ""
+    fields += [n for n, value in vars(class_).items() if isinstance(value, property)]
+    hint = f"An {kind} has {', '.join(fields)}."
+    if kind in ("AgentStep", "AgentFinish", "AgentAction"):
+        hint += " stream() gives actions, steps and a finish: ask isinstance() first which it is."
+    return hint
+
+
+def find_name(name, source):
+    """What is missing where a name is not defined: an import, mostly; else a name like it."""
+    if hasattr(typing, name):
+        return f"Is `from typing import {name}` missing at the top?"
+    if name in ("dataclass", "field"):
+        return f"Is `from dataclasses import {name}` missing at the top?"
+    if name in getattr(sys.modules.get("agentloop"), "__all__", ()):
+        return f"Is `import agentloop` there, and is it agentloop.{name}?"
+    with contextlib.suppress(ImportError, ValueError):
+        if importlib.util.find_spec(name):
+            return f"Is `import {name}` missing at the top?"
+    close = closest(name, names_in(source) | set(dir(builtins)))
+    if close:
+        return f"Did you mean {close}?"
+    return "Is it a slip, is an import missing, or should it be a text, between quotes?"
+
+
+def names_in(source):
+    """The names that the source itself makes: variables, parameters, functions, imports."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).split(".")[0])
+    return found
+
+
+def closest(name, names):
+    found = difflib.get_close_matches(name, [n for n in names if n[:1] != "_"], 1)
+    return found[0] if found else ""
+
+
+# -- all checks ------------------------------------------------------------------------------------
 
 
 def progress(options):
     """Run the check of every lesson; the number of those that are not right yet."""
     missing = 0
-    for check in sorted(Path(__file__).resolve().parent.glob("[0-9]*/check.py")):
+    for check in sorted(COURSE.glob("[0-9]*/check.py")):
         done = subprocess.run(
             [sys.executable, str(check), *options],
             stdout=subprocess.PIPE,
@@ -98,5 +302,46 @@ def progress(options):
     return missing
 
 
+def reset(which):
+    """Put exercises back as they were handed out; what was written is kept beside them.
+
+    `which`: beginnings of lessons' names ("03"); none: all. The number of names that fit none.
+    """
+    originals = sorted((COURSE / "handed_out").glob("[0-9]*.py"))
+    wrong = [w for w in which if not any(o.name.startswith(w) for o in originals)]
+    for name in wrong:
+        print(f"there is no lesson {name}")
+    for original in originals:
+        if which and not original.name.startswith(tuple(which)):
+            continue
+        exercise = COURSE / original.stem / "exercise.py"
+        if exercise.exists() and exercise.read_bytes() == original.read_bytes():
+            print(f"{original.stem:<20} as it was handed out")
+            continue
+        note = "new"
+        if exercise.exists():
+            number = 1
+            while (exercise.parent / f"my_exercise_{number}.py").exists():
+                number += 1
+            exercise.rename(exercise.parent / f"my_exercise_{number}.py")
+            note = f"new; what you wrote is in my_exercise_{number}.py"
+        exercise.write_bytes(original.read_bytes())
+        print(f"{original.stem:<20} {note}")
+    return len(wrong)
+
+
+def course():
+    """The command line; its exit status."""
+    parser = argparse.ArgumentParser(description="Run the check of every lesson.")
+    parser.add_argument("--solution", action="store_true", help="check the solutions")
+    parser.add_argument("--reset", nargs="*", metavar="LESSON", help="exercises as handed out")
+    options = parser.parse_args()
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    if options.reset is not None:
+        return 1 if reset(options.reset) else 0
+    return 1 if progress(["--solution"] if options.solution else []) else 0
+
+
 if __name__ == "__main__":
-    sys.exit(1 if progress(sys.argv[1:]) else 0)
+    sys.exit(course())

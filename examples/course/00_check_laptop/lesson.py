@@ -1,4 +1,4 @@
-"""Is this laptop ready? Read what it prints from top to bottom, and mend each line with NO.
+"""Is this laptop ready? Read what it prints from top to bottom, and fix each line with NO.
 
     python3 lesson.py
     python3 lesson.py --model NAME --base-url URL    asks a real server too, the teacher's say

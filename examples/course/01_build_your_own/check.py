@@ -4,6 +4,7 @@ python3 check.py               checks exercise.py
 python3 check.py --solution    checks solution.py
 """
 
+import inspect
 import sys
 from pathlib import Path
 
@@ -18,7 +19,7 @@ class Shop:
     """A model that gives the replies in turn, the tools it calls, and what was done with them."""
 
     def __init__(self, *replies):
-        self.replies, self.asked, self.reserved = replies, 0, []
+        self.replies, self.asked, self.reserved, self.noted = replies, 0, [], True
         self.tools = {"lookup_stock": self.lookup_stock, "reserve": self.reserve}
 
     def lookup_stock(self, sku):
@@ -28,6 +29,9 @@ class Shop:
         if sku == "stop":
             raise KeyboardInterrupt
         self.reserved.append(sku)
+        self.noted = self.noted and is_noted("c1", inspect.currentframe().f_back)
+        if sku == "lost":
+            raise ConnectionError("the shop does not answer")  # after it has reserved
         return "reserved"
 
     def model(self, task, steps):
@@ -43,6 +47,16 @@ class Shop:
         pair = isinstance(result, tuple) and len(result) == 2
         need(pair, f"run() should return the answer and the steps; it gave {result!r}.")
         return result
+
+
+def is_noted(call_id, frame):
+    """Whether a variable of the loop holds the id; `frame` is where the tool was called."""
+    while frame is not None and frame.f_globals is not globals():
+        for value in [*frame.f_locals.values(), *frame.f_globals.values()]:
+            if isinstance(value, (set, frozenset, list, tuple, dict)) and call_id in value:
+                return True
+        frame = frame.f_back
+    return False
 
 
 def call(call_id, tool="lookup_stock", **tool_input):
@@ -68,17 +82,29 @@ def step_2(loop):
         ("left an argument out and made one up", call("c1", skew="A1"), "skew"),
         ("called a tool that raised KeyError('B7')", call("c1", sku="B7"), "B7"),
     ]
+    seen = {}
     for what, action, word in troubles:
         shop = Shop({"actions": [action, call("c2")]}, ANSWER)
         try:
             steps = shop.sell(loop)[1]
         except Exception as error:
+            if word not in str(error):
+                raise  # a mistake in the loop itself: it gets its own hint
             kind = type(error).__name__
             raise NotYet(f"the model {what}, and your loop ended with {kind}. Catch it there.")
         need(len(steps) == 2, f"the model {what}: that should be a step, and the next call too.")
-        told = str(steps[0][1])
-        need(word in told, f"the model {what}; the observation should say so, not {told!r}.")
+        seen[word] = text = steps[0][1]
+        need(isinstance(text, str), f"the model {what}; the observation should be a text: {text!r}")
+        need(word in text, f"the model {what}; the observation should say so, not {text!r}.")
         need(steps[1][1] == 3, f"the model {what}; the call after it should still be executed.")
+    text = seen["delete_stock"]
+    both = "lookup_stock" in text and "reserve" in text
+    need(
+        both, f"there is no delete_stock; the observation should name the tools there are: {text!r}"
+    )
+    text = seen["B7"]
+    kind = "KeyError" in text
+    need(kind, f"{text!r} does not say what went wrong. type(error).__name__ is the error's kind.")
     try:
         Shop({"actions": [call("c1", "reserve", sku="stop")]}, ANSWER).sell(loop)
     except KeyboardInterrupt:
@@ -95,7 +121,23 @@ def step_3(loop):
     times = len(shop.reserved)
     need(times != 3, "call c1 came twice, and twice it reserved. Remember the ids you have seen.")
     need(times == 2, "call c2 was a new call of the same tool: it should have been executed.")
-    need(steps[1][1] != "reserved", "the step of the repeated call should say it was not executed.")
+    text = steps[1][1]
+    need(isinstance(text, str), f"the step of the repeated call should say so in a text: {text!r}")
+    need(text != "reserved", "the step of the repeated call should say it was not executed.")
+    lost = {"actions": [call("c1", "reserve", sku="lost")]}
+    broken = Shop(lost, lost, ANSWER)
+    broken.sell(loop)
+    times = len(broken.reserved)
+    need(
+        times == 1,
+        "a tool reserved and then raised; the same id reserved once more. Write it "
+        "down before the tool runs.",
+    )
+    need(
+        shop.noted and broken.noted,
+        "while the tool ran, its id stood in no set or list of "
+        "yours. Write it down before the tool runs, not after.",
+    )
 
 
 def step_4(loop):
@@ -113,14 +155,7 @@ def step_4(loop):
 
 
 def check(loop):
-    done = "nothing is done yet"
-    for step in (step_1, step_2, step_3, step_4):
-        try:
-            step(loop)
-        except NotYet as hint:
-            number = step.__name__[-1]
-            raise NotYet(f"({done}) step {number}, {step.__doc__}: {hint}")
-        done = f"step {step.__name__[-1]} is done"
+    checking.climb((step_1, step_2, step_3, step_4), loop)
     return "errors, ids and a budget. This is where agentloop.py begins."
 
 

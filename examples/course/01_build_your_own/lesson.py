@@ -129,7 +129,11 @@ def main():
         print(f"{name:<21}" + "".join(f"{c:<13}" for c in cells).rstrip())
     print()
     for older, newer in zip(steps, steps[1:]):
-        print(f"{newer.__name__} adds {added(older, newer)} lines to {older.__name__}")
+        count = added(older, newer)
+        if count is None:
+            print(f"{newer.__name__} does not only add lines to {older.__name__}: one was changed")
+        else:
+            print(f"{newer.__name__} adds {count} lines to {older.__name__}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Step 2: whatever goes wrong in a call is told to the model, which can act on it."""
+"""Step 2: what goes wrong in a call becomes an observation, and the model can act on it."""
 
 
 def lookup_stock(sku):

@@ -2,7 +2,7 @@
 
     python3 lesson.py
 
-The first part shows all that the model is told: name, description, parameters. The second sends
+The first part shows all that the model gets to know: name, description, parameters. The second sends
 calls as models write them, some good, some sloppy, some wrong. Predict for each: does the function
 run, and with what?
 """
@@ -61,9 +61,9 @@ REFUSED = [
 
 
 def main():
-    print("1. All that the model is told")
-    told = agentloop.registry([lookup_stock])["lookup_stock"]
-    print(json.dumps([told.name, told.description, told.parameters], indent=1))
+    print("1. All that the model gets to know")
+    tool = agentloop.registry([lookup_stock])["lookup_stock"]
+    print(json.dumps([tool.name, tool.description, tool.parameters], indent=1))
 
     print("\n2. What the model sends, and what reaches the function")
     for sent in CALLS:

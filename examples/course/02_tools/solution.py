@@ -13,4 +13,6 @@ def send_parcel(
         quantity: the number of pieces, 1 to 10.
         size: the size of the box; medium holds up to five pieces.
     """
+    if not 1 <= quantity <= 10:
+        raise ValueError(f"a parcel holds 1 to 10 pieces, not {quantity}")
     return f"sent {quantity} of {sku}, {size}"

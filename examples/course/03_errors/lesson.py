@@ -3,7 +3,7 @@
     python3 lesson.py
 
 The same model meets three tools that differ only in how they fail. The model knows how to read: it
-takes up a suggestion that it is given, and gives up when it is told that repeating will not help.
+follows a suggestion, and gives up when an observation says that repeating will not help.
 Predict for each tool: how many requests, and is the answer right?
 """
 
@@ -36,8 +36,8 @@ def helpful(sku: str) -> str:
     if sku not in STOCK:
         known = ", ".join(STOCK)
         hint = difflib.get_close_matches(sku.upper(), STOCK, 1, 0.3)
-        mend = f"; did you mean {hint[0]}?" if hint else ""
-        raise ValueError(f"no SKU {sku}; there are {known}{mend}")
+        advice = f"; did you mean {hint[0]}?" if hint else ""
+        raise ValueError(f"no SKU {sku}; there are {known}{advice}")
     return str(STOCK[sku])
 
 

@@ -56,12 +56,17 @@ def main():
     parser.add_argument("--base-url")
     options = parser.parse_args()
     wire = Noted(agentloop.http_transport if options.model else Recorded(RECORDED))
-    model = agentloop.OpenAIChat(
-        options.model or "recorded",
-        base_url=options.base_url,
-        system="Answer in one short sentence.",
-        transport=wire,
-    )
+    try:
+        model = agentloop.OpenAIChat(
+            options.model or "recorded",
+            base_url=options.base_url,
+            system="Answer in one short sentence.",
+            max_tokens=300,
+            retries=2,
+            transport=wire,
+        )
+    except ValueError as error:  # a base_url that is none
+        parser.error(str(error))
 
     print("1. The first request, whole")
     run = agentloop.AgentRun(TASK)

@@ -61,12 +61,12 @@ def check(exercise):
     need(asked == 3, f"300 tokens are used up after 3 requests; the model was asked {asked} times.")
     need(why == "tokens", f"the tokens were used up, and the word is {why!r}.")
 
-    # What was broken off can be taken up again: that is the difference to an exception.
+    # What was interrupted can be resumed: that is the difference to an exception.
     gc.collect()  # on PyPy a stream that was left lets go of its run only now
     agentloop.run(Reader(5), run, [read_page], max_requests=20)
-    need(run.output == "read", f"the run that you broke off could not go on: {run.state}")
-    need(len(run.steps) == 5, f"the run that you broke off went on with {len(run.steps)} steps.")
-    return "three endings, each with its name, and a run that was broken off can go on."
+    need(run.output == "read", f"the run that you interrupted could not go on: {run.state}")
+    need(len(run.steps) == 5, f"the run that you interrupted went on with {len(run.steps)} steps.")
+    return "three endings, each with its name, and an interrupted run that can go on."
 
 
 if __name__ == "__main__":

@@ -41,9 +41,9 @@ def main():
 
     # 2. The same run goes on with a larger budget. 5 is the sum, not 5 more.
     agentloop.run(model, run, [read_page], max_requests=5)
-    show("2. the same run, budget of 5", run)
+    show("2. the same run, once more", run)
 
-    # 3. Any other limit is a `for` loop around stream(). Breaking off loses nothing.
+    # 3. Any other limit is a `for` loop around stream(). Leaving it loses nothing.
     clock = agentloop.AgentRun("Find the recipe.")
     started = time.monotonic()
     for _event in agentloop.stream(model, clock, [read_page], max_requests=100):

@@ -4,6 +4,7 @@ python3 check.py               checks exercise.py
 python3 check.py --solution    checks solution.py
 """
 
+import copy
 import sys
 from pathlib import Path
 
@@ -25,6 +26,10 @@ def play(exercise, *decisions):
         world["archive"].append(name)
         return "moved"
 
+    def pretend(name: str) -> str:
+        """Say that a file was moved, and move nothing: tools have faults too."""
+        return "moved"
+
     def delete(name: str) -> str:
         """Delete one file of the inbox."""
         world["inbox"].remove(name)
@@ -32,15 +37,24 @@ def play(exercise, *decisions):
 
     model = agentloop.Scripted([decide(decision) for decision in decisions])
     accept = exercise.make_accept(world)
-    try:
-        run = agentloop.run(
-            model, "Empty the inbox.", [move, delete], max_requests=len(decisions), accept=accept
-        )
-    except TypeError as error:
-        need("accept" not in str(error), f"accept() returns None or a text, nothing else: {error}")
-        raise
-    reasons = [str(s.observation) for s in run.steps if s.status == "not_accepted"]
-    return run.state, reasons[-1] if reasons else ""
+    need(accept is not None, "make_accept() returned None: it should end with `return accept`.")
+    need(callable(accept), f"make_accept() should return the function accept, not {accept!r}.")
+    given = []
+
+    def noted(run):
+        given.append(accept(run))
+        reason = given[-1]
+        fine = reason is None or (isinstance(reason, str) and reason.strip())
+        need(fine, f"accept() returns None or a text that says why; it gave {reason!r}.")
+        return reason
+
+    before = copy.deepcopy(world)
+    tools = [move, pretend, delete]
+    run = agentloop.run(model, "Empty the inbox.", tools, max_requests=len(decisions), accept=noted)
+    moved = sum(step.action.tool in ("move", "delete") for step in run.steps)
+    kept = len(before["inbox"]) - len(world["inbox"]) == moved
+    need(kept, f"accept() changed the world, which is now {world}. It should only look.")
+    return run.state, given[-1] or ""
 
 
 def decide(text):
@@ -61,15 +75,22 @@ def check(exercise):
     need("b.txt" in reason, f"b.txt is still in the inbox; the reason should say so: {reason!r}")
     need("a.txt" not in reason, f"a.txt is where it should be; the reason names it: {reason!r}")
 
+    state, reason = play(exercise, "pretend a.txt", "pretend b.txt", "=done")
+    need(state != "succeeded", "two calls said 'moved', nothing moved, and that was accepted.")
+
     state, reason = play(exercise, "move a.txt", "delete b.txt", "=done")
-    need(state != "succeeded", "b.txt was deleted, not moved, and that was accepted as done.")
+    need(
+        state != "succeeded",
+        "b.txt was deleted, not moved, and that was accepted as done. The list world['inbox'] "
+        "shrinks while the model works: note its names in a list of your own first.",
+    )
     need("b.txt" in reason, f"b.txt is gone; the reason should say so: {reason!r}")
 
     state, reason = play(exercise, "move a.txt", "move b.txt", "=finished, dear")
     need(state == "succeeded", f"all is moved, but the run is {state}; the reason: {reason!r}")
 
     state, reason = play(exercise, "move a.txt", "=done", "move b.txt", "=done")
-    need(state == "succeeded", f"the model mended it at the second try, but the run is {state}.")
+    need(state == "succeeded", f"the model fixed it at the second try, but the run is {state}.")
     return "your check looks at the world, and its reasons help."
 
 

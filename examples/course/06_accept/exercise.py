@@ -1,4 +1,4 @@
-"""A check that believes what it is told. Make it look at the world instead.
+"""A check that believes what a model says. Make it look at the world instead.
 
 The agent moves files from an inbox into an archive. `world` is what is really there:
 

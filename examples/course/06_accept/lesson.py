@@ -3,7 +3,7 @@
     python3 lesson.py
 
 Three models get the same task: reserve two A1. The first does it. The second only says so, and
-does it when it is told what is missing. The third only says so, whatever it is told. Each is run
+does it when it hears what is missing. The third only says so, whatever it hears. Each is run
 without a check and with one. Predict the state of each of the six runs.
 """
 

@@ -16,13 +16,12 @@ from checking import need  # noqa: E402
 
 import agentloop  # noqa: E402
 
-MODEL = agentloop.Scripted(
-    [
-        agentloop.AgentAction("look_up_bill", {}),
-        agentloop.AgentAction("pay", {"amount": 20}),
-        agentloop.AgentFinish("that was all"),
-    ]
-)
+LOOK = agentloop.AgentAction("look_up_bill", {})
+PAY = agentloop.AgentAction("pay", {"amount": 20})
+END = agentloop.AgentFinish("that was all")
+MODEL = agentloop.Scripted([LOOK, PAY, END])
+PAY_MORE = agentloop.AgentAction("pay", {"amount": 30})
+THREE_AT_ONCE = agentloop.Scripted([[LOOK, PAY, PAY_MORE], END])
 
 
 class Office:
@@ -44,13 +43,32 @@ class Office:
 
         return [look_up_bill, pay]
 
-    def propose(self):
-        waiting = self.exercise.propose(MODEL, "Pay the bill.", self.tools(), self.journal)
+    def propose(self, model=MODEL):
+        """The names of the calls that wait, as propose() says."""
+        waiting = self.exercise.propose(model, "Pay the bill.", self.tools(), self.journal)
         gc.collect()  # PyPy lets go of the journal only when the dropped stream is collected
-        return waiting
+        need(
+            waiting is not None,
+            "propose() returned None. It should return list(run.pending) at the call of pay.",
+        )
+        need(isinstance(waiting, list), f"propose() should return a list, not {waiting!r}.")
+        strange = [w for w in waiting if not isinstance(w, agentloop.AgentAction)]
+        need(not strange, f"the list holds actions, as they stand in run.pending; not {strange}.")
+        return [action.tool for action in waiting]
 
-    def decide(self, yes):
-        return self.exercise.decide(MODEL, self.tools(), self.journal, yes)
+    def decide(self, yes, model=MODEL):
+        """The run that decide() gives back."""
+        try:
+            run = self.exercise.decide(model, self.tools(), self.journal, yes)
+        except FileNotFoundError as error:
+            need(
+                Path(self.journal).exists(),
+                "there is no journal to load. Does propose() hand journal=journal to stream()?",
+            )
+            raise error
+        kept = isinstance(run, agentloop.AgentRun)
+        need(kept, f"decide() should return the run, at its end; it gave {run!r}.")
+        return run
 
 
 def check(exercise):
@@ -60,16 +78,14 @@ def check(exercise):
 
 def decisions(exercise, folder):
     office = Office(exercise, folder, "no.jsonl")
-    waiting = office.propose()
+    names = office.propose()
     need(not office.paid, "propose() paid before anybody was asked. Leave the loop at the action.")
-    names = [action.tool for action in waiting or []]
     need(names == ["pay"], f"propose() should return the waiting call of pay; I got {names}.")
     office.propose()
     need(not office.paid, "after a restart propose() paid before anybody was asked.")
 
     run = office.decide(yes=False)
-    need(not office.paid, "the answer was no, and it was paid.")
-    need(isinstance(run, agentloop.AgentRun), f"decide() should return the run, not {run!r}.")
+    need(not office.paid, "the answer was no, and it was paid. run.close() ends a call unexecuted.")
     statuses = [step.status for step in run.steps]
     need(statuses == ["ok", "denied"], f"no should end the call as 'denied'; I see {statuses}.")
     need(str(run.steps[1].observation).strip(), "tell the model why: the observation is empty.")
@@ -82,6 +98,24 @@ def decisions(exercise, folder):
     need(run.state == "model_ended", f"after the yes the run should go on; it is {run.state}.")
     office.decide(yes=True)
     need(office.paid == [20], "yes was said twice, and paid twice. Does decide() use the journal?")
+
+    office = Office(exercise, folder, "three.jsonl")
+    names = office.propose(THREE_AT_ONCE)
+    need("pay" in names, f"one reply asks for three calls, two of them pay; what waits is {names}.")
+    need(not office.paid, "one reply asked for three calls, and propose() ran a pay.")
+    run = office.decide(False, THREE_AT_ONCE)
+    need(
+        not office.paid,
+        f"one reply asked for two payments, the answer was no, and {office.paid} was paid. (A loop "
+        "over a list that shrinks skips some: walk over list(run.pending).)",
+    )
+    statuses = [f"{step.action.tool}: {step.status}" for step in run.steps]
+    fair = sorted(statuses) == ["look_up_bill: ok", "pay: denied", "pay: denied"]
+    need(fair, f"the no was for each pay, and for pay alone; the calls ended as {statuses}.")
+
+    office = Office(exercise, folder, "none.jsonl")
+    names = office.propose(agentloop.Scripted([LOOK, END]))
+    need(names == [], f"a run that ended without a call of pay has nothing waiting; I got {names}.")
     return "it waits, it takes a no, and a yes pays once."
 
 

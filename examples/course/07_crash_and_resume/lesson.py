@@ -44,7 +44,7 @@ def shop_tools(folder, dies):
 
 
 def model(run, tools):
-    """Orders. Where it is told that the outcome is unknown, it finds out first."""
+    """Orders. Where the outcome of its order is unknown, it finds out first."""
     order = agentloop.AgentAction("place_order", {"sku": "A1"})
     if not run.steps:
         return order
@@ -70,6 +70,7 @@ def work(folder, what):
     for event in agentloop.stream(model, run, tools, journal=journal):
         print(event, flush=True)
         if "propose" in what and isinstance(event, agentloop.AgentAction):
+            print(f"(Ann is asked: {event.tool}, with {event.arguments}?)")
             break  # proposed, and in the journal; nothing has run
     print(f"({run.state}, steps: {len(run.steps)}, waiting: {len(run.pending)})")
 
