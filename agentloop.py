@@ -4190,8 +4190,9 @@ def _count(value: Any) -> int:
 
 # -- HTTP ------------------------------------------------------------------------------------------
 #
-# HTTP/1.1 over sockets. http.client waits for the whole timeout in one read, which Ctrl-C does not
-# interrupt on Windows, knows no deadline, and sets no bound to interim replies and trailers.
+# HTTP/1.1 over sockets. http.client waits for the whole timeout in one read, which Ctrl-C
+# does not interrupt on Windows; it knows no deadline, and sets no bound to interim replies and
+# trailers.
 
 _MAX_REPLY = 64 << 20  # bytes of a reply, as it is unpacked
 _MAX_LINE = 64 << 10  # bytes of a line of a reply's head
@@ -4228,10 +4229,13 @@ class _Url:
         self.scheme = scheme.lower()
         if not host.isascii():
             host = host.encode("idna").decode("ascii")
+        self.bracketed_host = host  # "[::1]", where `host` is "::1"
         self.host = host.strip("[]").lower()
-        default_port = 443 if self.scheme == "https" else 80
+        default_port = {"http": 80, "https": 443}[self.scheme]
         self.port = int(port or default_port)
-        self.authority = host if self.port == default_port else f"{host}:{port}"
+        self.authority = host
+        if self.port != default_port:
+            self.authority += f":{port}"
 
     @property
     def origin(self) -> str:
@@ -4241,16 +4245,17 @@ class _Url:
     @property
     def target(self) -> str:
         """What the server is asked for: "/v1?k=1"."""
-        return (self.path or "/") + ("?" + self.query if self.query else "")
+        path = self.path or "/"
+        return f"{path}?{self.query}" if self.query else path
 
 
 def _public(url: str) -> str:
     """A URL, or what was meant as one, without its login, query and fragment."""
     match = re.match(_URL, url)
-    if match:
-        port = ":" + match.group(4) if match.group(4) else ""
-        return f"{match.group(1)}://{match.group(3)}{port}{match.group(5) or ''}"
-    return re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", url)
+    if match is None:
+        return re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", url)
+    scheme, _, host, port, path, _ = match.groups(default="")
+    return f"{scheme}://{host}:{port}{path}" if port else f"{scheme}://{host}{path}"
 
 
 def _endpoint(base_url: str, path: str) -> str:
@@ -4261,11 +4266,17 @@ def _endpoint(base_url: str, path: str) -> str:
     url = _Url(base_url.strip())
     given = re.sub("/+", "/", url.path).rstrip("/")
     if not given.endswith(path):
-        is_messages = path == "/messages" and not given.lower().endswith("/v1")
-        given += ("/v1" if not given or is_messages else "") + path
-    login = url.login + "@" if url.login else ""
-    query = "?" + url.query if url.query else ""
-    return f"{url.scheme}://{login}{url.authority}{given}{query}"
+        is_without_v1 = path == "/messages" and not given.lower().endswith("/v1")
+        if not given or is_without_v1:
+            given += "/v1"
+        given += path
+    endpoint = f"{url.scheme}://"
+    if url.login:
+        endpoint += url.login + "@"
+    endpoint += url.authority + given
+    if url.query:
+        endpoint += "?" + url.query
+    return endpoint
 
 
 class _NotConnected(ConnectionError):
@@ -4291,22 +4302,25 @@ class _Proxy:
         login, _, place = rest.rpartition("@")
         match = re.match(r"(\[[^]]+\]|[^][:/?#]+)(?::(\d+))?/?\Z", place)
         if match is None:  # not shown: it may hold a password
-            raise _NotConnected("the proxy's address is not like http://127.0.0.1:3128", False)
+            what = "the proxy's address is not like http://127.0.0.1:3128"
+            raise _NotConnected(what, retryable=False)
         if mark and scheme.lower() != "http":
-            raise _NotConnected(
-                f"{scheme}://{place} is a kind of proxy that is not supported", False
-            )
+            what = f"{scheme}://{place} is a kind of proxy that is not supported"
+            raise _NotConnected(what, retryable=False)
         self.host = match.group(1).strip("[]")
         self.port = int(match.group(2) or 80)
-        self.place = f"the proxy {self.host}:{self.port}"
-        self.headers = {"Proxy-Authorization": "Basic " + _encode_login(login)} if login else {}
+        self.headers: Dict[str, str] = {}
+        if login:
+            self.headers["Proxy-Authorization"] = "Basic " + _encode_login(login)
 
 
 def _encode_login(login: str) -> str:
     """As HTTP sends it: "us%40er:pass" -> base64 of "us@er:pass"; "user" is "user:"."""
     from urllib.parse import unquote
 
-    return _encode_base64(unquote(login if ":" in login else login + ":").encode())
+    if ":" not in login:
+        login += ":"
+    return _encode_base64(unquote(login).encode())
 
 
 def _find_proxy(url: _Url) -> Optional[_Proxy]:
@@ -4322,12 +4336,15 @@ def _find_proxy(url: _Url) -> Optional[_Proxy]:
     if proxies:
         is_direct = _is_excepted(url.host, url.port, proxies.get("no", ""))
     else:
-        # Of the registry or of macOS. Python before 3.10.5 makes "https://127.0.0.1:3128" of the
-        # registry's "127.0.0.1:3128".
-        proxies = {k: re.sub("(?i)^https://", "http://", v) for k, v in getproxies().items()}
+        # Of the registry or of macOS. Python before 3.10.5 makes "https://127.0.0.1:3128" of
+        # the registry's "127.0.0.1:3128".
+        for scheme, text in getproxies().items():
+            proxies[scheme] = re.sub("(?i)^https://", "http://", text)
         is_direct = bool(proxy_bypass(url.host))
-    text = proxies.get(url.scheme) or proxies.get("all")
-    return _Proxy(text) if text and not is_direct else None
+    found = proxies.get(url.scheme) or proxies.get("all")
+    if is_direct or not found:
+        return None
+    return _Proxy(found)
 
 
 def _proxy_logins() -> List[str]:
@@ -4345,7 +4362,7 @@ def _is_excepted(host: str, port: int, no_proxy: str) -> bool:
 
 
 def _names_host(entry: str, host: str, port: int) -> bool:
-    """One entry of NO_PROXY: a network, an address, a name, a domain or a wildcard, and a port."""
+    """One entry of NO_PROXY: a network, an address, a name, a domain or a wildcard; a port."""
     import fnmatch
     import ipaddress
 
@@ -4355,7 +4372,8 @@ def _names_host(entry: str, host: str, port: int) -> bool:
         if int(with_port.group(2)) != port:
             return False
     try:
-        return ipaddress.ip_address(host) in ipaddress.ip_network(entry.strip("[]"), strict=False)
+        network = ipaddress.ip_network(entry.strip("[]"), strict=False)
+        return ipaddress.ip_address(host) in network
     except ValueError:  # one of them is a name
         name = entry.lstrip(".")
         return fnmatch.fnmatchcase(host, name) or host.endswith("." + name)
@@ -4365,7 +4383,7 @@ def _names_host(entry: str, host: str, port: int) -> bool:
 
 
 class _Connection:
-    """A socket to a server or a proxy. One thread keeps it from request to request, under `key`."""
+    """A socket to a server or a proxy. One thread keeps it between requests, under `key`."""
 
     _socket: Any = None
 
@@ -4377,7 +4395,7 @@ class _Connection:
         self.set_limits(timeout, deadline)
 
     def set_limits(self, timeout: float, deadline: float) -> None:
-        """`timeout`: the longest silence in seconds; `deadline`: an instant of time.monotonic()."""
+        """`timeout`: the longest silence; `deadline`: an instant of time.monotonic()."""
         self._timeout = timeout
         self._deadline = deadline
 
@@ -4392,14 +4410,14 @@ class _Connection:
             try:
                 self._socket = socket.create_connection(address[:2], limit)
                 break
-            except socket.timeout as error:
-                failure = error if error.errno else OSError(f"timed out after {limit:g} s")
             except OSError as error:
                 failure = error
+                if isinstance(error, socket.timeout) and not error.errno:
+                    failure = OSError(f"timed out after {limit:g} s")
         else:
             raise failure
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A NAT box forgets what is silent: probes keep it awake, or show that it has forgotten.
+        # A NAT box forgets what is silent. Probes prevent that, or show that it has happened.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):  # the second on macOS
             if hasattr(socket, name):
@@ -4421,7 +4439,7 @@ class _Connection:
         self.close()
 
     def is_idle(self) -> bool:
-        """True where the server has neither closed it nor sent what belongs to no request.
+        """True where another request may follow: nothing has come since the last reply.
 
         subtle: a forked child must not use its parent's connection.
         """
@@ -4553,7 +4571,7 @@ class _Connection:
 
 
 class _Head:
-    """Status and headers of a reply, and what they say of its body and of the connection."""
+    """Status and headers of a reply; what they say of its body and of the connection."""
 
     is_old = False  # HTTP/1.0
 
@@ -4564,8 +4582,10 @@ class _Head:
     @property
     def length(self) -> Optional[int]:
         """The length of the body in bytes, where a header says it."""
-        match = re.match(r"\d{1,15}\Z", self.headers.get("content-length", ""))
-        return int(match.group()) if match else None
+        given = self.headers.get("content-length", "")
+        if not re.match(r"[0-9]{1,15}\Z", given):
+            return None
+        return int(given)
 
     @property
     def keeps_connection(self) -> bool:
@@ -4578,9 +4598,11 @@ class _Head:
 
 
 class _IncomingBody:
-    """The body of a reply in chunks as they come. Read to its end, its connection is kept."""
+    """The body of a reply in chunks as they come. Once it is read, its connection is kept."""
 
-    def __init__(self, connection: _Connection, head: _Head, kept: Dict[Any, _Connection]) -> None:
+    def __init__(
+        self, connection: _Connection, head: _Head, kept: Dict[Any, _Connection]
+    ) -> None:  # fmt: skip
         self._connection = connection
         self._chunks = connection.read_body(head)
         self._can_be_kept = head.keeps_connection
@@ -4607,11 +4629,11 @@ class _IncomingBody:
         self.close()
 
     def drain(self) -> None:
-        """Read the end of a body whose content is complete. More than that is not waited for."""
+        """Read the end of a body whose content is complete. Nothing else is waited for."""
         if not self._can_be_kept:
             return
         self._connection.set_limits(_MAX_DRAIN, time.monotonic() + _MAX_DRAIN)
-        with contextlib.suppress(Exception):  # then it is closed, and the reply is complete still
+        with contextlib.suppress(Exception):  # the reply is complete all the same
             for _ in self:
                 pass
 
@@ -4625,10 +4647,10 @@ class _Connections:
     """transport(method, url, headers, body, timeout) -> (status, headers, chunks of the body).
 
     The names of the headers come back in lower-case. `timeout`: the longest silence in seconds;
-    `deadline`: the instant of time.monotonic() at which all has to be read. One connection is kept
-    per thread, process and server. Loopback is reached directly, else the proxies of the
-    environment or of the system count. Redirects are not followed. Raises OSError (ConnectionError,
-    TimeoutError, ...) and http.client.HTTPException.
+    `deadline`: the instant of time.monotonic() at which all has to be read. One connection is
+    kept per thread, process and server. Loopback is reached directly, else the proxies of the
+    environment or of the system count. Redirects are not followed. Raises OSError
+    (ConnectionError, TimeoutError, ...) and http.client.HTTPException.
     """
 
     def __init__(self, ssl_context: Any = None) -> None:
@@ -4662,13 +4684,13 @@ class _Connections:
         connection = kept.pop((place.origin, proxy and proxy.text), None)
         if connection and connection.is_idle():
             connection.set_limits(timeout, deadline)
-            with contextlib.suppress(ConnectionError):  # the server may close it at this moment
+            with contextlib.suppress(ConnectionError):  # the server may close it just now
                 return self._ask(connection, data, kept)
         connection = self._connect(place, proxy, timeout, deadline)
         return self._ask(connection, data, kept)
 
     def _kept(self) -> Dict[Any, _Connection]:
-        """The connections of this thread, by server and proxy. They are closed when it ends."""
+        """The connections of this thread, by server and proxy; closed when it ends."""
         import threading
 
         own = self.__dict__.setdefault("_own", threading.local())
@@ -4678,15 +4700,15 @@ class _Connections:
     def _connect(
         self, place: _Url, proxy: Optional[_Proxy], timeout: float, deadline: float
     ) -> _Connection:
-        host = proxy.host if proxy else place.host
-        port = proxy.port if proxy else place.port
         connection = _Connection((place.origin, proxy and proxy.text), timeout, deadline)
+        peer = proxy or place
         try:
-            connection.open(host, port)
+            connection.open(peer.host, peer.port)
         except OSError as error:
-            what = proxy.place if proxy else f"{host}:{port}"
-            reason = f"{type(error).__name__}: {error}"
-            raise _NotConnected(f"could not connect to {what}: {reason}") from error
+            what = f"{peer.host}:{peer.port}: {type(error).__name__}: {error}"
+            if proxy:
+                what = "the proxy " + what
+            raise _NotConnected(f"could not connect to {what}") from error
         try:
             if place.scheme == "https" and proxy:
                 _open_tunnel(connection, proxy, place)
@@ -4711,21 +4733,22 @@ class _Connections:
 
 
 def _open_tunnel(connection: _Connection, proxy: _Proxy, place: _Url) -> None:
-    host = f"[{place.host}]" if ":" in place.host else place.host
-    target = f"{host}:{place.port}"
+    target = f"{place.bracketed_host}:{place.port}"
     connection.send(_encode_head("CONNECT", target, {"Host": target, **proxy.headers}))
     status = connection.read_head().status
     if status != 200:
-        raise _NotConnected(f"{proxy.place} answers HTTP {status} instead of opening a tunnel")
+        where = f"the proxy {proxy.host}:{proxy.port}"
+        raise _NotConnected(f"{where} answers HTTP {status} instead of opening a tunnel")
 
 
 def _check_headers(headers: Dict[str, str]) -> None:
     """Raises ValueError, which shows no value, for what cannot be sent."""
     for name, value in headers.items():
         if not re.match(r"[\w!#$%&'*+.^`|~-]+\Z", name, re.A):
-            raise ValueError("headers: a name has a character that no name of a header can have")
+            raise ValueError("headers: a name holds a character that no name can have")
         if not re.match(r"[\t\x20-\x7e\xa0-\xff]*\Z", value):
-            raise ValueError(f"{name}: a character that no header can carry, in headers or api_key")
+            what = "a character that no header can carry, in headers or api_key"
+            raise ValueError(f"{name}: {what}")
 
 
 def _encode_head(method: str, target: str, headers: Dict[str, str]) -> bytes:
@@ -4740,9 +4763,8 @@ http_transport = _Connections()
 
 # -- what a refusal means --------------------------------------------------------------------------
 #
-# Three questions, answered one after the other: what does the server say, of which kind is it, and
-# does waiting help, and how long? A new server's words are a row in a table.
-
+# Three questions, answered one after the other: what does the server say, of which kind is it,
+# and does waiting help, how long? A new server's words are a row in a table.
 
 _lenient_decoder = json.JSONDecoder(parse_constant=lambda constant: None)  # NaN: null
 
@@ -4780,9 +4802,9 @@ class _RequestFailed(Exception):
 
 
 class _ServerError:
-    """An error as a server tells it, in whatever form.
+    """An error in whatever form a server gives it.
 
-    '{"error": {"message": "Slow down", "code": "busy"}}' -> words "Slow down", labels ["busy", ""].
+    '{"error": {"message": "Slow", "code": "busy"}}' -> words "Slow", labels ["busy", ""].
 
     Attributes:
         status: that of the reply, or the one that an error inside a 200 names; else None.
@@ -4811,7 +4833,10 @@ class _ServerError:
 
 
 def _find_error(body: Any) -> _JsonObject:
-    """The error object in a body: '[{"error": {"code": 1}}]' -> {"code": 1}; "no" -> {"message": "no"}."""
+    """The error object in a body.
+
+    '[{"error": {"code": 1}}]' -> {"code": 1}; "no" -> {"message": "no"}
+    """
     if isinstance(body, str):
         try:
             body = _parse_json(body, _lenient_decoder)
@@ -4819,26 +4844,28 @@ def _find_error(body: Any) -> _JsonObject:
             return {"message": body}
     if isinstance(body, list) and body:
         body = body[0]
-    error = body.get("error") or body if isinstance(body, dict) else body
-    if isinstance(error, dict):
-        return error
-    return {**body, "message": error} if isinstance(body, dict) else {"message": error}
+    if not isinstance(body, dict):
+        return {"message": body}
+    error = body.get("error") or body
+    if not isinstance(error, dict):
+        return {**body, "message": error}
+    return error
 
 
 def _find_wrapped_error(error: _JsonObject) -> _JsonObject:
-    """What a router or a proxy passes on from the server behind it; {} where it wraps nothing.
+    """What a router or a proxy passes on of the server behind it; {} where it wraps nothing.
 
-    {"metadata": {"raw": '{"error": {"code": 1}}'}} -> {"code": 1}; so for {"message": 'Oh - {"error": ...}'}.
+    {"metadata": {"raw": '{"error": {"code": 1}}'}} -> {"code": 1} (OpenRouter);
+    {"message": 'BadRequest - {"error": {"code": 1}}'} -> {"code": 1} (LiteLLM)
     """
     metadata = error.get("metadata")
-    raw = metadata.get("raw") if isinstance(metadata, dict) else None
-    if raw:  # OpenRouter
-        return _find_error(raw)
-    message = _to_text(error.get("message") or "")[:20_000]
+    if isinstance(metadata, dict) and metadata.get("raw"):
+        return _find_error(metadata["raw"])
+    message = _to_text(error.get("message"))[:20_000]
     start = re.search(r"""\{ ?['"]error['"]""", message)
-    text = message[start.start() :] if start else ""  # LiteLLM
-    if not text or _is_deeper(text, _MAX_DEPTH):
+    if start is None or _is_deeper(message, _MAX_DEPTH):
         return {}
+    text = message[start.start() :]
     try:
         return _find_error(_loose_decoder.raw_decode(text)[0])
     except ValueError:
@@ -4849,13 +4876,16 @@ def _find_wrapped_error(error: _JsonObject) -> _JsonObject:
 
 def _words_of(error: _JsonObject) -> str:
     """The text of an error object: {"message": "no"} -> "no"."""
-    said = next((error[k] for k in ("message", "detail", "error") if error.get(k)), "")
-    return _plain_text(_to_text(said)) if said else ""
+    for key in ("message", "detail", "error"):
+        if error.get(key):
+            return _plain_text(_to_text(error[key]))
+    return ""
 
 
 def _plain_text(text: str) -> str:
     """The words of a text, HTML or not, on one line: "<p>No\\n<b>way</b>" -> "No way"."""
-    text = re.sub(r"(?is)<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]{1,200}>", " ", text[:20_000])
+    script_or_tag = r"(?is)<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]{1,200}>"
+    text = re.sub(script_or_tag, " ", text[:20_000])
     return _one_line(re.sub(r"\s+", " ", text).strip(), 20_000)
 
 
@@ -4879,20 +4909,24 @@ _OVERFLOW = r"""(?xi)
 _WRONG_KEY = r"""(?xi)
     (incorrect|invalid|wrong|missing|expired|no)\b.{0,20}\bapi[ _-]?key
     | api_key_invalid
-    | api[ _-]?key\b.{0,30}\b(not\ valid|invalid|incorrect|expired|missing|not\ found|required)
+    | api[ _-]?key\b.{0,30}\b(not\ (valid|found)|invalid|incorrect|expired|missing|required)
 """
 # Limits under 429 or in a stream that waiting does not lift.
-_SPENT = (
-    r"(?i)insufficient_(quota|balance|credits?)|exceeded_current_quota|billing_|request too large"
-)
+_SPENT = r"""(?xi)
+    insufficient_(quota|balance|credits?)
+    | exceeded_current_quota
+    | billing_
+    | request\ too\ large
+"""
 
 # An error inside a 200 has no status: its code decides, then its type.
 _KINDS_OF_LABELS = (
     ("rate_limit", "rate_limit|too_many|quota"),
     ("auth", "auth|permission|api_key"),
     ("server", "overload|server_error|unavailable|api_error|timeout"),
-    ("bad_request", "invalid|not_found|unsupported|bad_request|policy|content_filter|tool_use_failed"),
-)  # fmt: skip
+    ("bad_request", "invalid|not_found|unsupported|bad_request"),
+    ("bad_request", "policy|content_filter|tool_use_failed"),
+)
 
 
 def _is_overflow(error: _ServerError) -> bool:
@@ -4902,7 +4936,7 @@ def _is_overflow(error: _ServerError) -> bool:
 
 
 def _is_redirect(error: _ServerError) -> bool:
-    return error.status is not None and 300 <= error.status < 400
+    return 300 <= (error.status or 0) < 400
 
 
 def _is_about_the_key(error: _ServerError) -> bool:
@@ -4929,7 +4963,7 @@ def _is_missing_switch(error: _ServerError) -> bool:
 
 
 def _is_server_fault(error: _ServerError) -> bool:
-    return error.status in (408, 409, 425) or (error.status is not None and error.status >= 500)
+    return error.status in (408, 409, 425) or (error.status or 0) >= 500
 
 
 _KIND_RULES: Tuple[Tuple[str, Callable[[_ServerError], bool]], ...] = (
@@ -4970,24 +5004,29 @@ _UNITS = (
 
 
 def _find_wait(headers: Dict[str, str], error: _ServerError) -> Optional[float]:
-    """The seconds to wait that a server names, at most a minute; None where it names none."""
-    details = error.error.get("details")
-    details = [d for d in details if isinstance(d, dict)] if isinstance(details, list) else []
+    """The seconds to wait that a server names, at most a minute; None for none."""
+    header = headers.get("retry-after", "")
     waits = [
         _read_number(headers.get("retry-after-ms", ""), 0.001),
-        _read_number(headers.get("retry-after", ""), 1),
-        _read_date(headers.get("retry-after", "")),
-        *(_read_duration(_to_text(d.get("retryDelay") or "")) for d in details),  # Gemini
-        _read_wait_in_words(error.words),
+        _read_number(header, 1),
+        _read_date(header),
     ]
-    named = [wait for wait in waits if wait is not None and wait >= 0]
-    return min(named[0], _LONGEST_WAIT) if named else None
+    details = error.error.get("details")
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, dict):  # Gemini
+            waits.append(_read_duration(_to_text(detail.get("retryDelay"))))
+    waits.append(_read_wait_in_words(error.words))
+    for wait in waits:
+        if wait is not None and wait >= 0:
+            return min(wait, _LONGEST_WAIT)
+    return None
 
 
 def _read_number(text: str, unit: float) -> Optional[float]:
     """("21000", 0.001) -> 21.0"""
-    number = re.match(r"\s*([0-9]+(?:\.[0-9]+)?)\s*\Z", text)
-    return float(number.group(1)) * unit if number else None
+    if not re.match(r"\s*[0-9]+(\.[0-9]+)?\s*\Z", text):
+        return None
+    return float(text) * unit
 
 
 def _read_date(text: str) -> Optional[float]:
@@ -5001,34 +5040,45 @@ def _read_date(text: str) -> Optional[float]:
 
 
 def _read_duration(text: str) -> Optional[float]:
-    """ "38s" -> 38.0; "1m2.5s" -> 62.5; "460ms" -> 0.46; "20 seconds" -> 20.0; "soon" -> None"""
+    """ "38s" -> 38.0; "1m2.5s" -> 62.5; "20 seconds" -> 20.0; "soon" -> None"""
     parts = []
     for names, seconds in _UNITS:
         numbers = re.findall(rf"([0-9]+(?:\.[0-9]+)?) ?(?:{names})(?![a-z])", text)
         parts += [float(number) * seconds for number in numbers]
-    return sum(parts) if parts else None
+    if not parts:
+        return None
+    return sum(parts)
 
 
 def _read_wait_in_words(words: str) -> Optional[float]:
     """ "Please try again in 1m2.5s." -> 62.5"""
-    named = re.search(r"(?i)\b(?:again|retry) (?:in|after) ((?:\d+(?:\.\d+)? ?[a-z]+ ?)+)", words)
-    return _read_duration(named.group(1).lower()) if named else None
+    duration = r"(?i)\b(?:again|retry) (?:in|after) ((?:[0-9]+(?:\.[0-9]+)? ?[a-z]+ ?)+)"
+    named = re.search(duration, words)
+    if named is None:
+        return None
+    return _read_duration(named.group(1).lower())
 
 
-def _classify_error(status: Optional[int], headers: Dict[str, str], body: Any) -> _RequestFailed:
-    """What a refusal means. `status`: None for an error inside a reply with 200. `body`: text or JSON.
+def _classify_error(
+    status: Optional[int], headers: Dict[str, str], body: Any
+) -> _RequestFailed:  # fmt: skip
+    """What a refusal means.
 
-    (429, {"retry-after": "7"}, '{"error": {"message": "Slow down"}}') -> "Slow down", rate_limit,
-    retryable, retry_after 7.0
+    `status`: None for an error inside a reply with 200. `body`: a text, or JSON.
+
+    (429, {"retry-after": "7"}, '{"error": {"message": "Slow down"}}') -> words "Slow down",
+    kind "rate_limit", retryable, retry_after 7.0
     """
     error = _ServerError(status, body)
     kind = _decide_kind(error)
     if _is_redirect(error):
         where = headers.get("location", "")
         error.words = f"a redirect to {where}, which is not followed; set base_url to it"
-    retryable = kind == "server" or (kind == "rate_limit" and not _is_spent(error))
-    wait = _find_wait(headers, error) if retryable else None
-    return _RequestFailed(error.words, kind, retryable, wait, error.status, error.error)
+    failure = _RequestFailed(error.words, kind, False, None, error.status, error.error)
+    if kind == "server" or (kind == "rate_limit" and not _is_spent(error)):
+        failure.retryable = True
+        failure.retry_after = _find_wait(headers, error)
+    return failure
 
 
 def _check_no_error(document: Any) -> None:
@@ -5046,7 +5096,7 @@ def _check_no_error(document: Any) -> None:
 class _ResponseBody:
     """The body of a reply: an iterator of chunks, unpacked, of at most 64 MiB in all.
 
-    Raises _RequestFailed where the network fails, where there is more, or where it cannot be read.
+    Raises _RequestFailed where the network fails, where there is more, or what cannot be read.
 
     Attributes:
         timeout: the longest silence, in seconds.
@@ -5083,14 +5133,18 @@ class _ResponseBody:
             chunk = next(self._unpacked)
             self._size += len(chunk)
             if self._size > _MAX_REPLY:
-                raise _RequestFailed("the reply is longer than 64 MiB", "bad_response", False)
+                what = "the reply is longer than 64 MiB"
+                raise _RequestFailed(what, "bad_response", retryable=False)
         except _RequestFailed as failure:
             self.failure = failure
             raise
         return chunk
 
     def peek(self) -> bytes:
-        """The first bytes that are not blank: six, if there are so many, or more. Still to be read."""
+        """The first bytes that are not blank: six or more, if there are so many.
+
+        They are still to be read.
+        """
         first = b""
         for chunk in self:
             first = (first + chunk).lstrip()
@@ -5114,7 +5168,7 @@ class _ResponseBody:
             self._source.drain()
 
     def close(self) -> None:
-        self._unpacked.close()  # subtle: it refers to this object, and would keep the connection
+        self._unpacked.close()  # subtle: a circle, which would keep the connection
         if hasattr(self._source, "close"):
             self._source.close()
 
@@ -5135,7 +5189,7 @@ class _ResponseBody:
             yield chunk
 
     def _unpack(self, chunks: Iterator[bytes]) -> Generator[bytes, None, None]:
-        """gzip is known by its first bytes, deflate by the header; nobody asked for either."""
+        """gzip is known by its first bytes, deflate by the header. Nobody asked for either."""
         first = b""
         for chunk in chunks:
             first += chunk
@@ -5152,8 +5206,9 @@ class _ResponseBody:
             yield from chunks
             return
         else:
-            what = f"the body is packed as {_one_line(self._encoding)}, which cannot be read here"
-            raise _RequestFailed(what, "bad_response", False)
+            name = _one_line(self._encoding)
+            what = f"the body is packed as {name}, which cannot be read here"
+            raise _RequestFailed(what, "bad_response", retryable=False)
         yield from _inflate(itertools.chain([first], chunks), window)
 
 
@@ -5189,16 +5244,17 @@ def _read_document(
 ) -> _JsonObject:
     """The document that a reply is; a stream of events is put together by `assemble`.
 
-    A server may answer either with the other, so the first bytes decide before the content type.
+    A server may answer with either, so the first bytes decide before the content type does.
     `assemble` returns None where the stream is not complete. Raises _RequestFailed.
     """
     first = reply.body.peek()
     is_json = first[:1] in (b"{", b"[")
-    if not is_json and ("event-stream" in reply.content_type or _begins_like_events(first)):
+    is_stream = "event-stream" in reply.content_type or _begins_like_events(first)
+    if is_stream and not is_json:
         document = assemble(_read_events(reply.body))
         if document is None:
-            cut = _RequestFailed("the stream ended before the reply was complete", "connection")
-            raise reply.body.failure or cut
+            what = "the stream ended before the reply was complete"
+            raise reply.body.failure or _RequestFailed(what, "connection")
         return document
     text = reply.body.read().strip()
     if not is_json:
@@ -5226,7 +5282,7 @@ def _parse_reply(text: str) -> Any:
 
 
 def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    r"""Lines without their ends, which are CRLF, LF or CR: [b"a\r", b"\nb\rc"] -> a, b, c."""
+    r"""Lines without their ends, CRLF, LF or CR: [b"a\r", b"\nb\rc"] -> a, b, c."""
     begun = bytearray()  # a line whose end is still to come
     after_cr = False
     for chunk in chunks:
@@ -5236,7 +5292,10 @@ def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
             continue
         after_cr = chunk[-1:] == b"\r"
         lines = chunk.splitlines()
-        rest = b"" if chunk[-1:] in (b"\r", b"\n") else lines.pop()
+        if chunk[-1:] not in (b"\r", b"\n"):
+            rest = lines.pop()
+        else:
+            rest = b""
         if lines and begun:
             lines[0] = bytes(begun) + lines[0]
             begun.clear()
@@ -5249,10 +5308,10 @@ def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def _read_events(body: _ResponseBody) -> _Events:
     """The data of server-sent events, as JSON objects; None for [DONE].
 
-    An error in an event, an `error` event, or a line `error: {...}` raises _RequestFailed. What
-    fails on the way (the network, the size, a silence) ends the events and is noted as
-    `body.failure`: it counts only where the reply is not complete. Comments and blank lines are
-    silence: some servers send them for ever.
+    An error in an event, an `error` event, or a line `error: {...}` raises _RequestFailed.
+    What fails on the way (the network, the size, a silence) ends the events and is noted as
+    `body.failure`: it counts only where the reply is not complete. Comments and blank lines
+    are silence: some servers send them for ever.
     """
     name = b""
     data: List[bytes] = []
@@ -5269,7 +5328,8 @@ def _read_events(body: _ResponseBody) -> _Events:
             elif line[:6] == b"event:":
                 name = line[6:].strip()
             elif line[:6] == b"error:":  # llama.cpp
-                raise _classify_error(None, {}, line[6:].decode("utf-8", "replace").strip())
+                text = line[6:].decode("utf-8", "replace")
+                raise _classify_error(None, {}, text.strip())
             elif time.monotonic() - heard > body.timeout:
                 what = f"silence for {body.timeout:g} s: only comments came"
                 body.failure = _RequestFailed(what, "timeout")
@@ -5282,7 +5342,7 @@ def _read_events(body: _ResponseBody) -> _Events:
 
 
 def _parse_event(name: bytes, data: List[bytes]) -> List[Optional[_JsonObject]]:
-    """(b"", [b' {"n": 1}']) -> [{"n": 1}]; [None] for [DONE]; [] where there is nothing in it."""
+    """(b"", [b' {"n": 1}']) -> [{"n": 1}]; [None] for [DONE]; [] where it holds nothing."""
     text = b"\n".join(data).decode("utf-8", "replace").strip()
     if text == "[DONE]":
         return [None]
@@ -5306,6 +5366,7 @@ def _is_json(data: bytes) -> bool:
 # -- asking ----------------------------------------------------------------------------------------
 
 _LOOK_AT = {
+    "auth": "api_key",
     "rate_limit": "the limits of your plan",
     "context_length": "trim, max_observation",
     "timeout": "timeout (seconds of silence), deadline",
@@ -5323,15 +5384,15 @@ def _log(text: str) -> None:
 
     logger = logging.getLogger("agentloop")
     if not logger.handlers:
-        logger.addHandler(logging.NullHandler())  # subtle: without any, logging would print
+        logger.addHandler(logging.NullHandler())  # subtle: without one, logging prints
     logger.warning(text)
 
 
 class _Client:
     """Asks one server: its address, login, retries and limits. The adapters are clients.
 
-    What leaves it is free of secrets: the key, values of headers, login and query of the URL, login
-    of the proxy. They are removed in one place, `_hide_secrets`.
+    What leaves it is free of secrets: the key, values of headers, login and query of the URL,
+    login of the proxy. They are removed in one place, `_without_secrets`.
     """
 
     _path = _host = ""  # of a protocol: where to post to, and at which server by default
@@ -5356,7 +5417,9 @@ class _Client:
         self.timeout = timeout
         self.deadline = deadline
         self.retries = retries
-        self.transport = _Connections(ssl_context) if transport is http_transport else transport
+        self.transport = transport
+        if transport is http_transport:
+            self.transport = _Connections(ssl_context)
 
     # copies
 
@@ -5371,37 +5434,42 @@ class _Client:
         """A client with settings of its own; functions and the transport are shared."""
         made = type(self).__new__(type(self))
         for name, value in self.__dict__.items():
-            is_container = type(value) in (dict, list, set)
-            made.__dict__[name] = copy_one(value) if is_container else value
+            if type(value) in (dict, list, set):
+                value = copy_one(value)
+            made.__dict__[name] = value
         return made
 
     def __getstate__(self) -> _JsonObject:
         """For a pickle: in place of each secret it says that one was there."""
-        url = _Url(self.url)
-        public = _public(self.url)
+        url = _public(self.url)
+        if url != self.url:  # it has a login or a query
+            url += "?" + _NOT_PICKLED
         return {
             **self.__dict__,
-            "api_key": self.api_key and _NOT_PICKLED,  # None: of the environment; "": none
+            "api_key": self.api_key and _NOT_PICKLED,  # not None, of the environment, nor ""
             "headers": dict.fromkeys(self.headers, _NOT_PICKLED),
-            "url": f"{public}?{_NOT_PICKLED}" if url.login or url.query else public,
+            "url": url,
         }
 
     def _check_settings(self) -> None:
         """Raises ValueError where a pickle left out what was given."""
-        found = {
+        context = getattr(self.transport, "ssl_context", None)
+        is_missing = {
             "api_key": self.api_key == _NOT_PICKLED,
             "headers": _NOT_PICKLED in self.headers.values(),
             "url": _NOT_PICKLED in self.url,
-            "transport.ssl_context": getattr(self.transport, "ssl_context", "") == _NOT_PICKLED,
+            "transport.ssl_context": context == _NOT_PICKLED,
         }
-        names = ", ".join(name for name, is_missing in found.items() if is_missing)
-        if names:
-            raise ValueError(f"a pickle of a model holds no secrets: set its {names} again")
+        if any(is_missing.values()):
+            names = ", ".join(name for name in is_missing if is_missing[name])
+            raise ValueError(f"a pickle of a model holds no secret: set its {names} again")
 
     # what is sent
 
     def _read_key(self) -> str:
-        key = self.api_key() if callable(self.api_key) else self.api_key
+        key = self.api_key
+        if callable(key):
+            key = key()
         if key is None:
             key = os.environ.get(f"{self._variable}_API_KEY", "")
         return key.strip()
@@ -5427,13 +5495,15 @@ class _Client:
 
     def _start(self) -> float:
         """The deadline of a request that begins now: an instant of time.monotonic()."""
-        return _NO_LIMIT if self.deadline is None else time.monotonic() + self.deadline
+        if self.deadline is None:
+            return _NO_LIMIT
+        return time.monotonic() + self.deadline
 
     def _ask(self, data: bytes, read: Callable[[_HttpReply], _T], deadline: float) -> _T:
-        """Ask until there is an answer. `read` reads a reply; what it raises besides passes.
+        """Ask until there is an answer. `read` reads a reply; what else it raises passes.
 
-        Raises _RequestFailed, free of secrets, after the last try; ValueError for a setting that
-        cannot be sent.
+        Raises _RequestFailed, free of secrets, after the last try; ValueError for a setting
+        that cannot be sent.
         """
         self._check_settings()
         tries = 0
@@ -5448,17 +5518,23 @@ class _Client:
             failure.tries = tries
             if not failure.retryable or tries > self.retries:
                 raise failure
-            wait = _backoff(tries) if failure.retry_after is None else failure.retry_after
-            if time.monotonic() + wait >= deadline:
-                failure.words += (
-                    f" (the deadline of {self.deadline:g} s leaves no time to ask again)"
-                )
-                raise failure
-            what = f"HTTP {failure.status}: " if failure.status else ""
-            what += _one_line(failure.words, 300)
-            total = self.retries + 1
-            _log(f"{what}; waiting {wait:.1f} s, then asking again ({tries + 1} of {total})")
-            time.sleep(wait)
+            self._wait(failure, deadline)
+
+    def _wait(self, failure: _RequestFailed, deadline: float) -> None:
+        """Wait before the next try; raise the failure where the deadline comes first."""
+        wait = failure.retry_after
+        if wait is None:
+            wait = _backoff(failure.tries)
+        if time.monotonic() + wait >= deadline:
+            rest = f"the deadline of {self.deadline:g} s leaves no time to ask again"
+            failure.words += f" ({rest})"
+            raise failure
+        what = _one_line(failure.words, 300)
+        if failure.status:
+            what = f"HTTP {failure.status}: {what}"
+        count = f"try {failure.tries + 1} of {self.retries + 1}"
+        _log(f"{what}; waiting {wait:.1f} s before {count}")
+        time.sleep(wait)
 
     def _exchange(
         self,
@@ -5467,13 +5543,15 @@ class _Client:
         read: Callable[[_HttpReply], _T],
         deadline: float,
     ) -> _T:
-        """One request on the wire, and its reply as `read` reads it. Raises _RequestFailed."""
+        """One request on the wire; its reply as `read` reads it. Raises _RequestFailed."""
         import http.client
 
         def explain(error: Exception) -> _RequestFailed:
             return self._explain(error, deadline)
 
-        limits: _JsonObject = {"deadline": deadline} if type(self.transport) is _Connections else {}
+        limits: _JsonObject = {}
+        if type(self.transport) is _Connections:
+            limits["deadline"] = deadline
         timeout = max(0.0, min(self.timeout, deadline - time.monotonic()))
         try:
             status, found, chunks = self.transport(
@@ -5528,7 +5606,7 @@ class _Client:
         return made
 
     def _find_secrets(self, key: str) -> List[str]:
-        """All that may be secret in what was sent, in the forms in which it may come back."""
+        """All that may be secret in what was sent, in each form in which it may come back."""
         from urllib.parse import unquote, unquote_plus
 
         url = _Url(self.url)
@@ -5539,27 +5617,29 @@ class _Client:
             secrets.append(pair.partition("=")[2] or pair)
         for login in [url.login, *_proxy_logins()]:
             secrets += [login, *login.split(":", 1), _encode_login(login)]
-        secrets += [form(secret) for secret in secrets for form in (unquote, unquote_plus)]
+        secrets += [unquote(secret) for secret in secrets]
+        secrets += [unquote_plus(secret) for secret in secrets]
         secrets += [json.dumps(secret)[1:-1] for secret in secrets]
         return sorted({s for s in secrets if s.strip()}, key=len, reverse=True)
 
     def _model_error(self, failure: _RequestFailed) -> ModelError:
         """What the caller gets: the server's words, the URL, and where to look."""
-        look = _LOOK_AT.get(failure.kind, "")
+        look = _LOOK_AT[failure.kind]
         if failure.kind == "auth":
             sent = "a key was sent" if failure.was_key_sent else "no key was sent"
-            look = f"api_key, {self._variable}_API_KEY ({sent})"
-        if "reasoning_effort" in failure.words:  # OpenAI's newest models, on Chat Completions
+            look += f", {self._variable}_API_KEY ({sent})"
+        if "reasoning_effort" in failure.words:  # OpenAI's newest models, Chat Completions
             look = "OpenAIResponses in place of OpenAIChat, or reasoning_effort='none'"
-        status = f"HTTP {failure.status} from " if failure.status else ""
-        words = _one_line(failure.words, 700).rstrip(".")
-        times = f"; asked {failure.tries} times" if failure.tries > 1 else ""
-        text = f"{status}{_public(self.url)}: {words}{times}. Look at: {look}"
-        return ModelError(text, failure.kind, failure.status)
+        text = f"{_public(self.url)}: " + _one_line(failure.words, 700).rstrip(".")
+        if failure.status:
+            text = f"HTTP {failure.status} from {text}"
+        if failure.tries > 1:
+            text += f"; asked {failure.tries} times"
+        return ModelError(f"{text}. Look at: {look}", failure.kind, failure.status)
 
 
 def _read_refusal(body: _ResponseBody) -> str:
-    """The words of a refusal, or why they cannot be read: its status counts all the same."""
+    """The words of a refusal, or why they cannot be read; its status counts all the same."""
     try:
         return body.read()
     except _RequestFailed as failure:
@@ -5569,7 +5649,7 @@ def _read_refusal(body: _ResponseBody) -> str:
 
 
 def _hide_secrets(value: Any, secrets: List[str]) -> Any:
-    """A text, or JSON, with "[hidden]" in place of secrets; those of few letters only as words."""
+    """A text, or JSON, with "[hidden]" in place of secrets; short ones only as words."""
     if isinstance(value, str):
         for secret in secrets:
             if len(secret) > 3:
@@ -5586,7 +5666,7 @@ def _hide_secrets(value: Any, secrets: List[str]) -> Any:
 
 
 def _backoff(tries: int) -> float:
-    """Seconds to wait after so many tries, where the server names none: about 0.5, 1, 2, 4, 8, 8."""
+    """Seconds to wait where the server names none: about 0.5, 1, 2, 4, 8, 8, ..."""
     import random
 
     return float(min(8.0, 0.5 * 2 ** (tries - 1)) * random.uniform(0.75, 1.25))

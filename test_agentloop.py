@@ -14292,7 +14292,9 @@ class HttpTests(_ModelCase):
             model = agentloop.OpenAIChat("m", base_url=server.url)
             self.assertEqual(model.complete("x"), "0")
             reading, writing = os.pipe()
-            child = os.fork()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the server's threads do not matter to the child
+                child = os.fork()
             if child == 0:
                 try:
                     os.write(writing, model.complete("x").encode())
