@@ -10332,7 +10332,6 @@ class ReadingTests(_ModelCase):
             ("chat", {"max_tokens": 64, "n": 1}, 64, True), ("chat", {"max_tokens": 64, "n": 2}, 64, False),
             ("chat", {"max_tokens": None}, 64, False), ("chat", {}, 64, False),
             ("responses", {"max_output_tokens": 16}, 17, True), ("responses", {"max_output_tokens": 16}, 113, False),
-            ("responses", {"max_tokens": 16}, 16, False),
             ("anthropic", {}, 4096, True), ("anthropic", {}, 4097, True), ("anthropic", {}, 4098, False),
             ("anthropic", {"max_tokens": 9}, 9, True), ("anthropic", {"max_tokens": 9}, 4096, False),
         ]  # fmt: skip
