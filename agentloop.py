@@ -4496,15 +4496,15 @@ class _Connections:
         if proxy and place.scheme == "http":
             target = place.origin + place.target
             own.update(proxy.headers)
-        given = {name.lower() for name in headers}
-        own = {name: value for name, value in own.items() if name.lower() not in given}
-        data = _encode_head(method, target, {**own, **headers}) + (body or b"")
+        data = _encode_head(method, target, _merge_headers(own, headers)) + (body or b"")
         kept = self._kept()
         connection = kept.pop((place.origin, proxy and proxy.text), None)
         if connection and connection.is_idle():
             connection.set_limits(timeout, deadline)
             with contextlib.suppress(ConnectionError):  # the server may close it just now
                 return self._ask(connection, data, kept)
+        elif connection:
+            connection.close()
         connection = self._connect(place, proxy, timeout, deadline)
         return self._ask(connection, data, kept)
 
@@ -4558,6 +4558,12 @@ def _open_tunnel(connection: _Connection, proxy: _Proxy, place: _Url) -> None:
     if status != 200:
         where = f"the proxy {proxy.host}:{proxy.port}"
         raise _NotConnected(f"{where} answers HTTP {status} instead of opening a tunnel")
+
+
+def _merge_headers(own: Dict[str, str], given: Dict[str, str]) -> Dict[str, str]:
+    """({"Host": "h", "A": "b"}, {"host": "other"}) -> {"A": "b", "host": "other"}"""
+    names = {name.lower() for name in given}
+    return {**{k: v for k, v in own.items() if k.lower() not in names}, **given}
 
 
 def _check_headers(headers: Dict[str, str]) -> None:
@@ -5331,9 +5337,7 @@ class _Client:
             "User-Agent": f"agentloop/{__version__}",
             **self._login(key),
         }
-        given = {name.lower() for name in self.headers}
-        own = {name: value for name, value in own.items() if name.lower() not in given}
-        headers = {**own, **self.headers}
+        headers = _merge_headers(own, self.headers)
         _check_headers(headers)
         return headers
 
