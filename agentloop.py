@@ -4543,7 +4543,9 @@ class _Connections:
         connection: _Connection, data: bytes, kept: Dict[Any, _Connection]
     ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
         try:
-            connection.send(data)
+            # subtle: a server may refuse a long request before it has read it, and say why
+            with contextlib.suppress(ConnectionError):
+                connection.send(data)
             head = connection.read_head()
         except BaseException:
             connection.close()
