@@ -5429,7 +5429,7 @@ class _Client:
         name = type(error).__name__
         if time.monotonic() >= deadline:
             what = f"no complete reply within the deadline of {self.deadline:g} s"
-            return _RequestFailed(what, "timeout", False)
+            return _RequestFailed(what, "timeout", retryable=False)
         if isinstance(error, _NotConnected):
             return _RequestFailed(f"{error}", "connection", error.retryable)
         is_silence = isinstance(error, TimeoutError) or name == "timeout"
@@ -5437,9 +5437,10 @@ class _Client:
             return _RequestFailed(f"silence for {self.timeout:g} s", "timeout")
         if name == "SSLCertVerificationError":
             what = f"the certificate of {host} is not trusted: {error}"
-            return _RequestFailed(what, "connection", False)
+            return _RequestFailed(what, "connection", retryable=False)
         what = f"no connection to {host}, or it broke: {name}: {error}"
-        return _RequestFailed(what, "connection", not isinstance(error, UnicodeError))
+        is_passing = not isinstance(error, UnicodeError)
+        return _RequestFailed(what, "connection", retryable=is_passing)
 
     # secrets
 
