@@ -4940,7 +4940,7 @@ class _ResponseBody:
     ) -> None:
         self.timeout = timeout
         self.failure: Optional[_RequestFailed] = None
-        self._source = chunks
+        self._source: Any = chunks  # some have `drain` and `close`
         self._encoding = encoding.strip().lower()
         self._explain = explain
         self._deadline = deadline
