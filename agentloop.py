@@ -321,7 +321,7 @@ def _parse_json(
     text: str, decoder: json.JSONDecoder = _strict_decoder, max_depth: int = _MAX_DEPTH
 ) -> Any:
     """One JSON value: '{"n": 1}' -> {"n": 1}. ValueError for anything else, NaN, or too deep."""
-    if _is_deeper(text, max_depth):
+    if len(text) > max_depth and _is_deeper(text, max_depth):
         raise ValueError(f"nested more than {max_depth} deep")
     text = text.strip(" \t\r\n")
     value, end = decoder.raw_decode(text)  # `decode` would cost twice as much
@@ -408,11 +408,11 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
 
 
 def _read_arguments_text(text: str) -> Any:
-    if not text.strip():
-        return None
     try:
         value = _parse_json(text)
     except ValueError as error:
+        if not text.strip():
+            return None
         fence = re.match(_CODE_FENCE, text)
         try:
             value = _parse_loosely(fence.group(1) if fence else text)
@@ -941,19 +941,21 @@ _MOST_ITEMS = 10_000  # of a generator that a tool returned
 
 # -- what is wrong with arguments ------------------------------------------------------------------
 
-_MAX_FAULTS = 20  # so many are shown of one call, and how many more there are
+_MAX_FAULTS = 20  # of one call are shown, and how many more there are
 _MAX_FAULT_CHARACTERS = 900  # of all that are shown
 
 
 def _did_you_mean(name: Any, known: Sequence[str]) -> str:
-    """("souht", ["north", "south"]) -> ', did you mean "south"?'; "" where none is close."""
+    """("souht", ["north", "south"]) -> ', did you mean "south"?'; else ""."""
     import difflib
 
     text = _to_text(name)
     close = difflib.get_close_matches(text[:200], known[:1000], 1)
     if not close:
         close = [other for other in known if other.lower() == text.lower()]
-    return f', did you mean "{_one_line(close[0])}"?' if close else ""
+    if not close:
+        return ""
+    return f', did you mean "{_one_line(close[0])}"?'
 
 
 def _suggest_name(name: Any, known: Iterable[Any]) -> str:
@@ -999,24 +1001,22 @@ def _path_step(key: Any) -> str:
 
 
 class _Mismatch(Exception):
-    """A value does not fit its annotation.
+    """A value does not fit its annotation; `faults` say why.
 
-    `faults` say why. The first twenty are kept and one that stands for the rest, so that the work
-    for each level of a deep value is bounded.
+    The first twenty are kept, and one that stands for the rest, so that the work for each
+    level of a deep value is bounded.
     """
 
     def __init__(self, faults: List[_ArgumentFault]) -> None:
         super().__init__()
         self.faults = faults[:_MAX_FAULTS]
-        rest = faults[_MAX_FAULTS:]
-        if rest:
-            self.faults.append(_ArgumentFault(str, count=sum(fault.count for fault in rest)))
+        more = sum(fault.count for fault in faults[_MAX_FAULTS:])
+        if more:
+            self.faults.append(_ArgumentFault(lambda: "more", count=more))
 
     def below(self, key: Any) -> List[_ArgumentFault]:
         """The faults as the parent of the value sees them: ("qty",) -> (2, "qty")."""
-        return [
-            _ArgumentFault(fault.describe, (key, *fault.path), fault.count) for fault in self.faults
-        ]
+        return [_ArgumentFault(f.describe, (key, *f.path), f.count) for f in self.faults]
 
     def __str__(self) -> str:
         """args.n: missing; args.x: expected integer, got "many"; and 7 more"""
@@ -1034,28 +1034,32 @@ class _Mismatch(Exception):
         return "; ".join(shown)
 
 
-def _missing() -> str:
-    return "missing"
+_Hint = Callable[[Any], str]  # from the value, what may help
 
 
-def _unknown_name(name: Any, known: Iterable[str]) -> _ArgumentFault:
-    return _ArgumentFault(lambda: "unknown name" + _suggest_name(name, known), (name,))
+def _no_hint(value: Any) -> str:
+    return ""
 
 
-def _expected(what: str, value: Any, hint: Optional[Callable[[Any], str]] = None) -> _Mismatch:
-    """The _Mismatch that says 'expected integer, got "many"' and, from the value, a hint."""
-
-    def describe() -> str:
-        text = f"expected {what}, got {_preview(value)}"
-        return text if hint is None else text + hint(value)
-
-    return _Mismatch([_ArgumentFault(describe)])
+def _expected(what: str, value: Any, hint: _Hint = _no_hint) -> _Mismatch:
+    """The _Mismatch that says 'expected integer, got "many"', and a hint."""
+    return _Mismatch(
+        [_ArgumentFault(lambda: f"expected {what}, got {_preview(value)}{hint(value)}")]
+    )
 
 
-class _InvalidArguments(Exception):
-    """What the model is told of arguments that do not fit: its text is the bounded observation."""
+def _missing(names: Iterable[str], arguments: _JsonObject) -> List[_ArgumentFault]:
+    """A fault for each name that the arguments lack."""
+    return [_ArgumentFault(lambda: "missing", (n,)) for n in names if n not in arguments]
 
-    type = "InvalidArguments"
+
+def _unknown_name(name: Any, known: Iterable[str]) -> _Mismatch:
+    fault = _ArgumentFault(lambda: "unknown name" + _suggest_name(name, known))
+    return _Mismatch([fault])
+
+
+class _InvalidArguments(ValueError):
+    """Arguments that do not fit. The text is what the model is shown; it is bounded."""
 
 
 class _BoundArguments:
@@ -1071,21 +1075,61 @@ class _BoundArguments:
 # -- types: a schema for the model, a conversion of what it sends ----------------------------------
 
 
+class _Outcome:
+    """What a union made of a value: what it converted to, or what is wrong with it."""
+
+    def __init__(
+        self,
+        value: Any,
+        converted: Any = None,
+        faults: Sequence[_ArgumentFault] = (),
+    ) -> None:
+        self.value = value  # subtle: kept, so that no other value gets its id meanwhile
+        self.converted = converted
+        self.faults = list(faults)
+
+    def replay(self) -> Any:
+        if self.faults:
+            raise _Mismatch(self.faults)
+        return self.converted
+
+
+# By the id of the union, the id of the value, and exactness.
+_Outcomes = Dict[Tuple[int, int, bool], _Outcome]
+
+
 class _Mode:
     """How values are converted.
 
     Attributes:
         exact: take only what needs no other spelling.
         attempts: the modes in which a union tries its alternatives, one after the other.
-        outcomes: what the unions inside a union made of the parts of its value, by value, union and
-            exactness. Each part is converted once, so that the work grows with the value and not
-            with the number of ways to read it. None outside of unions.
+        remembers: whether unions note what they made of a value. Inside of a union they
+            do: each part of its value is converted once, so that the work grows with the
+            value, not with the ways to read it.
     """
 
-    def __init__(self, exact: bool, outcomes: Optional[Dict[Any, "_Outcome"]] = None) -> None:
+    def __init__(self, exact: bool, outcomes: Optional[_Outcomes] = None) -> None:
         self.exact = exact
-        self.outcomes = outcomes
-        self.attempts = [self] if exact else [_Mode(True, outcomes), self]
+        self.remembers = outcomes is not None
+        self.outcomes: _Outcomes = {}
+        if outcomes is not None:
+            self.outcomes = outcomes
+        self.attempts = [self]
+        if not exact:
+            self.attempts.insert(0, _Mode(True, outcomes))
+
+    def remembering(self) -> "_Mode":
+        """This mode, or one like it that remembers."""
+        if self.remembers:
+            return self
+        return _Mode(self.exact, {})
+
+    def recall(self, union: "_Union", value: Any) -> Optional[_Outcome]:
+        return self.outcomes.get((id(union), id(value), self.exact))
+
+    def remember(self, union: "_Union", outcome: _Outcome) -> None:
+        self.outcomes[id(union), id(outcome.value), self.exact] = outcome
 
 
 _EXACT = _Mode(exact=True)
@@ -1093,14 +1137,14 @@ _LENIENT = _Mode(exact=False)
 
 
 class _Type:
-    """What an annotation means. This one is "any value"; the subclasses check and convert.
+    """What an annotation means. This one is any value; the subclasses check and convert.
 
     Attributes:
         schema: the JSON Schema that the model is shown.
         exact: the Python classes whose values need neither check nor conversion.
         json_types: the Python classes of the JSON values that may be meant for this type.
-        length_keyword: what follows "min" and "max" in JSON Schema: "Length", "Items"; "" where the
-            values have no length.
+        length_keyword: "Length" where JSON Schema has minLength, "Items" for minItems; ""
+            where the values have no length.
         is_noted: whether the schema's description is from an `Annotated`.
     """
 
@@ -1118,8 +1162,10 @@ class _Type:
         return value
 
     def distance(self, value: Any) -> Optional[int]:
-        """How far a value is from this type, seen from its first level; None for another kind."""
-        return 0 if type(value) in self.json_types else None
+        """How far a value is from this type, by its first level. None: another kind."""
+        if type(value) in self.json_types:
+            return 0
+        return None
 
     def compares_with(self, limit: Any) -> bool:
         """Whether a limit such as Ge(1) says something about the values."""
@@ -1146,7 +1192,8 @@ class _Null(_Type):
         """None, "null", "None" -> None."""
         if value is None:
             return
-        if not mode.exact and type(value) is str and value.strip().lower() in ("null", "none"):
+        is_text = type(value) is str and not mode.exact
+        if is_text and value.strip().lower() in ("null", "none"):
             return
         raise _expected("null", value)
 
@@ -1159,13 +1206,19 @@ class _Boolean(_Type):
         """True, "true", "True", 1 -> True. Not "yes", "1", 1.0."""
         if type(value) is bool:
             return value
-        if not mode.exact and type(value) is int and value in (0, 1):
+        if type(value) is int and not mode.exact and value in (0, 1):
             return value == 1
-        if not mode.exact and type(value) is str:
+        if type(value) is str and not mode.exact:
             word = value.strip().lower()
             if word in ("true", "false"):
                 return word == "true"
         raise _expected("boolean", value)
+
+
+# The digits are bounded: reading many of them takes quadratic time.
+_INTEGER = r"\s*([+-]?[0-9]{1,1000})(\.0+)?\s*\Z"
+_DECIMAL = r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
+_MAX_FLOAT = sys.float_info.max
 
 
 class _Integer(_Type):
@@ -1179,18 +1232,13 @@ class _Integer(_Type):
         """5, 5.0, " 5", "5.0" -> 5. Not 5.5, "1_000", True."""
         if type(value) is int:  # subtle: bool is a subclass of int
             return value
-        if not mode.exact and type(value) is float and value.is_integer():
+        if type(value) is float and not mode.exact and value.is_integer():
             return int(value)
-        match = re.match(_INTEGER, value) if not mode.exact and type(value) is str else None
-        if match:
-            return int(match[1])
+        if type(value) is str and not mode.exact:
+            digits = re.match(_INTEGER, value)
+            if digits:
+                return int(digits[1])
         raise _expected("integer", value)
-
-
-# The digits are bounded: reading many of them takes quadratic time.
-_INTEGER = r"\s*([+-]?[0-9]{1,1000})(\.0+)?\s*\Z"
-_DECIMAL = r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
-_MAX_FLOAT = sys.float_info.max
 
 
 class _Number(_Type):
@@ -1223,16 +1271,18 @@ class _String(_Type):
         """ "a" -> "a", 5 -> "5". Not 1.1, which may have been written 1.10."""
         if type(value) is str:
             return value
-        if not mode.exact and type(value) is int and value.bit_length() < _MAX_INTEGER_BITS:
+        is_integer = type(value) is int and not mode.exact
+        if is_integer and value.bit_length() < _MAX_INTEGER_BITS:
             return str(value)
         raise _expected("string", value)
 
 
-# "Any value" is spelled out: an empty schema means "object only" to some grammar converters, and a
-# description without a type is refused by others (llama.cpp issue 19716).
-_WORDS: List[_JsonObject] = [{"type": t} for t in ("string", "number", "boolean", "object")]
+# "Any value" is spelled out: an empty schema means "object only" to some grammar
+# converters, a description without a type is refused by others (llama.cpp issue 19716).
+_WORDS = [{"type": word} for word in ("string", "number", "boolean", "object")]
 _ANY_ITEM: _JsonObject = {"anyOf": [*_WORDS, {"type": "null"}]}
-_ANY = _Type({"anyOf": [*_WORDS, {"type": "array", "items": _ANY_ITEM}, {"type": "null"}]})
+_ANY_ARRAY = {"type": "array", "items": _ANY_ITEM}
+_ANY = _Type({"anyOf": [*_WORDS, _ANY_ARRAY, {"type": "null"}]})
 
 _NULL = _Null({"type": "null"})
 _STRING = _String({"type": "string"})
@@ -1245,14 +1295,31 @@ _SCALARS: Dict[Any, _Type] = {
 }
 
 
+_MAX_ENCODED_DEPTH = 30  # it comes on top of the depth of the value that it is in
+
+
 def _decode(value: Any, opening: str, mode: _Mode) -> Any:
-    """A list or object that came as JSON text: ("[1]", "[") -> [1]. Anything else as it is."""
+    """A list or dict that came as JSON text: ("[1]", "[") -> [1]. Else the value."""
     if type(value) is str and not mode.exact and value.lstrip()[:1] == opening:
         try:
-            return _parse_json(value)
+            return _parse_json(value, max_depth=_MAX_ENCODED_DEPTH)
         except ValueError:
             return value
     return value
+
+
+def _convert_each(items: List[Any], kinds: Iterable[_Type], mode: _Mode) -> List[Any]:
+    """Each item by the type at its place. All faults are collected, for one message."""
+    converted: List[Any] = []
+    faults: List[_ArgumentFault] = []
+    for index, (item, kind) in enumerate(zip(items, kinds)):
+        try:
+            converted.append(kind.convert(item, mode))
+        except _Mismatch as mismatch:
+            faults += mismatch.below(index)
+    if faults:
+        raise _Mismatch(faults)
+    return converted
 
 
 class _Array(_Type):
@@ -1271,7 +1338,9 @@ class _Array(_Type):
         items = _decode(value, "[", mode)
         if type(items) is not list:
             raise _expected("array", items, self._hint)
-        converted = self._convert_items(items, mode)
+        converted = items
+        if not self._is_exact(items):
+            converted = _convert_each(items, self._types_of(items), mode)
         if self.make is list:
             return converted
         try:
@@ -1279,21 +1348,12 @@ class _Array(_Type):
         except TypeError:
             raise _expected("array of items that a set can hold", items) from None
 
-    def _convert_items(self, items: List[Any], mode: _Mode) -> List[Any]:
-        # A list of exact values is as it should be: one pass in C instead of a call per item.
-        if self.item.exact and self.item.exact.issuperset(map(type, items)):
-            return items
-        converted: List[Any] = []
-        faults: List[_ArgumentFault] = []
-        convert_item = self.item.convert
-        for index, item in enumerate(items):
-            try:
-                converted.append(convert_item(item, mode))
-            except _Mismatch as mismatch:
-                faults += mismatch.below(index)
-        if faults:
-            raise _Mismatch(faults)
-        return converted
+    def _is_exact(self, items: List[Any]) -> bool:
+        # Such a list is as it should be: one pass in C, not a call per item.
+        return self.item.exact.issuperset(map(type, items))
+
+    def _types_of(self, items: List[Any]) -> Iterable[_Type]:
+        return itertools.repeat(self.item)
 
     def _hint(self, value: Any) -> str:
         if type(value) is str and value.lstrip()[:1] == "[":
@@ -1309,27 +1369,23 @@ class _FixedTuple(_Array):
     def __init__(self, places: List[_Type], item: _Type) -> None:
         super().__init__(item, tuple)
         self.places = places
-        # prefixItems without items is refused by two large providers
-        self.schema = {**self.schema, "minItems": len(places), "maxItems": len(places)}
+        # prefixItems without items is refused by two large providers.
+        self.schema["minItems"] = len(places)
+        self.schema["maxItems"] = len(places)
 
-    def _convert_items(self, items: List[Any], mode: _Mode) -> List[Any]:
+    def _is_exact(self, items: List[Any]) -> bool:
+        return False
+
+    def _types_of(self, items: List[Any]) -> Iterable[_Type]:
         if len(items) != len(self.places):
             raise _expected(f"array of {len(self.places)} items", items)
-        converted: List[Any] = []
-        faults: List[_ArgumentFault] = []
-        for index, place in enumerate(self.places):
-            try:
-                converted.append(place.convert(items[index], mode))
-            except _Mismatch as mismatch:
-                faults += mismatch.below(index)
-        if faults:
-            raise _Mismatch(faults)
-        return converted
+        return self.places
 
 
 def _object_hint(value: Any) -> str:
-    is_text = type(value) is str and value.lstrip()[:1] == "{"
-    return "; in braces it must be JSON" if is_text else ""
+    if type(value) is str and value.lstrip()[:1] == "{":
+        return "; in braces it must be JSON"
+    return ""
 
 
 class _Mapping(_Type):
@@ -1341,8 +1397,9 @@ class _Mapping(_Type):
     def __init__(self, key: _Type, value: _Type) -> None:
         super().__init__({"type": "object"})
         if "enum" in key.schema:
-            properties = dict.fromkeys(key.schema["enum"], value.schema)
-            self.schema.update(properties=properties, required=[], additionalProperties=False)
+            self.schema["properties"] = dict.fromkeys(key.schema["enum"], value.schema)
+            self.schema["required"] = []
+            self.schema["additionalProperties"] = False
         elif value is not _ANY:
             self.schema["additionalProperties"] = value.schema
         self.key = key
@@ -1357,10 +1414,13 @@ class _Mapping(_Type):
             return entries
         converted: Dict[Any, Any] = {}
         faults: List[_ArgumentFault] = []
+        exact_keys = self.key.exact
         convert_value = self.value.convert
         for name, item in entries.items():
+            key = name
             try:
-                key = name if self.key is _STRING else self.key.convert(name, _LENIENT)
+                if type(name) not in exact_keys:
+                    key = self.key.convert(name, _LENIENT)
                 converted[key] = convert_value(item, mode)
             except _Mismatch as mismatch:
                 faults += mismatch.below(name)
@@ -1372,14 +1432,14 @@ class _Mapping(_Type):
 
 
 class _Record(_Type):
-    """An object with named fields: a dataclass, TypedDict, NamedTuple, or a function's parameters.
+    """An object with named fields: a dataclass, a TypedDict, a function's parameters.
 
     Args:
         fields: the types by name.
         required: the names that must be given.
-        make: what is called with the converted fields, or None for a dict.
-        others: the type of further names, for a function with **options; None where there are none.
-        reserved: names that are none of these either, because something else fills them in.
+        make: what is called with the converted fields; `dict` for these as they are.
+        others: the type of further names, for a function with **options; else None.
+        reserved: names that are not among these, since something else fills them in.
     """
 
     json_types = (dict,)
@@ -1388,37 +1448,34 @@ class _Record(_Type):
         self,
         fields: Dict[str, _Type],
         required: List[str],
-        make: Optional[Callable[..., Any]] = None,
+        make: Callable[..., Any] = dict,
         others: Optional[_Type] = None,
         reserved: Iterable[str] = (),
     ) -> None:
-        additional: Any = False
-        if others is not None:
-            additional = True if others is _ANY else others.schema
-        super().__init__(
-            {
-                "type": "object",
-                "properties": {name: field.schema for name, field in fields.items()},
-                "required": required,
-                "additionalProperties": additional,
-            }
-        )
+        super().__init__({"type": "object"})
+        schemas = {name: dict(kind.schema) for name, kind in fields.items()}
+        self.schema["properties"] = schemas
+        self.schema["required"] = required
+        self.schema["additionalProperties"] = False
+        if others is _ANY:
+            self.schema["additionalProperties"] = True
+        elif others is not None:
+            self.schema["additionalProperties"] = others.schema
         self.fields = fields
         self.required = required
         self.make = make
         self.others = others
         self.reserved = frozenset(reserved)
-        self.exact_classes = {name: field.exact for name, field in fields.items()}
+        self.exact_classes = {name: kind.exact for name, kind in fields.items()}
         # null for a field that may be left out, and takes no null, means "not given".
-        self.skips_null = {
-            name
-            for name, field in fields.items()
-            if name not in required and not field.takes_null()
-        }
+        optional = [name for name in fields if name not in required]
+        self.skips_null = {name for name in optional if not fields[name].takes_null()}
 
     def convert(self, value: Any, mode: _Mode) -> Any:
         """{"sku": "a", "qty": "2"} -> Item("a", 2)."""
-        entries = value if type(value) is dict else self._read_entries(value, mode)
+        entries = value
+        if type(value) is not dict:
+            entries = self._read_entries(value, mode)
         exact = self.exact_classes
         converted: _JsonObject = {}
         faults: List[_ArgumentFault] = []
@@ -1429,25 +1486,19 @@ class _Record(_Type):
                 continue
             if item is None and name in self.skips_null:
                 continue
-            field = self._find_field(name)
-            if field is None:
-                faults.append(_unknown_name(name, self.fields))
-                continue
             try:
-                converted[name] = field.convert(item, mode)
+                converted[name] = self._find_type(name).convert(item, mode)
             except _Mismatch as mismatch:
                 faults += mismatch.below(name)
         if self.others is not None or len(converted) < len(self.fields):
-            faults += [
-                _ArgumentFault(_missing, (name,)) for name in self.required if name not in entries
-            ]
+            faults += _missing(self.required, entries)
         if faults:
             raise _Mismatch(faults)
-        if self.make is None:
+        if self.make is dict:
             return converted
         try:
             return self.make(**converted)
-        except Exception as error:  # what the class itself demands, for example in __post_init__
+        except Exception as error:  # what the class demands, for example in __post_init__
             text = _one_line(_safe_str(error) or type(error).__name__)
         raise _Mismatch([_ArgumentFault(lambda: text)])
 
@@ -1460,47 +1511,57 @@ class _Record(_Type):
             return entries
         raise _expected("object", entries, _object_hint)
 
-    def _find_field(self, name: Any) -> Optional[_Type]:
-        if name in self.fields:
-            return self.fields[name]
-        return None if name in self.reserved else self.others
+    def _find_type(self, name: Any) -> _Type:
+        kind = self.fields.get(name)
+        if kind is None and name not in self.reserved:
+            kind = self.others
+        if kind is None:
+            raise _unknown_name(name, self.fields)
+        return kind
 
     def distance(self, value: Any) -> Optional[int]:
-        """How many names are wrong; a wrong tag (a field with a Literal) weighs much more."""
+        """How many names are wrong. A wrong tag (a Literal) weighs more; 0 may fit."""
         if type(value) is not dict:
             return None
-        distance = sum(1 for name in self.required if name not in value)
+        distance = len(_missing(self.required, value))
         for name, item in value.items():
-            field = self.fields.get(name)
-            if field is None:
+            kind = self.fields.get(name)
+            if kind is None:
                 distance += 1
-            elif isinstance(field, _Choice) and not field.has(item):
+            elif item is None and name in self.skips_null:
+                continue
+            elif isinstance(kind, _Choice) and not kind.resembles(item):
                 distance += 50
         return distance
 
 
 def _fold(value: Any) -> str:
     """The spelling by which choices are compared: " North" -> "north", 2.0 -> "2"."""
+    if isinstance(value, str):
+        return value.strip().casefold()
     if type(value) is float and value.is_integer():
-        value = int(value)
-    return value.strip().casefold() if isinstance(value, str) else _to_text(value)
+        return str(int(value))
+    return _to_text(value)
 
 
 class _Choice(_Type):
     """A Literal or an enum.
 
     Args:
-        members: pairs of a JSON value and the Python value that it stands for.
-        names: further pairs, of texts that are taken too: an enum's names.
+        members: the Python value for each JSON value, in pairs.
+        names: further texts for a Python value, in pairs: the names of an enum.
     """
 
     def __init__(
         self, members: List[Tuple[Any, Any]], names: Iterable[Tuple[str, Any]] = ()
     ) -> None:
         self.values = [value for value, _ in members]
+        super().__init__({"enum": self.values})
         types = {_SCALARS[type(value)].schema["type"] for value in self.values}
-        schema: _JsonObject = {"type": types.pop()} if len(types) == 1 else {}
-        super().__init__({**schema, "enum": self.values})
+        if len(types) == 1:
+            self.schema["type"] = types.pop()
+        listed = ", ".join(json.dumps(v, ensure_ascii=False) for v in self.values[:50])
+        self.expected = f"one of {listed}"
         self.members = {(type(value), value): python for value, python in members}
         self.spellings: Dict[str, List[Any]] = {}
         for value, python in [*members, *names]:
@@ -1509,23 +1570,22 @@ class _Choice(_Type):
                 same.append(python)
 
     def convert(self, value: Any, mode: _Mode) -> Any:
-        """ "north", " NORTH" -> "north"; an enum also by name. A guess between two is never made."""
+        """ "north", " NORTH" -> "north"; an enum also by name. Never a guess of two."""
         if type(value) in _SCALAR_TYPES:
-            key = (type(value), value)
-            if key in self.members:
-                return self.members[key]
-            same = [] if mode.exact else self.spellings.get(_fold(value), [])
-            if len(same) == 1:
+            if (type(value), value) in self.members:
+                return self.members[type(value), value]
+            same = self.spellings.get(_fold(value), [])
+            if len(same) == 1 and not mode.exact:
                 return same[0]
-        listed = ", ".join(json.dumps(v, ensure_ascii=False) for v in self.values[:50])
-        raise _expected(f"one of {listed}", value, self._hint)
+        raise _expected(self.expected, value, self._hint)
 
-    def has(self, value: Any) -> bool:
-        return type(value) in _SCALAR_TYPES and (type(value), value) in self.members
+    def resembles(self, value: Any) -> bool:
+        return type(value) in _SCALAR_TYPES and _fold(value) in self.spellings
 
     def distance(self, value: Any) -> Optional[int]:
-        is_text = isinstance(value, str) and self.schema.get("type", "string") == "string"
-        return 1 if is_text else None
+        if isinstance(value, str) and self.schema.get("type", "string") == "string":
+            return 1
+        return None
 
     def _hint(self, value: Any) -> str:
         if type(value) is not str:
@@ -1539,7 +1599,7 @@ class _Definition:
     def __init__(self) -> None:
         self.name = ""  # in $defs, where it holds itself
         self.is_built = False
-        self.type: _Type = _STRING  # a stand-in until it is built; like most it takes no null
+        self.type: _Type = _STRING  # until it is built; like most types it takes no null
 
 
 class _Reference(_Type):
@@ -1556,15 +1616,6 @@ class _Reference(_Type):
         return self.definition.type.distance(value)
 
 
-class _Outcome:
-    """What a union made of a value: what it converted to, or what is wrong with it."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value  # subtle: kept, so that no other value gets its id meanwhile
-        self.converted: Any = None
-        self.faults: List[_ArgumentFault] = []
-
-
 class _Union(_Type):
     """One of several types: Union[int, str], Optional[int]."""
 
@@ -1573,54 +1624,62 @@ class _Union(_Type):
         for alternative in alternatives:
             if alternative.schema not in schemas:  # a str and a Path look alike
                 schemas.append(alternative.schema)
-        super().__init__(schemas[0] if len(schemas) == 1 else {"anyOf": schemas})
+        super().__init__({"anyOf": schemas})
+        if len(schemas) == 1:
+            self.schema = schemas[0]
         self.alternatives = alternatives
-        if all(alternative.exact for alternative in alternatives):
-            self.exact = frozenset().union(*(alternative.exact for alternative in alternatives))
+        exact = [alternative.exact for alternative in alternatives]
+        if all(exact):
+            self.exact = frozenset().union(*exact)
 
     def convert(self, value: Any, mode: _Mode) -> Any:
-        """For Union[int, str]: "5" -> "5", 5.0 -> 5. Each is tried exactly, then each leniently."""
-        if type(value) is not dict and type(value) is not list:
-            return self._try_each(value, mode)
-        outcomes = mode.outcomes
-        if outcomes is None:
-            outcomes = {}
-            mode = _Mode(mode.exact, outcomes)
-        key = (id(value), id(self), mode.exact)
-        if key not in outcomes:
-            outcomes[key] = self._find_outcome(value, mode)
-        if outcomes[key].faults:
-            raise _Mismatch(outcomes[key].faults)
-        return outcomes[key].converted
-
-    def _find_outcome(self, value: Any, mode: _Mode) -> _Outcome:
-        outcome = _Outcome(value)
-        try:
-            outcome.converted = self._try_each(value, mode)
-        except _Mismatch as mismatch:
-            outcome.faults = mismatch.faults
-        return outcome
-
-    def _try_each(self, value: Any, mode: _Mode) -> Any:
+        """Each is tried exactly, then each leniently: Union[int, str] keeps "5"."""
+        is_nested = type(value) is dict or type(value) is list
+        if is_nested:
+            mode = mode.remembering()
+            outcome = mode.recall(self, value)
+            if outcome is not None:
+                return outcome.replay()
+        alternatives = self._choose(value)
         faults: List[List[_ArgumentFault]] = []
         for attempt in mode.attempts:
             faults = []
-            for alternative in self.alternatives:
+            for alternative in alternatives:
                 try:
-                    return alternative.convert(value, attempt)
+                    converted = alternative.convert(value, attempt)
                 except _Mismatch as mismatch:
                     faults.append(mismatch.faults)
-        raise self._explain(value, mode, faults)
+                    continue
+                if is_nested:
+                    mode.remember(self, _Outcome(value, converted))
+                return converted
+        explained = self._explain(value, mode, alternatives, faults)
+        if is_nested:
+            mode.remember(self, _Outcome(value, faults=explained.faults))
+        raise explained
 
-    def _explain(self, value: Any, mode: _Mode, faults: List[List[_ArgumentFault]]) -> _Mismatch:
-        """What is wrong by the alternative that was meant, where one is closest; else all of them."""
+    def _explain(
+        self,
+        value: Any,
+        mode: _Mode,
+        alternatives: List[_Type],
+        faults: List[List[_ArgumentFault]],
+    ) -> _Mismatch:
+        """What is wrong by the one alternative that was meant, else by all of them."""
         value = _decode(_decode(value, "[", mode), "{", mode)
-        distances = [alternative.distance(value) for alternative in self.alternatives]
-        known = [distance for distance in distances if distance is not None]
-        if known and known.count(min(known)) == 1:
-            return _Mismatch(faults[distances.index(min(known))])
+        distances = [alternative.distance(value) for alternative in alternatives]
+        shortest = self.distance(value)
+        if shortest is not None and distances.count(shortest) == 1:
+            return _Mismatch(faults[distances.index(shortest)])
         words = [str(a.schema.get("type", "object")) for a in self.alternatives]
         return _expected(" or ".join(dict.fromkeys(words)), value)
+
+    def _choose(self, value: Any) -> List[_Type]:
+        """Those whose names and tags fit an object; all of them where none's do."""
+        if type(value) is not dict:
+            return self.alternatives
+        fitting = [a for a in self.alternatives if a.distance(value) == 0]
+        return fitting or self.alternatives
 
     def distance(self, value: Any) -> Optional[int]:
         distances = [alternative.distance(value) for alternative in self.alternatives]
@@ -1631,48 +1690,55 @@ class _Union(_Type):
 
 
 class _TextForm:
-    """How values of a class are written in JSON.
+    """How the values of a class are written in JSON.
 
     Args:
-        expected: what a model is told, for example "date like 2024-01-31".
+        expected: what a model is shown, for example "date like 2024-01-31".
         schema: the JSON Schema.
-        read: (class, JSON value) to the value; ValueError, TypeError or ArithmeticError where it is
-            none.
-        respell: another spelling to the one that `read` takes.
+        parse: (class, JSON value) to the Python value. It raises ValueError, TypeError or
+            ArithmeticError.
+        respell: another spelling to the one that `parse` takes.
         respelled: the Python classes of the JSON values that `respell` takes.
-        write: a value as the JSON that the model would have sent.
+        write: a Python value to the JSON that a model would have sent.
     """
 
     def __init__(
         self,
         expected: str,
         schema: _JsonObject,
-        read: Callable[[Any, Any], Any],
+        parse: Callable[[Any, Any], Any],
         respell: Callable[[Any], Any] = str.strip,
         respelled: Tuple[type, ...] = (str,),
         write: Callable[[Any], Any] = str,
     ) -> None:
         self.expected = expected
         self.schema = schema
-        self.read = read
+        self.parse = parse
         self.respell = respell
         self.respelled = respelled
         self.write = write
 
 
-# [0-9] and not \\d, which takes the digits of other scripts too.
-_DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+# [0-9] and not \d, which takes the digits of every script.
+_DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})\Z"
 _TIME = r"""(?x)
-    ([0-9]{2}) : ([0-9]{2})                          # hours and minutes
+    ([0-9]{2}) : ([0-9]{2})
     (?: : ([0-9]{2}) (?: \. ([0-9]{1,6}) )? )?       # seconds and their fraction
     ( [Zz] | [+-] [0-9]{2} (?: :? [0-5][0-9] )? )?   # the zone
     \Z
 """
 _DURATION = r"""(?x)
-    ([+-]?) P (?: ([0-9]{1,9})W )? (?: ([0-9]{1,9})D )?
-    (?: T (?: ([0-9]{1,9})H )? (?: ([0-9]{1,9})M )? (?: ([0-9]{1,12} (?: \. [0-9]{1,6} )?)S )? )?
-    (?<! [PT] ) \Z                                   # at least one part
+    ([+-]?) P
+    (?: ([0-9]{1,9}) W )?
+    (?: ([0-9]{1,9}) D )?
+    (?: T
+        (?: ([0-9]{1,9}) H )?
+        (?: ([0-9]{1,9}) M )?
+        (?: ([0-9]{1,12} (?: \. [0-9]{1,6} )? ) S )?
+    )?
+    (?<! [PT] ) \Z   # at least one part, and one after T
 """
+_CLOCK = r"([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
 
 
 def _match(pattern: str, text: str) -> "re.Match[str]":
@@ -1684,7 +1750,7 @@ def _match(pattern: str, text: str) -> "re.Match[str]":
 
 def _parse_iso_date(cls: Any, text: str) -> Any:
     """ "2024-01-31" -> date(2024, 1, 31)."""
-    year, month, day = _match(_DATE + r"\Z", text).groups()
+    year, month, day = _match(_DATE, text).groups()
     return cls(int(year), int(month), int(day))
 
 
@@ -1695,21 +1761,30 @@ def _respell_date(text: str) -> str:
 
 def _parse_iso_time(cls: Any, text: str) -> Any:
     """ "09:30:00.5Z" -> time(9, 30, 0, 500000, timezone.utc), on every Python."""
-    hour, minute, second, fraction, zone = _match(_TIME, text).groups()
-    microsecond = int((fraction or "").ljust(6, "0"))
-    return cls(int(hour), int(minute), int(second or 0), microsecond, _parse_iso_zone(zone))
+    hour, minute, second, fraction, zone = _match(_TIME, text).groups("")
+    return cls(
+        int(hour),
+        int(minute),
+        int(second or 0),
+        int(fraction.ljust(6, "0")),
+        _parse_iso_zone(zone),
+    )
 
 
-def _parse_iso_zone(text: Optional[str]) -> Any:
-    """ "+02:00", "+0200", "+02" -> timezone(timedelta(hours=2)); None -> None."""
+def _parse_iso_zone(text: str) -> Any:
+    """ "+02:00", "+0200", "+02" -> timezone(timedelta(hours=2)); "" -> None."""
     import datetime
 
     if not text:
         return None
-    if text in "Zz":
+    if text in ("Z", "z"):
         return datetime.timezone.utc
-    offset = datetime.timedelta(hours=int(text[1:3]), minutes=int(text[3:].lstrip(":") or 0))
-    return datetime.timezone(-offset if text[0] == "-" else offset)
+    hours = int(text[1:3])
+    minutes = int(text[3:].lstrip(":") or 0)
+    offset = datetime.timedelta(hours=hours, minutes=minutes)
+    if text[0] == "-":
+        offset = -offset
+    return datetime.timezone(offset)
 
 
 def _parse_iso_datetime(cls: Any, text: str) -> Any:
@@ -1725,24 +1800,29 @@ def _parse_iso_datetime(cls: Any, text: str) -> Any:
 def _respell_datetime(text: str) -> str:
     """ "2024-01-31" -> "2024-01-31T00:00": a date is that day's midnight."""
     text = text.strip()
-    return text if len(text) > 10 else text + "T00:00"
+    if len(text) > 10:
+        return text
+    return f"{text}T00:00"
 
 
 def _parse_iso_duration(cls: Any, text: Any) -> Any:
     """ "P1DT2H", "-PT90S" -> timedelta; 90 -> 90 seconds."""
     if type(text) is not str:
         return cls(seconds=text)
-    sign, weeks, days, hours, minutes, seconds = _match(_DURATION, text).groups()
-    whole, _, fraction = (seconds or "0").partition(".")
+    sign, *parts = _match(_DURATION, text).groups("0")
+    weeks, days, hours, minutes = [int(part) for part in parts[:4]]
+    seconds, _, fraction = parts[4].partition(".")
     duration = cls(
-        weeks=int(weeks or 0),
-        days=int(days or 0),
-        hours=int(hours or 0),
-        minutes=int(minutes or 0),
-        seconds=int(whole),
+        weeks=weeks,
+        days=days,
+        hours=hours,
+        minutes=minutes,
+        seconds=int(seconds),
         microseconds=int(fraction.ljust(6, "0")),
     )
-    return -duration if sign == "-" else duration
+    if sign == "-":
+        duration = -duration
+    return duration
 
 
 def _respell_duration(value: Any) -> Any:
@@ -1750,16 +1830,20 @@ def _respell_duration(value: Any) -> Any:
     if type(value) is not str:
         return value
     text = value.strip()
-    clock = re.match(r"([0-9]+):([0-5][0-9]):([0-5][0-9](\.[0-9]+)?)\Z", text)
-    return f"PT{clock[1]}H{clock[2]}M{clock[3]}S" if clock else text
+    clock = re.match(_CLOCK, text)
+    if clock is None:
+        return text
+    return f"PT{clock[1]}H{clock[2]}M{clock[3]}S"
 
 
 def _write_duration(value: Any) -> str:
     """timedelta(days=1, hours=2) -> "P1DT7200S"."""
-    sign = "-" if value.days < 0 else ""
-    value = abs(value)
-    seconds = f"{value.seconds}.{value.microseconds:06}" if value.microseconds else value.seconds
-    return f"{sign}P{value.days}DT{seconds}S"
+    if value.days < 0:
+        return "-" + _write_duration(-value)
+    seconds = str(value.seconds)
+    if value.microseconds:
+        seconds += f".{value.microseconds:06}"
+    return f"P{value.days}DT{seconds}S"
 
 
 def _parse_path(cls: Any, text: str) -> Any:
@@ -1770,18 +1854,17 @@ def _parse_path(cls: Any, text: str) -> Any:
 
 def _parse_decimal(cls: Any, value: Any) -> Any:
     """19.9, "19.9" -> Decimal("19.9")."""
-    text = value if type(value) is str else repr(value)  # subtle: Decimal(0.1) is not 0.1
-    number = cls(_match(_DECIMAL, text)[0])
-    if not number.is_finite():
-        raise ValueError("too large")
-    return number
+    text = value
+    if type(value) is not str:
+        text = repr(value)  # subtle: Decimal(0.1) is not Decimal("0.1")
+    return cls(_match(_DECIMAL, text)[0])
 
 
-def _parse_with_class(cls: Any, text: str) -> Any:
+def _call_class(cls: Any, text: str) -> Any:
     return cls(text)
 
 
-# By name, since their modules are not imported here. A row is all that another type needs.
+# By name, since their modules are not imported here. Another type needs one more row.
 _TEXT_FORMS = {
     "datetime.date": _TextForm(
         "date like 2024-01-31",
@@ -1809,15 +1892,24 @@ _TEXT_FORMS = {
         (str, int, float),
         _write_duration,
     ),
-    "uuid.UUID": _TextForm("UUID", {"type": "string", "format": "uuid"}, _parse_with_class),
+    "uuid.UUID": _TextForm(
+        "UUID",
+        {"type": "string", "format": "uuid"},
+        _call_class,
+    ),
     "pathlib.Path": _TextForm("string (a path)", {"type": "string"}, _parse_path),
     "pathlib.PurePath": _TextForm("string (a path)", {"type": "string"}, _parse_path),
-    "decimal.Decimal": _TextForm("number", {"type": "number"}, _parse_decimal, write=float),
+    "decimal.Decimal": _TextForm(
+        "number",
+        {"type": "number"},
+        _parse_decimal,
+        write=float,
+    ),
 }
 
 
 def _full_name(cls: Any) -> str:
-    """The key of a class in the table: pathlib.Path, of pathlib._local say, -> "pathlib.Path"."""
+    """The key in the table: Path -> "pathlib.Path", also where pathlib._local has it."""
     module = str(getattr(cls, "__module__", "")).split(".")[0]
     return f"{module}.{getattr(cls, '__qualname__', '')}"
 
@@ -1829,22 +1921,24 @@ class _TextType(_Type):
         self.cls = cls
         self.form = _TEXT_FORMS[_full_name(cls)]
         super().__init__(self.form.schema)
-        self.json_types = (str,) if self.schema["type"] == "string" else (int, float)
+        self.json_types = (str,)
+        if self.schema["type"] == "number":
+            self.json_types = (int, float)
 
     def compares_with(self, limit: Any) -> bool:
-        is_number = self.schema["type"] == "number" and type(limit) in (int, float)
-        return is_number or isinstance(limit, self.cls)
+        is_number = type(limit) in (int, float)
+        return isinstance(limit, self.cls) or (is_number and int in self.json_types)
 
     def convert(self, value: Any, mode: _Mode) -> Any:
         """ "2024-01-31" -> date(2024, 1, 31)."""
         if type(value) in self.json_types:
             try:
-                return self.form.read(self.cls, value)
+                return self.form.parse(self.cls, value)
             except (ValueError, TypeError, ArithmeticError):
-                pass
-        if not mode.exact and type(value) in self.form.respelled:
+                pass  # it may be another spelling
+        if type(value) in self.form.respelled and not mode.exact:
             try:
-                return self.form.read(self.cls, self.form.respell(value))
+                return self.form.parse(self.cls, self.form.respell(value))
             except (ValueError, TypeError, ArithmeticError):
                 pass
         raise _expected(self.form.expected, value)
@@ -1857,15 +1951,41 @@ class _Constraint:
     """A limit from the metadata of an `Annotated`, for one type.
 
     Args:
-        expected: what a model is told, for example "a value of at least 1".
+        expected: what a model is shown, for example "a value of at least 1".
         schema: how JSON Schema says it, for example {"minimum": 1}.
-        is_met: whether a converted value keeps it. TypeError, ValueError or ArithmeticError: no.
+        is_met: whether a converted value keeps it.
     """
 
-    def __init__(self, expected: str, schema: _JsonObject, is_met: Callable[[Any], bool]) -> None:
+    def __init__(
+        self,
+        expected: str,
+        schema: _JsonObject,
+        is_met: Callable[[Any], bool],
+    ) -> None:
         self.expected = expected
         self.schema = schema
         self.is_met = is_met
+
+
+class _Bound:
+    """A kind of limit: words for it, its keyword in JSON Schema, and what is checked."""
+
+    def __init__(
+        self,
+        words: str,
+        keyword: str,
+        holds: Callable[[Any, Any], bool],
+    ) -> None:
+        self.words = words
+        self.keyword = keyword
+        self.holds = holds
+
+    def make(self, keyword: str, limit: Any) -> _Constraint:
+        schema: _JsonObject = {}
+        if type(limit) in (int, float):  # JSON Schema has no word for a date's limit
+            schema[keyword] = limit
+        expected = f"{self.words} {limit}"
+        return _Constraint(expected, schema, lambda value: self.holds(value, limit))
 
 
 def _is_multiple(value: Any, step: Any) -> bool:
@@ -1876,16 +1996,7 @@ def _is_multiple(value: Any, step: Any) -> bool:
     return bool(value % step == 0)
 
 
-class _Bound:
-    """A row of the table below: how a kind of limit is told, shown and checked."""
-
-    def __init__(self, words: str, keyword: str, is_met: Callable[[Any, Any], bool]) -> None:
-        self.words = words
-        self.keyword = keyword
-        self.is_met = is_met
-
-
-# By the attribute that holds the limit, in annotated-types and pydantic: Ge(1).ge.
+# By the attribute that holds the limit in annotated-types and pydantic: Ge(1).ge is 1.
 _BOUNDS = {
     "ge": _Bound("a value of at least", "minimum", operator.ge),
     "gt": _Bound("a value above", "exclusiveMinimum", operator.gt),
@@ -1894,66 +2005,80 @@ _BOUNDS = {
     "multiple_of": _Bound("a multiple of", "multipleOf", _is_multiple),
 }
 _LENGTH_BOUNDS = {
-    "min_length": _Bound("at least", "min", lambda value, limit: len(value) >= limit),
-    "max_length": _Bound("at most", "max", lambda value, limit: len(value) <= limit),
+    "min_length": _Bound("a length of at least", "min", lambda v, limit: len(v) >= limit),
+    "max_length": _Bound("a length of at most", "max", lambda v, limit: len(v) <= limit),
 }
-_LENGTH_UNITS = {"Length": "characters", "Items": "items", "Properties": "properties"}
-
-
-def _limits_in(metadata: Iterable[Any]) -> List[Tuple[str, Any]]:
-    """(Ge(1), Len(2, 4)) -> [("ge", 1), ("min_length", 2), ("max_length", 4)]."""
-    limits: List[Tuple[str, Any]] = []
-    for item in metadata:
-        parts = getattr(item, "metadata", None)  # pydantic's Field keeps its limits there
-        for part in [item, *parts] if isinstance(parts, (list, tuple)) else [item]:
-            for name in (*_BOUNDS, *_LENGTH_BOUNDS, "pattern"):
-                limit = getattr(part, name, None)
-                if limit is not None:
-                    limits.append((name, limit))
-    return limits
 
 
 def _make_constraint(kind: _Type, name: str, limit: Any) -> Optional[_Constraint]:
     """("ge", 1) for an integer. None where the limit says nothing about this type."""
     if name in _BOUNDS and kind.compares_with(limit):
         bound = _BOUNDS[name]
-        is_told = type(limit) in (int, float)
-        return _Constraint(
-            f"{bound.words} {limit}",
-            {bound.keyword: limit} if is_told else {},
-            lambda value: bound.is_met(value, limit),
-        )
+        return bound.make(bound.keyword, limit)
     if name in _LENGTH_BOUNDS and kind.length_keyword and type(limit) is int:
         bound = _LENGTH_BOUNDS[name]
-        return _Constraint(
-            f"{bound.words} {limit} {_LENGTH_UNITS[kind.length_keyword]}",
-            {bound.keyword + kind.length_keyword: limit},
-            lambda value: bound.is_met(value, limit),
-        )
-    if name == "pattern" and isinstance(kind, _String):
-        pattern = re.compile(limit)
-        text = pattern.pattern
-        # llama.cpp's grammar converter refuses one that is not anchored at both ends.
-        is_anchored = text[:1] == "^" and re.search(r"[^\\]\$\Z", text) is not None
-        return _Constraint(
-            f"text that matches {text}",
-            {"pattern": text} if is_anchored and limit == text else {},
-            lambda value: pattern.search(value) is not None,
-        )
+        return bound.make(bound.keyword + kind.length_keyword, limit)
+    if name == "pattern" and kind.length_keyword == "Length":
+        return _make_pattern(limit)
     return None
+
+
+def _make_pattern(pattern: Any) -> Optional[_Constraint]:
+    """A pattern is searched. It is shown only where it is anchored at both ends, since
+    llama.cpp's grammar converter refuses others."""
+    if not isinstance(pattern, (str, re.Pattern)):
+        return None
+    compiled = re.compile(pattern)
+    schema: _JsonObject = {}
+    if isinstance(pattern, str) and re.match(r"\^.*(?<!\\)\$\Z", pattern):
+        schema["pattern"] = pattern
+    return _Constraint(
+        f"text that matches {compiled.pattern}",
+        schema,
+        lambda value: compiled.search(value) is not None,
+    )
+
+
+def _read_attribute(item: Any, name: str) -> Any:
+    """An attribute of metadata of any kind; None where it has none, or raises."""
+    try:
+        return getattr(item, name, None)
+    except Exception:
+        return None
+
+
+def _limits_in(metadata: Iterable[Any]) -> List[Tuple[str, Any]]:
+    """(Ge(1), Len(0, 4)) -> [("ge", 1), ("max_length", 4)]; 0 and None say nothing."""
+    items: List[Any] = []
+    for item in metadata:
+        items.append(item)
+        parts = _read_attribute(item, "metadata")  # pydantic's Field has its limits there
+        if isinstance(parts, (list, tuple)):
+            items += parts
+    limits: List[Tuple[str, Any]] = []
+    for item in items:
+        for name in (*_BOUNDS, *_LENGTH_BOUNDS, "pattern"):
+            limit = _read_attribute(item, name)
+            if limit is not None and (name, limit) != ("min_length", 0):
+                limits.append((name, limit))
+    return limits
 
 
 class _Constrained(_Type):
     """A type whose values have to keep limits too."""
 
     def __init__(self, inner: _Type, constraints: List[_Constraint]) -> None:
-        super().__init__(inner.schema)
+        super().__init__(dict(inner.schema))
         for constraint in constraints:
-            self.schema = {**self.schema, **constraint.schema}
+            self.schema.update(constraint.schema)
         self.inner = inner
         self.constraints = constraints
         self.json_types = inner.json_types
+        self.length_keyword = inner.length_keyword
         self.is_noted = inner.is_noted
+
+    def compares_with(self, limit: Any) -> bool:
+        return self.inner.compares_with(limit)
 
     def convert(self, value: Any, mode: _Mode) -> Any:
         """Converted first, then checked: "10" -> 10 for an int of at most 10."""
@@ -1969,13 +2094,13 @@ class _Constrained(_Type):
     def _is_met(self, constraint: _Constraint, converted: Any) -> bool:
         try:
             return constraint.is_met(converted)
-        except (TypeError, ValueError, ArithmeticError):  # datetimes with and without a zone
+        except (TypeError, ValueError, ArithmeticError):  # times with and without a zone
             return False
 
 
 # -- docstrings ------------------------------------------------------------------------------------
 
-# A line that begins a section in Google style; three are Chinese: parameters, returns, raises.
+# A line that begins a section in Google style; in Chinese: parameters, returns, raises.
 _GOOGLE_HEADING = """(?x)
     ( (?: Keyword[ ] | Other[ ] )? (?: Arg | Argument | Parameter | Param | Attribute )s
     | \u53c2\u6570 | \u8fd4\u56de | \u5f02\u5e38
@@ -1983,7 +2108,7 @@ _GOOGLE_HEADING = """(?x)
     | Warnings? | Warns | Todo
     ) [ \t]* [:\uff1a] \\Z
 """
-_ABOUT_PARAMETERS = "(keyword |other )?(arg|param|attribute|\u53c2\u6570)"  # in lower case
+_ABOUT_PARAMETERS = "(keyword |other )?(arg|param|attribute|\u53c2\u6570)"  # lower-case
 # "sku (str, optional): the product's SKU"
 _GOOGLE_ENTRY = """(?x)
     \\*{0,2} (\\w+) [ \t]*
@@ -2038,20 +2163,20 @@ class _Section:
 
 def _begin_section(line: str, next_line: str) -> Optional[_Section]:
     """The section that a line begins, or None."""
-    google = re.match(_GOOGLE_HEADING, line)
-    if google:
-        return _Section(_read_google if _is_about_parameters(google[1]) else _read_nothing)
-    if re.match(r"[A-Z][\w ]*\Z", line.rstrip()) and re.match(r"---+\Z", next_line.strip()):
-        return _Section(_read_numpy if _is_about_parameters(line) else _read_nothing)
-    if re.match(_REST_FIELD, line):
+    is_underlined = re.match(r"---+\Z", next_line.strip())
+    if re.match(_GOOGLE_HEADING, line):
+        section = _Section(_read_google)
+    elif is_underlined and re.match(r"[A-Z][\w ]*\Z", line.rstrip()):
+        section = _Section(_read_numpy)
+    elif re.match(_REST_FIELD, line):
         section = _Section(_read_rest)
         section.lines.append(line)
         return section
-    return None
-
-
-def _is_about_parameters(heading: str) -> bool:
-    return re.match(_ABOUT_PARAMETERS, heading.lower()) is not None
+    else:
+        return None
+    if not re.match(_ABOUT_PARAMETERS, line.lower()):
+        section.read = _read_nothing
+    return section
 
 
 def _read_nothing(lines: List[str]) -> _Notes:
@@ -2073,11 +2198,12 @@ def _read_google(lines: List[str]) -> _Notes:
         if text and indentation == 0:
             break
         depth = depth or indentation
-        entry = re.match(_GOOGLE_ENTRY, text) if indentation == depth else None
-        if entry:
-            note = notes.setdefault(entry[1], [entry[2]])
-        elif indentation > depth:
+        if indentation > depth:
             note.append(text)
+            continue
+        entry = re.match(_GOOGLE_ENTRY, text)
+        if entry and indentation == depth:
+            note = notes.setdefault(entry[1], [entry[2]])
     return notes
 
 
@@ -2128,7 +2254,9 @@ def _is_new_type(hint: Any) -> bool:
 def _is_qualifier(hint: Any) -> bool:
     """Final[int], Required[int], NotRequired[int]."""
     origin = typing.get_origin(hint)
-    return origin is typing.Final or getattr(origin, "_name", "") in ("Required", "NotRequired")
+    if origin is typing.Final:
+        return True
+    return getattr(origin, "_name", "") in ("Required", "NotRequired")
 
 
 def _is_union(hint: Any) -> bool:
@@ -2179,13 +2307,19 @@ def _container_of(hint: Any) -> Any:
     cls = typing.get_origin(hint) or hint
     if getattr(cls, "__module__", "") == "collections.abc":
         return _ABSTRACT_CONTAINERS.get(cls.__name__)
-    return cls if any(cls is known for known in (list, tuple, set, frozenset, dict)) else None
+    if isinstance(cls, type) and cls in (list, tuple, set, frozenset, dict):
+        return cls
+    return None
+
+
+_HAS_ANNOTATED = sys.version_info >= (3, 9)
+_WITH_METADATA: _JsonObject = {"include_extras": True} if _HAS_ANNOTATED else {}
 
 
 class _SchemaBuilder:
     """Makes types of the annotations of one tool. No other place knows annotations.
 
-    What cannot come from JSON is a TypeError that names the place, such as "f: parameter 'x'".
+    What cannot come from JSON is a TypeError that names the place: "f: parameter 'x'".
 
     Args:
         closure: names that the annotations may use besides those of their module.
@@ -2201,9 +2335,9 @@ class _SchemaBuilder:
 
     def resolve(self, owner: Any, names: _JsonObject) -> _JsonObject:
         """The annotations of a function or class, those written as text resolved."""
-        more: _JsonObject = {"include_extras": True} if sys.version_info >= (3, 9) else {}
+        known = {**self.closure, **names}
         try:
-            return typing.get_type_hints(owner, None, {**self.closure, **names}, **more)
+            return typing.get_type_hints(owner, None, known, **_WITH_METADATA)
         except Exception as error:
             raise TypeError(
                 f"cannot resolve the annotations of {owner.__name__}: "
@@ -2237,10 +2371,13 @@ class _SchemaBuilder:
         return self.build_named(hint, place)
 
     def build_annotated(self, hint: Any, place: str) -> _Type:
-        """Annotated[int, "how many", Ge(1)]: a description, limits, and what says nothing to us."""
-        kind = _constrain(self.build(hint.__origin__, place), _limits_in(hint.__metadata__))
+        """Annotated[int, "how many", Ge(1)]. Metadata of other kinds is ignored."""
+        limits = _limits_in(hint.__metadata__)
+        kind = _constrain(self.build(hint.__origin__, place), limits)
         for item in hint.__metadata__:
-            note = item if isinstance(item, str) else getattr(item, "description", None)
+            note = item
+            if not isinstance(item, str):
+                note = _read_attribute(item, "description")
             if isinstance(note, str) and note:
                 kind = kind.extended(description=note)
                 kind.is_noted = True
@@ -2248,11 +2385,11 @@ class _SchemaBuilder:
         return kind
 
     def build_choice(self, hint: Any, place: str) -> _Type:
-        members: List[Any] = list(hint) if _is_enum(hint) else list(typing.get_args(hint))
+        members: List[Any] = list(typing.get_args(hint) or hint)
         values = [getattr(member, "value", member) for member in members]
         if not values or not all(type(value) in _SCALAR_TYPES for value in values):
             raise _no_json_form(hint, place)
-        names = [(member.name, member) for member in members if isinstance(member, enum.Enum)]
+        names = [(m.name, m) for m in members if isinstance(m, enum.Enum)]
         return _Choice(list(zip(values, members)), names)
 
     def build_mapping(self, hint: Any, place: str) -> _Type:
@@ -2263,7 +2400,7 @@ class _SchemaBuilder:
         if key is _ANY:
             key = _STRING
         if key.schema.get("type") not in ("string", "integer"):
-            raise TypeError(f"{place}: the keys of a JSON object are text: use str or int")
+            raise TypeError(f"{place}: the keys of a JSON object are str or int")
         return _Mapping(key, self.build(args[1], place))
 
     def build_array(self, hint: Any, place: str) -> _Type:
@@ -2273,11 +2410,12 @@ class _SchemaBuilder:
             return _Array(_ANY, make)
         if make is not tuple or args[-1] is Ellipsis:
             return _Array(self.build(args[0], place), make)
-        places = [self.build(arg, place) for arg in args if arg != ()]  # Tuple[()], before 3.11
-        return _FixedTuple(places, _unite(places) if places else _ANY)
+        # Before Python 3.11 the one argument of Tuple[()] is ().
+        places = [self.build(arg, place) for arg in args if arg != ()]
+        return _FixedTuple(places, _unite(places or [_ANY]))
 
     def build_named(self, hint: Any, place: str) -> _Type:
-        """A class or an alias, built once. Inside of itself it is a reference to $defs."""
+        """A class or an alias, built once. Inside of itself it is a reference."""
         if not (_is_alias(hint) or _is_typed_dict(hint) or _is_class_with_fields(hint)):
             raise _no_json_form(hint, place)
         definition = self.definitions.get(hint)
@@ -2287,7 +2425,9 @@ class _SchemaBuilder:
             definition.is_built = True
         elif not definition.is_built and not definition.name:
             definition.name = self.new_name(hint.__name__)
-        return _Reference(definition) if definition.name else definition.type
+        if definition.name:
+            return _Reference(definition)
+        return definition.type
 
     def new_name(self, name: str) -> str:
         """ "Node", or "Node_2" where another class of that name has it."""
@@ -2301,15 +2441,17 @@ class _SchemaBuilder:
     def build_definition(self, hint: Any, place: str) -> _Type:
         if _is_alias(hint):
             return self.build(hint.__value__, place)
+        # With its own name: a class made inside a function is none of its module's names.
+        hints = self.resolve(hint, {hint.__name__: hint})
         docstring = _Docstring(_class_docstring(hint))
-        hints = self.resolve(hint, {hint.__name__: hint})  # also a class that only it can name
         if _is_typed_dict(hint):
             kind = self.build_typed_dict(hint, hints, docstring, place)
         else:
             parameters = list(inspect.signature(hint).parameters.values())
-            fields = self.build_parameters(parameters, hints, docstring, f"{place}, field")
+            place = f"{place}, field"
+            fields = self.build_parameters(parameters, hints, docstring, place)
             kind = _Record(fields, _required_names(parameters), hint)
-        return kind.extended(description=docstring.about) if docstring.about else kind
+        return _describe(kind, docstring.about)
 
     def build_typed_dict(
         self, hint: Any, hints: _JsonObject, docstring: _Docstring, place: str
@@ -2347,29 +2489,35 @@ class _SchemaBuilder:
 
 
 def _no_json_form(hint: Any, place: str) -> TypeError:
-    name = hint if typing.get_args(hint) else getattr(hint, "__name__", hint)
+    name = hint
+    if not typing.get_args(hint):
+        name = getattr(hint, "__name__", hint)
     return TypeError(
-        f"{place}: {name} has no JSON form; annotate it with one that has (str, int, a dataclass ...)"
+        f"{place}: {name} has no JSON form; "
+        "annotate it with one that has (str, int, a dataclass ...)"
     )
 
 
 def _class_docstring(cls: Any) -> str:
     """What its author wrote; not "Point(x: int)", which `dataclass` writes."""
-    text = cls.__dict__.get("__doc__") or ""
-    return "" if text.startswith(f"{cls.__name__}(") else text
+    text: str = cls.__dict__.get("__doc__") or ""
+    if text.startswith(f"{cls.__name__}("):
+        return ""
+    return text
 
 
 def _is_required_key(typed_dict: Any, name: str, annotation: Any) -> bool:
     mark = getattr(typing.get_origin(annotation), "_name", "")
     if mark in ("Required", "NotRequired"):
         return mark == "Required"
-    if hasattr(typed_dict, "__required_keys__"):
-        return name in typed_dict.__required_keys__
-    return bool(typed_dict.__total__)  # Python 3.8
+    # Python 3.8 has no __required_keys__.
+    default = [name] if typed_dict.__total__ else []
+    return name in getattr(typed_dict, "__required_keys__", default)
 
 
 def _required_names(parameters: Iterable[inspect.Parameter]) -> List[str]:
-    return [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    without_default = [p for p in parameters if p.default is p.empty]
+    return [p.name for p in without_default if p.kind is not p.VAR_POSITIONAL]
 
 
 def _unite(alternatives: List[_Type]) -> _Type:
@@ -2381,23 +2529,27 @@ def _unite(alternatives: List[_Type]) -> _Type:
     others = [alternative for alternative in alternatives if alternative is not _NULL]
     if any(alternative.takes_null() for alternative in others):
         alternatives = others
-    return alternatives[0] if len(alternatives) == 1 else _Union(alternatives)
+    if len(alternatives) == 1:
+        return alternatives[0]
+    return _Union(alternatives)
 
 
 def _constrain(kind: _Type, limits: List[Tuple[str, Any]]) -> _Type:
-    """The type with those limits that say something about it; of a union, about an alternative."""
-    if not limits:
-        return kind
-    if isinstance(kind, _Union):
-        return _Union([_constrain(alternative, limits) for alternative in kind.alternatives])
+    """The type with those limits that say something about it, or about one of a union."""
+    if isinstance(kind, _Union) and limits:
+        return _Union([_constrain(each, limits) for each in kind.alternatives])
     made = [_make_constraint(kind, name, limit) for name, limit in limits]
     constraints = [constraint for constraint in made if constraint is not None]
-    return _Constrained(kind, constraints) if constraints else kind
+    if not constraints:
+        return kind
+    return _Constrained(kind, constraints)
 
 
 def _describe(kind: _Type, note: Optional[str]) -> _Type:
-    """With a description from a docstring. One from an `Annotated` wins, one of a class does not."""
-    return kind.extended(description=note) if note and not kind.is_noted else kind
+    """With a description from a docstring. It yields to that of an `Annotated`."""
+    if not note or kind.is_noted:
+        return kind
+    return kind.extended(description=note)
 
 
 def _show_default(kind: _Type, default: Any) -> _Type:
@@ -2411,7 +2563,7 @@ def _show_default(kind: _Type, default: Any) -> _Type:
 
 
 def _as_sent(value: Any) -> Any:
-    """A default as the JSON that the model would have sent: date(2024, 1, 31) -> "2024-01-31".
+    """A default as the model would have sent it: date(2024, 1, 31) -> "2024-01-31".
 
     _Mismatch where it has no JSON form.
     """
@@ -2440,6 +2592,8 @@ class _Target:
     Attributes:
         callable: a function, a method or an object with __call__.
         function: the function that runs: of an object, its class's __call__.
+        name: the function's name; of an object, its class's in lower case.
+        docstring: what describes it.
         bound_count: how many arguments the partials bind by place.
         bound_names: the names that they bind. What is bound is often a secret.
     """
@@ -2453,16 +2607,19 @@ class _Target:
             function = function.func
         if isinstance(function, type) or not callable(function):
             raise TypeError(
-                f"{_preview(function)} is no tool: pass a function, an object with __call__, "
-                "or a Tool made by hand"
+                f"{_preview(function)} is no tool: pass a function, "
+                "an object with __call__, or a Tool made by hand"
             )
         self.callable = function
-        is_object = not inspect.isroutine(function) and not hasattr(function, "__wrapped__")
-        self.function = type(function).__call__ if is_object else function
-        self.name: str = type(function).__name__.lower() if is_object else function.__name__
-        self.docstring = self.function.__doc__
-        if is_object and not self.docstring:
-            self.docstring = _class_docstring(type(function))
+        if inspect.isroutine(function) or hasattr(function, "__wrapped__"):
+            self.function = function
+            self.name: str = function.__name__
+            self.docstring = function.__doc__
+        else:
+            cls = type(function)
+            self.function = cls.__call__
+            self.name = cls.__name__.lower()
+            self.docstring = cls.__call__.__doc__ or _class_docstring(cls)
         if self.name == "<lambda>":
             raise ValueError(
                 "a lambda has no name and no types: write it as a def to make it a tool"
@@ -2473,23 +2630,28 @@ class _Target:
         try:
             found = list(inspect.signature(self.callable).parameters.values())
         except ValueError:
-            raise TypeError(f"{self.name} has no signature to read: wrap it in a def") from None
+            text = f"{self.name} has no signature to read: wrap it in a def"
+            raise TypeError(text) from None
         found = [p for p in found[self.bound_count :] if p.name not in self.bound_names]
-        owner = getattr(self.function, "__qualname__", "").rpartition(".")[0]
-        is_in_class = self.function is self.callable and owner and not owner.endswith(">")
-        if is_in_class and found and found[0].name == "self":
-            if found[0].annotation is inspect.Parameter.empty:
-                raise TypeError(
-                    f"{owner}.{self.name} is a method without its object: pass that of an instance"
-                )
+        if found:
+            self._check_self(found[0])
         return found
 
+    def _check_self(self, first: inspect.Parameter) -> None:
+        """TypeError for a method that was taken from its class, as `Shop.sell`."""
+        if first.name != "self" or first.annotation is not first.empty:
+            return
+        owner = getattr(self.callable, "__qualname__", "").rpartition(".")[0]
+        if owner and not owner.endswith(">"):  # not a function in "test.<locals>"
+            text = "is a method without its object: pass that of an instance"
+            raise TypeError(f"{owner}.{self.name} {text}")
+
     def taken_names(self) -> Set[str]:
-        """The names that the function has for its parameters, those that are bound included."""
+        """The names of all its parameters, bound ones and `self` included."""
         function = getattr(self.function, "__func__", self.function)
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         parameters = inspect.signature(function).parameters.values()
-        return {p.name for p in parameters if p.kind in kinds} | self.bound_names
+        return self.bound_names.union(p.name for p in parameters if p.kind in kinds)
 
     def closure(self) -> _JsonObject:
         """The variables that it closes over: its annotations may name them."""
@@ -2497,58 +2659,81 @@ class _Target:
         names = getattr(getattr(function, "__code__", None), "co_freevars", ())
         found: _JsonObject = {}
         for name, cell in zip(names, getattr(function, "__closure__", None) or ()):
-            try:
+            with contextlib.suppress(ValueError):  # not filled yet
                 found[name] = cell.cell_contents
-            except ValueError:  # not filled yet
-                pass
         return found
+
+
+def _injected_kind(hint: Any) -> str:
+    """AgentRun, Optional[AgentRun] -> "AgentRun", which the loop fills in; else ""."""
+    candidates = (hint,)
+    if _is_union(hint) or _is_annotated(hint):
+        candidates = typing.get_args(hint)
+    for cls in candidates:
+        kind = _read_attribute(cls, "type")
+        if isinstance(cls, type) and kind in ("AgentAction", "AgentRun"):
+            return str(kind)
+    return ""
+
+
+def _find_by_position(parameters: List[inspect.Parameter]) -> List[inspect.Parameter]:
+    """Those before a slash; all that stand before *args, where there is one."""
+    for index, parameter in enumerate(parameters):
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            return parameters[:index]
+    return [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
 
 
 class _Signature:
     """How a function is called with what a model sends.
 
     Attributes:
+        docstring: what describes the function and its parameters.
         record: the type of the arguments.
         injected: what the loop fills in, by the parameter's name: {"run": "AgentRun"}.
         by_position: the parameters that cannot be given by name.
         variadic: the name of *args; "" where there is none.
-        is_by_name: none of these: what the model sends is what the function gets.
+        is_by_name: there is nothing of that: the function gets what the model sends.
     """
 
     def __init__(self, target: _Target) -> None:
+        self.docstring = _Docstring(target.docstring)
         self.injected: Dict[str, str] = {}
-        self.by_position: List[inspect.Parameter] = []
         self.variadic = ""
         parameters = target.parameters()
+        self.by_position = _find_by_position(parameters)
         builder = _SchemaBuilder(target.closure())
         hints = builder.resolve(target.function, {})
-        shown: List[inspect.Parameter] = []
+        place = f"{target.name}: parameter"
         others: Optional[_Type] = None
-        for index, parameter in enumerate(parameters):
+        reserved: Set[str] = set()
+        shown: List[inspect.Parameter] = []
+        for parameter in parameters:
             hint = hints.get(parameter.name, parameter.annotation)
             if parameter.kind is parameter.VAR_KEYWORD:
-                others = builder.build(hint, f"{target.name}: parameter {parameter.name!r}")
-                continue
-            if parameter.kind is parameter.VAR_POSITIONAL:
+                others = builder.build(hint, f"{place} {parameter.name!r}")
+                reserved = target.taken_names()
+            elif parameter.kind is parameter.VAR_POSITIONAL:
                 self.variadic = parameter.name
-                self.by_position = parameters[:index]  # all that stands before *args
-            elif parameter.kind is parameter.POSITIONAL_ONLY:
-                self.by_position.append(parameter)
-            injected = _injected_kind(hint)
-            if injected and parameter.kind is not parameter.VAR_POSITIONAL:
-                self.injected[parameter.name] = injected
+                shown.append(parameter)
+            elif _injected_kind(hint):
+                self.injected[parameter.name] = _injected_kind(hint)
             else:
                 shown.append(parameter)
         self.is_by_name = not (self.injected or self.by_position or self.variadic)
-        self.docstring = _Docstring(target.docstring)
-        fields = builder.build_parameters(shown, hints, self.docstring, f"{target.name}: parameter")
-        reserved = target.taken_names()
-        self.record: _Type = _Record(fields, _required_names(shown), None, others, reserved)
+        fields = builder.build_parameters(shown, hints, self.docstring, place)
+        required = _required_names(shown)
+        self.record: _Type = _Record(fields, required, dict, others, reserved)
         definitions = builder.schemas_by_name()
         if definitions:
             self.record = self.record.extended(**{"$defs": definitions})
 
-    def bind(self, arguments: _JsonObject, action: AgentAction, run: AgentRun) -> _BoundArguments:
+    def bind(
+        self,
+        arguments: _JsonObject,
+        action: AgentAction,
+        run: AgentRun,
+    ) -> _BoundArguments:
         try:
             kwargs = self.record.convert(arguments, _LENIENT)
         except _Mismatch as mismatch:
@@ -2557,20 +2742,12 @@ class _Signature:
             raise _InvalidArguments("args: nested too deeply") from None
         if self.is_by_name:
             return _BoundArguments((), kwargs)
+        values = {"AgentAction": action, "AgentRun": run}
         for name, kind in self.injected.items():
-            kwargs[name] = action if kind == "AgentAction" else run
+            kwargs[name] = values[kind]
         args = [kwargs.pop(p.name, p.default) for p in self.by_position]
         args += kwargs.pop(self.variadic, ())
         return _BoundArguments(args, kwargs)
-
-
-def _injected_kind(hint: Any) -> str:
-    """AgentRun, Optional[AgentRun] -> "AgentRun": what the loop fills in; "" for anything else."""
-    for cls in typing.get_args(hint) or (hint,):
-        kind = getattr(cls, "type", None)
-        if kind in ("AgentAction", "AgentRun"):
-            return str(kind)
-    return ""
 
 
 # -- tools -----------------------------------------------------------------------------------------
@@ -2580,21 +2757,21 @@ def _injected_kind(hint: Any) -> str:
 class Tool(_Data):
     """A function that a model may call. `tool` and `registry` make it from a function.
 
-    Made by hand, from a foreign schema for example, it is called as function(**arguments). Of the
-    arguments the loop then checks only that they are an object, hold what `required` names and,
-    where `additionalProperties` is false, nothing else; the values pass as they came.
-
-    ValueError or TypeError, when it is made, for a wrong name, or a schema of the wrong form.
+    Made by hand, from a foreign schema for example, it is called as
+    function(**arguments). Of the arguments the loop then checks only that they are an
+    object, hold what `required` names and, where `additionalProperties` is false, nothing
+    else; the values pass as they came. A wrong name is a ValueError when it is made, a
+    schema of the wrong form a TypeError.
 
     Attributes:
         name: an identifier of at most 64 characters, or with "-" in it: "lookup_stock".
-        description: what the model is told of it.
-        parameters: a JSON Schema object:
-            {"type": "object", "properties": {"sku": {"type": "string"}}, "required": ["sku"]}.
+        description: what the model is shown of it.
+        parameters: a JSON Schema object, for example
+            {"type": "object", "properties": {"sku": {"type": "string"}}}.
         function: what is called.
         return_direct: its observation ends the run, where it was the reply's only call.
-        read_only: it changes nothing. Such calls of one reply run at the same time, and run again
-            after an interruption.
+        read_only: it changes nothing. Such calls of one reply run at the same time, and
+            run again after an interruption.
         idempotent: doing it twice is doing it once. It runs again after an interruption.
     """
 
@@ -2610,11 +2787,13 @@ class Tool(_Data):
     _signature: Optional[_Signature] = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        name = self.name if isinstance(self.name, str) else ""
+        name = ""
+        if isinstance(self.name, str):
+            name = self.name
         if not name.replace("-", "_").isidentifier() or len(name) > 64:
             raise ValueError(
-                f"{self.name!r} is no tool name: it is an identifier of at most 64 characters, "
-                "or has '-'"
+                f"{self.name!r} is no tool name: "
+                "it is an identifier of at most 64 characters, or has '-'"
             )
         if not isinstance(self.parameters, dict) or not callable(self.function):
             raise TypeError(f"tool {name}: parameters is a dict and function is callable")
@@ -2623,34 +2802,40 @@ class Tool(_Data):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
-    def _bind(self, arguments: _JsonObject, action: AgentAction, run: AgentRun) -> _BoundArguments:
+    def _bind(
+        self,
+        arguments: _JsonObject,
+        action: AgentAction,
+        run: AgentRun,
+    ) -> _BoundArguments:
         """What the function is called with. _InvalidArguments says all that is wrong."""
         if self._signature is not None:
             return self._signature.bind(arguments, action, run)
-        required = self.parameters.get("required") or []
-        faults = [_ArgumentFault(_missing, (name,)) for name in required if name not in arguments]
+        faults = _missing(self.parameters.get("required") or [], arguments)
         if self.parameters.get("additionalProperties") is False:
             known = self.parameters.get("properties") or {}
-            faults += [_unknown_name(name, known) for name in arguments if name not in known]
+            for name in arguments:
+                if name not in known:
+                    faults += _unknown_name(name, known).below(name)
         if faults:
             raise _InvalidArguments(str(_Mismatch(faults)))
         return _BoundArguments((), arguments)
 
 
-def _check_schema(name: str, parameters: _JsonObject) -> None:
-    """What `Tool` reads of a schema has to be of the right form."""
+def _check_schema(tool_name: str, parameters: _JsonObject) -> None:
+    """TypeError where what `Tool` reads of a schema is of the wrong form."""
     required = parameters.get("required") or []
     if not isinstance(required, list) or not all(isinstance(n, str) for n in required):
-        raise TypeError(f"tool {name}: required is a list of names, got {_preview(required)}")
+        text = f"required is a list of names, got {_preview(required)}"
+        raise TypeError(f"tool {tool_name}: {text}")
     properties = parameters.get("properties") or {}
     if not isinstance(properties, dict):
-        raise TypeError(f"tool {name}: properties is a dict, got {_preview(properties)}")
-    for key, schema in properties.items():
-        if not isinstance(key, str) or not isinstance(schema, (dict, bool)):
-            raise TypeError(
-                f"tool {name}: properties holds a schema for each name, "
-                f"got {_preview(key)}: {_preview(schema)}"
-            )
+        text = f"properties is a dict, got {_preview(properties)}"
+        raise TypeError(f"tool {tool_name}: {text}")
+    for name, schema in properties.items():
+        if not isinstance(name, str) or not isinstance(schema, (dict, bool)):
+            text = f"a schema for each name, got {_preview({name: schema})}"
+            raise TypeError(f"tool {tool_name}: properties holds {text}")
 
 
 Registry = Dict[str, Tool]
@@ -2665,8 +2850,10 @@ def _from_function(function: Any, name: Optional[str] = None, **marks: bool) -> 
     """A function as a Tool; its annotations are read once, here."""
     target = _Target(function)
     signature = _Signature(target)
+    if name is None:
+        name = target.name
     return Tool(
-        target.name if name is None else name,
+        name,
         signature.docstring.about,
         signature.record.schema,
         function,
@@ -2693,40 +2880,50 @@ def tool(
     read_only: bool = False,
     idempotent: bool = False,
 ) -> Any:
-    """`@tool` or `@tool(read_only=True)`: a function as a Tool, still callable as the function.
+    """`@tool`, `@tool(read_only=True)`: a function as a Tool, still callable as before.
 
-    TypeError or ValueError, with the fix, for what cannot be a tool: a lambda, a method without its
-    object, a parameter whose type has no JSON form.
+    TypeError or ValueError, with the fix, for what cannot be a tool: a lambda, a method
+    without its object, a parameter whose type has no JSON form.
 
     Args:
-        function: a function, a method, a functools.partial, or an object with __call__, which is
-            named after its class in lower case.
+        function: a function, a method, a functools.partial, or an object with __call__,
+            which is named after its class in lower case.
         name: another name than the function's, for example "find-it".
         return_direct, read_only, idempotent: see `Tool`.
     """
 
     def make(function: Any) -> Tool:
         return _from_function(
-            function, name, return_direct=return_direct, read_only=read_only, idempotent=idempotent
+            function,
+            name,
+            return_direct=return_direct,
+            read_only=read_only,
+            idempotent=idempotent,
         )
 
-    return make if function is None else make(function)
+    if function is None:
+        return make
+    return make(function)
 
 
 def registry(tools: Any) -> Registry:
     """The plain dict {name: Tool} that the loop dispatches from.
 
     Args:
-        tools: an iterable of functions and Tools, or such a dict. ValueError for two tools of one
-            name, and what `tool` raises.
+        tools: an iterable of functions and Tools, or such a dict. ValueError for two
+            tools of one name, and what `tool` raises.
     """
     if isinstance(tools, str) or not isinstance(tools, Iterable):
-        raise TypeError(
-            f"tools is a list of functions, or a dict {{name: Tool}}; got {_preview(tools)}"
-        )
+        expected = "tools is a list of functions, or a dict {name: Tool}"
+        raise TypeError(f"{expected}; got {_preview(tools)}")
+    values = tools
+    if isinstance(tools, dict):
+        values = tools.values()
     found: Registry = {}
-    for given in tools.values() if isinstance(tools, dict) else tools:
-        made: Tool = given if _kind_of(given) == "Tool" else _from_function(given)
+    for value in values:
+        made: Tool = value
+        if _kind_of(value) != "Tool":
+            made = _from_function(value)
         if made.name in found:
             raise ValueError(f"two tools are called {made.name!r}: rename one")
         found[made.name] = made
@@ -2737,24 +2934,24 @@ def registry(tools: Any) -> Registry:
 
 
 def _bind_arguments(tool: Tool, action: AgentAction, run: AgentRun) -> _BoundArguments:
-    """What the tool's function is called with for this action. _InvalidArguments where it cannot."""
+    """What the function is called with. _InvalidArguments where it cannot be called."""
     try:
         arguments = _read_arguments(action.tool_input)
     except ValueError as error:
         raise _InvalidArguments(_describe_input(tool, action.tool_input, error)) from None
     try:
         return tool._bind(arguments, action, run)
-    except Exception as error:
-        if _kind_of(error) != "InvalidArguments":
-            raise
-        raise _InvalidArguments(str(error)) from None  # also of another copy of this file
+    except ValueError as error:  # this copy's _InvalidArguments, or another's
+        raise _InvalidArguments(str(error)) from None
 
 
 def _describe_input(tool: Tool, tool_input: Any, error: ValueError) -> str:
     """args: expected one JSON object with keys "sku", got "[1]" (not an object)"""
     names = list(tool.parameters.get("properties") or ())[:50]
     keys = _one_line(", ".join(f'"{name}"' for name in names), 1_000)
-    expected = f"one JSON object with keys {keys}" if keys else "one JSON object"
+    expected = "one JSON object"
+    if keys:
+        expected += f" with keys {keys}"
     return f"args: expected {expected}, got {_preview(tool_input, 200)} ({error})"
 
 
@@ -2766,7 +2963,7 @@ _MAX_WORKERS = 16
 
 
 class _Job:
-    """A function to be called once, in a copy of the caller's context, perhaps in another thread."""
+    """A function to be called once, in a copy of the context, perhaps in another thread."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         import contextvars
@@ -2828,7 +3025,7 @@ _COMPLETE_TYPES = frozenset((list, dict, tuple) + _SCALAR_TYPES)
 
 
 def _complete(value: Any) -> Any:
-    """What a tool returned, run to its end: a coroutine's result, a generator's items in a list.
+    """What a tool returned, run to its end: a coroutine's result, a generator's items.
 
     The type decides: the value itself may raise when it is looked at.
     """
@@ -2849,7 +3046,8 @@ def _complete(value: Any) -> Any:
 def _limit_items(items: List[Any]) -> List[Any]:
     """Items up to the bound, the rest as a note that says so."""
     if len(items) > _MOST_ITEMS:
-        items[_MOST_ITEMS:] = [f"[... only the first {_MOST_ITEMS} items; there are more ...]"]
+        note = f"[... only the first {_MOST_ITEMS} items; there are more ...]"
+        items[_MOST_ITEMS:] = [note]
     return items
 
 
@@ -2887,7 +3085,10 @@ def _run_coroutine(coroutine: Any) -> Any:
 
 
 class _PreparedCall:
-    """A pending action, looked up and checked: it can run, or `refusal` is the step that says why not."""
+    """A pending action, looked up and checked.
+
+    It can run, or `refusal` is the step that says why it does not.
+    """
 
     def __init__(
         self, action: AgentAction, tool: Any, bound: Any, has_started: bool = False,
@@ -2908,20 +3109,23 @@ class _PreparedCall:
                 value = _complete(value)
             return AgentStep(self.action, value)
         except Exception as error:
-            text = _safe_str(error)
-            name = type(error).__name__
-            return AgentStep(self.action, f"{name}: {text}" if text else name, "tool_error")
+            text = type(error).__name__
+            message = _safe_str(error)
+            if message:
+                text = f"{text}: {message}"
+            return AgentStep(self.action, text, "tool_error")
 
 
 def _refuse(action: AgentAction, observation: str, status: Status) -> _PreparedCall:
-    return _PreparedCall(action, None, None, refusal=AgentStep(action, observation, status))
+    step = AgentStep(action, observation, status)
+    return _PreparedCall(action, None, None, refusal=step)
 
 
 def _resolve_tool_name(name: str, tools: Registry) -> str:
-    """The registry's name for what a model wrote: " functions.pay<|channel|>json" -> "pay".
+    """The registry's name for one that is not in it: " functions.pay<|channel|>json" -> "pay".
 
-    Exact, else without what models add to a name: white space, the prefix "functions.", and the tail
-    that a server left of the Harmony format. The name as it came where that is no tool either.
+    Without what models add: white space, the prefix "functions.", and the tail that a server
+    left of the Harmony format. The name as it came where that is no tool either.
     """
     bare = name.partition("<|")[0].strip()
     if bare not in tools and bare.startswith("functions."):
@@ -2933,7 +3137,10 @@ def _resolve_tool_name(name: str, tools: Registry) -> str:
 
 
 class _NoJournal:
-    """What the loop records, in the order of a request. Here nothing is kept; see `_Journal`."""
+    """What the loop records, in the order of a request. Here nothing is kept.
+
+    `_Journal` keeps it in a file.
+    """
 
     is_continued = False  # True where the file goes on with another turn
 
@@ -2966,9 +3173,9 @@ _REPEATED = "\n(The same call has now failed in the same way "
 class _Driver:
     """Runs one AgentRun. Its methods stand in the order in which they act.
 
-    Ctrl-C may come between any two statements. So what is about to happen is written to the journal
-    before it changes the run, and a step enters the run before it is written: what the one has
-    more, the other takes over when the run is resumed.
+    Ctrl-C may come between any two statements. So what is about to happen is written to the
+    journal before it changes the run, and a step enters the run before it is written: what the
+    one has more, the other takes over when the run is resumed.
     """
 
     def __init__(
@@ -2997,17 +3204,17 @@ class _Driver:
         self.has_ended = False
         self.has_finished = False  # with a finish that counts
         # What is known of the conversation, so that no list is searched for each step:
-        self.used_ids: Set[str] = set()  # the call ids that have a step, or are about to get one
+        self.used_ids: Set[str] = set()  # call ids that have a step, or are about to get one
         self.call_count = 0  # calls proposed so far
-        self.failures: Dict[Any, int] = {}  # how often the same call failed in the same way
+        self.failures: Dict[Any, int] = {}  # times that the same call failed in the same way
         self.flushed = 0  # so many of run.steps are written and yielded
 
     def events(self) -> Generator[Event, None, AgentRun]:
-        """The loop. One call, one step, always; what goes wrong on the way is an observation."""
+        """The loop. One call, one step; what goes wrong on the way is an observation."""
         run = self.run
-        self._hold_run()
         try:
             try:
+                self._hold_run()
                 self._resume()
                 while not self.has_ended:
                     if run.pending:
@@ -3019,19 +3226,19 @@ class _Driver:
                         self._ask_model()
                     else:
                         self._end("budget_exhausted")
-                    if self.flushed < len(run.steps):  # a notice: unreadable, or not accepted
-                        yield from self._flush()
+                    while self.flushed < len(run.steps):  # unreadable, or not accepted
+                        yield self._flush_step()
                 if self.has_finished:
                     yield typing.cast(AgentFinish, run.finish)
+                return run
             finally:
                 self._let_go()
-        except StopIteration as error:  # from a generator it would look like a normal end (PEP 479)
+        except StopIteration as error:  # out of a generator it would look like its end
             text = f"StopIteration from the model or from accept: {error}"
             raise _add_run(RuntimeError(text), run) from error
         except BaseException as error:
             self._let_go()  # subtle: again, for Ctrl-C may have come inside of the first
             raise _add_run(error, run)
-        return run
 
     def _hold_run(self) -> None:
         # subtle: one operation of the dict, so that of two threads only one gets it
@@ -3060,15 +3267,13 @@ class _Driver:
                 self._count_failure(step)
         self.flushed = len(run.steps)
 
-    def _flush(self) -> Iterator[AgentStep]:
-        """Write and yield the new steps: the loop's own, and those of calls that the caller closed."""
-        steps = self.run.steps
-        while self.flushed < len(steps):
-            step = steps[self.flushed]
-            self.used_ids.add(step.action.call_id)
-            self.journal.record_step(step, self.run.finish)
-            self.flushed += 1
-            yield step
+    def _flush_step(self) -> AgentStep:
+        """Write the next new step: the loop's own, or of a call that the caller closed."""
+        step = self.run.steps[self.flushed]
+        self.used_ids.add(step.action.call_id)
+        self.journal.record_step(step, self.run.finish)
+        self.flushed += 1
+        return step
 
     def _show_pending(self) -> Iterator[Event]:
         """Every call is shown before any of them runs; the caller may close it."""
@@ -3078,29 +3283,38 @@ class _Driver:
             if id(action) in closed:
                 continue
             yield action
-            if self.flushed < len(run.steps):
-                for step in self._flush():
-                    closed.add(id(step.action))
-                    yield step
+            while self.flushed < len(run.steps):
+                step = self._flush_step()
+                closed.add(id(step.action))
+                yield step
 
     def _execute_pending(self) -> Iterator[AgentStep]:
         """Each call is prepared, executed and recorded, in order."""
         run = self.run
         interrupted = set(run.started)
-        calls = [self._prepare(action, interrupted) for action in run.pending]
+        calls = []
+        for action in run.pending:
+            calls.append(self._prepare(action, interrupted))
         if len(calls) > 1:
             self._start_read_only(calls)
         try:
             for call in calls:
                 if not run.pending or run.pending[0] is not call.action:
                     continue  # the caller closed it meanwhile
-                step = self._execute(call)
+                if call.refusal is not None:
+                    step = call.refusal
+                elif call.job is not None:
+                    step = call.job.wait()
+                else:
+                    self._start([call])
+                    step = call.execute()
                 if run._record(step):  # not where the caller closed it while it ran
                     if step.status in _FAILURES:
                         step.observation = self._count_failure(step)
-                    elif step.status == "ok" and call.tool.return_direct and len(calls) == 1:
-                        self._finish_directly(step)
-                yield from self._flush()
+                    elif step.status == "ok" and call.tool.return_direct:
+                        self._finish_directly(step, calls)
+                while self.flushed < len(run.steps):
+                    yield self._flush_step()
         except BaseException:
             self._record_ended(calls)
             raise
@@ -3132,42 +3346,37 @@ class _Driver:
         runnable = [call for call in calls if call.refusal is None]
         if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
             return
-        self._start([call.action.call_id for call in runnable if not call.has_started])
+        self._start(runnable)
         jobs = []
         for call in runnable:
             call.job = _Job(call.execute)
             jobs.append(call.job)
         _WorkerPool(jobs).start()
 
-    def _start(self, call_ids: List[str]) -> None:
+    def _start(self, calls: List[_PreparedCall]) -> None:
         """Their execution begins. Written first: what cannot be recorded must not run."""
+        call_ids = []
+        for call in calls:
+            if not call.has_started:
+                call_ids.append(call.action.call_id)
         if call_ids:
             self.journal.record_start(call_ids)
             self.run.started.extend(call_ids)
 
-    def _execute(self, call: _PreparedCall) -> AgentStep:
-        if call.refusal is not None:
-            return call.refusal
-        if call.job is not None:
-            return typing.cast(AgentStep, call.job.wait())
-        if not call.has_started:
-            self._start([call.action.call_id])
-        return call.execute()
-
-    def _finish_directly(self, step: AgentStep) -> None:
+    def _finish_directly(self, step: AgentStep, calls: List[_PreparedCall]) -> None:
         """The observation is the answer, where the call was the only one of its reply."""
         action = step.action
-        for other in self.run.steps[-2:-1]:  # done before the run was resumed
-            if _from_same_request(other.action, action):
-                return
+        before = self.run.steps[-2:-1]  # of the same reply, where the run was resumed within it
+        if len(calls) > 1 or any(_from_same_request(other.action, action) for other in before):
+            return
         finish = AgentFinish(step.observation, action.log, action.message, "return_direct")
         self.run.finish = finish
 
     def _count_failure(self, step: AgentStep) -> str:
         """What failed; from the second time on, that repeating it will not help.
 
-        A model repeated one useless call 220 times. Only the same call that fails in the same way
-        counts.
+        A model repeated one useless call 220 times. Only the same call that fails in the same
+        way counts.
         """
         text = _to_text(step.observation).split(_REPEATED)[0]
         failure = (step.action.tool, _to_text(step.action.tool_input), step.status, text)
@@ -3183,11 +3392,11 @@ class _Driver:
         for call in calls:
             if call.job is not None and call.job.has_value():
                 self.run._record(call.job.value)
-        for _ in self._flush():
-            pass
+        while self.flushed < len(self.run.steps):
+            self._flush_step()
 
     def _judge_finish(self) -> None:
-        """A finish is a claim. It is recorded before `accept` is asked, so that it can be asked again."""
+        """A finish is a claim. It is recorded first: `accept` can be asked about it again."""
         run = self.run
         finish = typing.cast(AgentFinish, run.finish)
         if self.accept is None or finish.reason == "refusal":
@@ -3201,14 +3410,13 @@ class _Driver:
             self._end("succeeded")
             return
         if not isinstance(reason, str) or not reason:
-            raise TypeError(
-                f"accept returns None or the reason, a non-empty str; got {_preview(reason)}"
-            )
+            text = "accept returns None or the reason, a non-empty str"
+            raise TypeError(f"{text}; got {_preview(reason)}")
         run.finish = None
         self._add_notice(reason, "not_accepted", finish)
 
     def _add_notice(self, observation: str, status: Status, source: Any) -> None:
-        """A step about a reply without a call to answer: unreadable, or a rejected finish."""
+        """A step about a reply that held no call: unreadable, or a rejected finish."""
         action = AgentAction("", {}, "", source.log, source.message, self.run.requests)
         self.run.steps.append(AgentStep(action, observation, status))
 
@@ -3219,7 +3427,7 @@ class _Driver:
         self.has_ended = True
 
     def _ask_model(self) -> None:
-        """A request counts once it is begun; its answer is recorded before anything follows from it."""
+        """A request counts once it is begun, whatever comes of it."""
         run = self.run
         self.journal.record_request(run.requests + 1)
         run.requests += 1
@@ -3233,17 +3441,19 @@ class _Driver:
                 raise
             self._add_notice(getattr(error, "observation", ""), "invalid_response", error)
             return
-        if _kind_of(reply) == "AgentFinish":
+        if isinstance(reply, AgentAction):
+            self._propose([reply])
+        elif isinstance(reply, list):
+            self._propose(reply, "a list with ")
+        elif _kind_of(reply) == "AgentFinish":
             run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
         else:
-            self._propose(reply)
+            self._propose([reply])
 
-    def _propose(self, reply: Any) -> None:
+    def _propose(self, actions: List[AgentAction], container: str = "") -> None:
         """Copies of the reply's actions become pending, all at once."""
-        actions = reply if isinstance(reply, list) else [reply]
         for action in actions:
-            if type(action) is not AgentAction and _kind_of(action) != "AgentAction":
-                container = "a list with " if actions is reply else ""
+            if not isinstance(action, AgentAction) and _kind_of(action) != "AgentAction":
                 raise TypeError(
                     "a model returns an AgentFinish, an AgentAction or a list of them; "
                     f"got {container}{_preview(action)}"
@@ -3251,12 +3461,14 @@ class _Driver:
         taken: Set[str] = set()  # by this reply
         if len(actions) > 1:
             taken.update(_to_text(action.call_id) for action in actions)
-        proposed = [self._copy_action(action, taken) for action in actions]
+        proposed = []
+        for action in actions:
+            proposed.append(self._copy_action(action, taken))
         self.journal.record_actions(proposed)
         self.run.pending.extend(proposed)
 
     def _copy_action(self, action: AgentAction, taken: Set[str]) -> AgentAction:
-        """The action with the registry's name, an id and its request; a wrong field becomes text."""
+        """The action with the registry's name, an id and its request; its fields are text."""
         self.call_count += 1
         name, call_id, log = action.tool, action.call_id, action.log
         if not type(name) is type(call_id) is type(log) is str:
@@ -3267,7 +3479,8 @@ class _Driver:
             call_id = self._make_call_id(taken)
         if name not in self.tools:
             name = _resolve_tool_name(name, self.tools)
-        return AgentAction(name, action.tool_input, call_id, log, action.message, self.run.requests)
+        request = self.run.requests
+        return AgentAction(name, action.tool_input, call_id, log, action.message, request)
 
     def _make_call_id(self, taken: Set[str]) -> str:
         """Nine characters made of the call's number, "c00000007"; the next free one."""
@@ -3297,19 +3510,19 @@ def stream(
 
     for event in stream(model, "How many A1?", [lookup_stock]): print(event)
 
-    What is yielded is already in the run (and the journal). Leaving the `for` loop leaves a run that
-    can be resumed. At the limit the stream just ends, with the state `budget_exhausted`.
+    What is yielded is already in the run (and the journal). Leaving the `for` loop leaves a run
+    that can be resumed. At the limit the stream just ends, with the state `budget_exhausted`.
 
     Args:
-        model: called as model(run, tools); returns an AgentFinish, an AgentAction or a list of
-            actions, or raises InvalidResponse.
+        model: called as model(run, tools); returns an AgentFinish, an AgentAction or a list
+            of actions, or raises InvalidResponse.
         task: a str, a list of str and Image, or an AgentRun to go on with.
         tools: functions, Tools, or a registry.
         max_requests: an int from 0 up; bounds `run.requests`, over every resume.
-        accept: called with the run and its finish; returns None, or the reason why it does not
-            count, a non-empty str.
-        journal: the path of a file, "run.jsonl", with which the run survives its process: run the
-            same line again after a crash.
+        accept: called with the run and its finish; returns None, or the reason why it does
+            not count, a non-empty str.
+        journal: the path of a file, "run.jsonl", with which the run survives its process: run
+            the same line again after a crash.
 
     Returns:
         A generator, whose return value is the run.
@@ -3317,8 +3530,8 @@ def stream(
     Raises:
         TypeError, ValueError: at once, for wrong use.
         RuntimeError: where another stream holds the run.
-        BlockingIOError: where another process or stream holds the journal; ValueError where it is
-            damaged or another run's; else the system's OSError.
+        BlockingIOError: where another process or stream holds the journal; ValueError where it
+            is damaged or another run's; else the system's OSError.
 
     What leaves a model, `accept` or the journal, and what leaves a tool and is no Exception,
     propagates with the run so far in its `agent_run`.
@@ -3332,10 +3545,10 @@ def run(
     accept: Optional[Callable[[AgentRun], Optional[str]]] = None,
     journal: Union[None, str, "os.PathLike[str]"] = None,
 ) -> AgentRun:  # fmt: skip
-    """`stream`, drained: one result for every ending, with all steps. It takes what `stream` takes.
+    """`stream`, drained, with the same arguments: one result for every ending, with all steps.
 
-    `run.state` says which: model_ended, succeeded (its answer passed `accept`) or budget_exhausted.
-    `run.output` is the answer, None at the limit.
+    `run.state` says which: "model_ended", "succeeded" (its answer passed `accept`) or
+    "budget_exhausted". `run.output` is the answer, None at the limit.
     """
     driver = _Driver(model, task, tools, max_requests, accept, journal)
     events = driver.events()
@@ -3349,14 +3562,14 @@ def run(
 
 
 class Scripted:
-    """A model that follows a script: the n-th request of a conversation gets the n-th decision.
+    """A model by script: the n-th request of a conversation gets the n-th decision.
 
-    Scripted([AgentAction("lookup_stock", {"sku": "A1"}), AgentFinish("3 left")]). Holds no state, so
-    that one object serves many runs. For tests and lessons.
+    Scripted([AgentAction("lookup_stock", {"sku": "A1"}), AgentFinish("3 left")]). Holds no state,
+    so that one object serves many runs. For tests and lessons.
 
     Args:
-        decisions: each an AgentFinish, an AgentAction, a list of actions, or an exception, which is
-            raised. Past the end an IndexError says how many there were.
+        decisions: each an AgentFinish, an AgentAction, a list of actions, or an exception, which
+            is raised. Past the end an IndexError says how many there were.
     """
 
     def __init__(self, decisions: Iterable[Any]) -> None:
@@ -3384,15 +3597,17 @@ class Scripted:
 #     {"event": "requested", "requests"}                       a request is about to be made
 #     {"event": "proposed", "message", "request", "actions"}   its calls, all or none of them
 #     {"event": "started", "call_ids"}                         their execution begins
-#     {"event": "done", "call_id", "observation", "status"}    a step; with "finish" where it is the
-#                                                              answer too; with "message", "log" and
-#                                                              "request" where "call_id" is ""
+#     {"event": "done", "call_id", "observation", "status"}    a step; with "finish" where it is
+#                                                              the answer too; with "message",
+#                                                              "log" and "request" where
+#                                                              "call_id" is ""
 #     {"event": "finished", "finish"}                          a finish; `accept` may follow
 #     {"event": "updated"}                                     a total changed, and nothing else
 #
-# In any of them stand the totals that changed with it, "requests", "usage" and "state", and "time",
-# for people only. A new kind of event has four places: a method of `_NoJournal` and of `_Journal`
-# that writes it, a function that applies it, and a row of `_APPLY`.
+# In any of them stand the totals that changed with it ("requests", "usage", "state") and a
+# "time", for people only. A new kind of event has four places: a method of `_NoJournal` and of
+# `_Journal` that writes it, a function that applies it, and a row of `_APPLY`. What it keeps in
+# the run stands in `_take_over` and `_catch_up` too.
 
 _VERSION = 1
 _FIRST_BYTES = b'{"event": "turn"'  # of every journal
@@ -3418,7 +3633,7 @@ class _RecordedTurn:
         self.lines = [line]
 
     def apply(self, event: _JsonObject, line: int) -> None:
-        """Let the turn follow an event. ValueError, TypeError or LookupError where it cannot."""
+        """Let the turn follow an event. ValueError, TypeError, LookupError where it cannot."""
         kind = event["event"]
         if kind not in _APPLY:
             raise ValueError(f"no event of this format: {_preview(event)}")
@@ -3458,8 +3673,8 @@ def _apply_done(run: AgentRun, event: _JsonObject) -> None:
     if not step.status:
         raise ValueError("a step without a status")
     if not run._record(step) and step not in run.steps[-1:]:
-        # Not pending: a notice. Twice the same is one: Ctrl-C came between writing it and counting
-        # it as written.
+        # Not pending: a notice. Twice the same is one: Ctrl-C came between writing it and
+        # counting it as written.
         run.steps.append(step)
     run.finish = None
     if "finish" in event:
@@ -3510,10 +3725,10 @@ _APPLY: Dict[str, Callable[[AgentRun, _JsonObject], None]] = {
 
 
 def _read_turns(path: str, data: bytes) -> List[_RecordedTurn]:
-    """The turns that the complete lines of a journal tell; ValueError with path and line for others.
+    """The turns that the complete lines of a journal tell. ValueError, with path and line.
 
-    What is behind the last newline is torn, and does not count; it may be all there is, if it could
-    become the first line of a journal.
+    What is behind the last newline is torn, and does not count; it may be all there is, if it
+    could become the first line of a journal.
     """
     turns: List[_RecordedTurn] = []
     lines = data.split(b"\n")
@@ -3551,7 +3766,7 @@ _NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def _open_regular_file(path: str, mode: str, flags: int) -> Any:
-    """Open a file, unbuffered. What is no regular file (a FIFO, a device) is an OSError, at once."""
+    """Open a file, unbuffered. OSError, at once, for a FIFO, a device, a folder."""
 
     def open_at_once(path: str, _: int) -> int:
         binary = getattr(os, "O_BINARY", 0)
@@ -3576,17 +3791,17 @@ def _sync_folder(path: str) -> None:
 class _JournalFile:
     """A file that one process at a time holds, and to whose end lines are written.
 
-    Raises BlockingIOError where another process (or stream) holds it, else the system's OSError.
+    BlockingIOError where another process (or stream) holds it, else the system's OSError.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._process = os.getpid()
         try:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR)
         except FileNotFoundError:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR | os.O_CREAT)
             _sync_folder(path)
-        self._process = os.getpid()
         try:
             self._lock()
             self._identity = self._identify()
@@ -3608,7 +3823,7 @@ class _JournalFile:
             while rest:
                 rest = rest[os.write(file, rest) :]
             os.fsync(file)
-        except BaseException:  # a full disk: no half line may stay for the next to be joined to
+        except BaseException:  # a full disk: the next line must not be joined to half a line
             with contextlib.suppress(OSError):
                 self.cut(size)
             raise
@@ -3627,15 +3842,15 @@ class _JournalFile:
     def _identify(self) -> Optional[os.stat_result]:
         """What tells the file from another in its place.
 
-        None where that changes from look to look: some systems make up the numbers of their files
-        (shared folders of virtual machines, WebDAV).
+        None where that changes from look to look: some systems make up the numbers of their
+        files (shared folders of virtual machines, WebDAV).
         """
         looks = [os.stat(self.path), os.stat(self.path), os.fstat(self._file.fileno())]
         identity = os.fstat(self._file.fileno())
         return identity if all(os.path.samestat(identity, look) for look in looks) else None
 
     def _check_place(self) -> None:
-        """What cannot be found again is not recorded: FileNotFoundError where the file vanished."""
+        """FileNotFoundError where the file vanished: what cannot be found is not recorded."""
         found = os.stat(self.path)
         if self._identity is not None and not os.path.samestat(found, self._identity):
             raise FileNotFoundError(errno.ENOENT, "another file is in its place", self.path)
@@ -3663,12 +3878,11 @@ class _JournalFile:
                 raise
             import logging
 
-            logging.getLogger("agentloop").warning(
-                f"{self.path}: this file system has no locks; nothing keeps a second process away"
-            )
+            text = "this file system has no locks; nothing keeps a second process away"
+            logging.getLogger("agentloop").warning(f"{self.path}: {text}")
 
     def _unlock(self) -> None:
-        # subtle: where a forked child has inherited the file, closing it would leave the lock held
+        # subtle: where a forked child has inherited the file, closing it leaves the lock held
         with contextlib.suppress(ImportError, OSError):
             import fcntl
 
@@ -3679,7 +3893,7 @@ class _JournalFile:
 
 
 class _Journal(_NoJournal):
-    """A journal that is open for writing; what is recorded, and when, says `_NoJournal`."""
+    """A journal that is open for writing. `_NoJournal` says what is recorded, and when."""
 
     def __init__(self, file: _JournalFile, is_continued: bool) -> None:
         self.is_continued = is_continued
@@ -3697,7 +3911,7 @@ class _Journal(_NoJournal):
         self.join(run, nothing, is_last=True)
 
     def join(self, run: AgentRun, recorded: AgentRun, is_last: bool) -> None:
-        """Bring a turn and what the file has of it together, and write this turn from now on."""
+        """Bring a turn and what the file has of it together, and write it from now on."""
         self._run = run
         self._totals = _totals_of(recorded)
         if _is_ahead(run, recorded):
@@ -3710,7 +3924,7 @@ class _Journal(_NoJournal):
                 self.record_state(run.state)
 
     def _catch_up(self, recorded: AgentRun) -> None:
-        """Write what the run has more: replies with their steps, what is started, the finish."""
+        """Write what the run has more: replies with their steps, starts, the finish."""
         run = self._run
         known = {action.call_id for action in recorded.pending}
         steps = run.steps[len(recorded.steps) :]
@@ -3778,7 +3992,7 @@ class _Journal(_NoJournal):
         self._file.close()
 
     def _write(self, event: _JsonObject, **soon: Any) -> None:
-        """Append an event with the totals that changed; `soon`: what they are about to become."""
+        """Append an event with the totals that changed; `soon`: what they will be."""
         totals = {**_totals_of(self._run), **soon}
         for name, value in totals.items():
             if value != self._totals[name]:
@@ -3798,8 +4012,8 @@ def _totals_of(run: AgentRun) -> _JsonObject:
 def _open_journal(path: str, run: AgentRun) -> _Journal:
     """A run's journal: what the one has more than the other, the other takes over.
 
-    BlockingIOError where another process (or stream) holds the file. ValueError, with path and line,
-    where it is no journal, damaged, or another run's; then it is not changed by a byte. OSError.
+    BlockingIOError where another process (or stream) holds the file. ValueError, with path and
+    line, where it is no journal, damaged, or another run's; then no byte of it is changed.
     """
     file = _JournalFile(path)
     try:
@@ -3894,7 +4108,7 @@ def _is_ahead(run: AgentRun, recorded: AgentRun) -> bool:
 def _take_over(run: AgentRun, recorded: AgentRun) -> None:
     """Give the run what the journal has more."""
     shared = len(run.steps)
-    # subtle: `pending` first. What Ctrl-C leaves pending beside its step would be proposed again.
+    # subtle: `pending` first. What Ctrl-C left pending beside its step would be proposed again.
     if [a.call_id for a in run.pending] != [a.call_id for a in recorded.pending]:
         run.pending[:] = recorded.pending
     run.started[:] = recorded.started

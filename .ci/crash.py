@@ -1,10 +1,12 @@
-"""Kill runs with a journal at random moments, take them up again, and count what was done twice or lost.
+"""Kill or interrupt runs with a journal at random moments, resume them, and count what was done twice or lost.
 
-    python3 .ci/crash.py [KILLS [SEED]]
+    python3 .ci/crash.py [KILLS [SEED [INTERRUPTS]]]
 
 A script of two turns calls ordinary, idempotent and read-only tools, alone and several in a reply;
 each leaves a line in a file of effects. It runs in a child process that dies of SIGKILL somewhere,
-then in another one, until it ends. Counted are
+then in another one, until it ends. The same script is interrupted, as by Ctrl-C, without a pause in
+its tools and without syncs, so that most interrupts come inside of agentloop, and goes on in the
+same process, with the run that the exception carries or with the journal alone. Counted are
 
 - duplicates: an ordinary call whose effect happened twice, a request that cost nothing of the budget;
 - losses: steps that were in the journal once and are gone or changed, a call that is said to have
@@ -32,6 +34,8 @@ TURNS = [  # for each turn the calls of each reply
 class Scene:
     """One conversation in one folder."""
 
+    pause = 0.0004  # of a tool, before and after its effect
+
     def __init__(self, folder):
         self.journal, self.effects = (
             os.path.join(folder, "run.jsonl"),
@@ -41,16 +45,16 @@ class Scene:
 
     def note(self, text):
         fd = os.open(self.effects, os.O_WRONLY | os.O_APPEND)
-        os.write(
-            fd, (text + "\n").encode()
-        )  # one write: there whole or not at all, whenever the process is killed
-        os.close(fd)
+        try:  # one write: there whole or not at all, whenever the process is killed
+            os.write(fd, (text + "\n").encode())
+        finally:
+            os.close(fd)
 
     def tools(self):
         def act(kind, n):
-            time.sleep(0.0004)
+            time.sleep(self.pause)
             self.note("%s %d" % (kind, n))
-            time.sleep(0.0004)
+            time.sleep(self.pause)
             return {"did": n}
 
         def pay(n: int) -> dict:
@@ -77,15 +81,16 @@ class Scene:
                 ]
         return agentloop.AgentFinish("turn %d is done" % len(run.history))
 
-    def play(self):
-        """The script a user would run again after a crash."""
-        run = None
-        for number in range(len(TURNS)):
-            task = "turn %d" % number
+    def play(self, run=None):
+        """The script a user would run again after a crash, or from a run that was interrupted."""
+        given = run or "turn 0"
+        for number in range(len(run.history) if run else 0, len(TURNS)):
+            given = given or run.follow_up("turn %d" % number)
             run = agentloop.run(
-                self.model, run.follow_up(task) if run else task, self.tools(),
+                self.model, given, self.tools(),
                 max_requests=BUDGET, journal=self.journal, accept=lambda run: None,
             )  # fmt: skip
+            given = None
         return run
 
     def child(self):
@@ -140,13 +145,21 @@ def disturbed(rng, limit):
             before = now
             if not os.WIFSIGNALED(status):
                 break
-        lines = scene.lines()
-        losses += [line for line in lines if line.startswith("error")]
-        run = agentloop.AgentRun.load(scene.journal)
+        doubled, lost = judge(scene)
+    return kills, duplicates + doubled, losses + lost
+
+
+def judge(scene):
+    """What a conversation that has come to its end did twice, and what it lost."""
+    duplicates, lines = [], scene.lines()
+    losses = [line for line in lines if line.startswith("error")]
+    run = agentloop.AgentRun.load(scene.journal)
     turns = [*run.history, run]
     for number, turn in enumerate(turns):
         wanted = [call for calls in TURNS[number] for call in calls]
-        if [step.action.call_id for step in turn.steps] != wanted or turn.state != "succeeded":
+        # Of parallel calls that were interrupted, those that had ended come first.
+        found = sorted(step.action.call_id for step in turn.steps)
+        if found != sorted(wanted) or turn.state != "succeeded":
             losses.append("turn %d ended otherwise: %s" % (number, turn))
         if lines.count("asked %d" % number) > turn.requests:
             duplicates.append("requests for nothing in turn %d: %s" % (number, turn.requests))
@@ -163,10 +176,53 @@ def disturbed(rng, limit):
                 losses.append("%s ended as %s" % (call, step.status))
     if len(turns) != len(TURNS):
         losses.append("%d turns" % len(turns))
-    return kills, duplicates, losses
+    return duplicates, losses
 
 
-TYPICAL = [0.0]  # seconds that an undisturbed script takes
+class Interrupts:
+    """A timer that raises KeyboardInterrupt once, while a conversation goes on."""
+
+    def __init__(self):
+        self.armed = False
+        signal.signal(signal.SIGALRM, self.strike)
+
+    def strike(self, number, frame):
+        if self.armed:
+            self.armed = False
+            raise KeyboardInterrupt
+
+    def set(self, seconds):
+        self.armed = seconds > 0
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def interrupted(rng, timer, limit):
+    """Interrupt one conversation up to 12 times; returns (interrupts, duplicates, losses)."""
+    count, losses, before, run = 0, [], [], None
+    with tempfile.TemporaryDirectory() as folder:
+        scene = Scene(folder)
+        scene.pause = 0
+        while True:
+            try:
+                try:
+                    timer.set(rng.random() * TYPICAL[1] if count < min(12, limit) else 0)
+                    scene.play(run)
+                finally:
+                    timer.set(0)
+                break
+            except KeyboardInterrupt as e:
+                count += 1
+                run = rng.choice([None, getattr(e, "agent_run", None)])
+            now = scene.steps()
+            for old, new in zip(before, now + [[]] * len(before)):
+                if new[: len(old)] != old:
+                    losses.append("recorded steps are gone: %s, now %s" % (old, new))
+            before = now
+        doubled, lost = judge(scene)
+    return count, doubled, losses + lost
+
+
+TYPICAL = [0.0, 0.0]  # seconds that an undisturbed script takes: with pauses and syncs, without
 
 
 def main():
@@ -179,14 +235,29 @@ def main():
         TYPICAL[0] = time.monotonic() - start
         for number, steps in enumerate(scene.steps()):
             assert told(steps) == [(c, "ok") for calls in TURNS[number] for c in calls], steps
-    kills = duplicates = losses = 0
-    while kills < wanted:
-        killed, doubled, lost = disturbed(rng, wanted - kills)
-        kills, duplicates, losses = kills + killed, duplicates + len(doubled), losses + len(lost)
+    bad = count("kills", wanted, seed, lambda limit: disturbed(rng, limit))
+    os.fsync = lambda fd: None  # what follows is about the order, not the disk
+    with tempfile.TemporaryDirectory() as folder:
+        scene, start = Scene(folder), time.monotonic()
+        scene.pause = 0
+        scene.play()
+        TYPICAL[1] = time.monotonic() - start
+    timer = Interrupts()
+    wanted = int(sys.argv[3]) if len(sys.argv) > 3 else wanted
+    bad += count("interrupts", wanted, seed, lambda limit: interrupted(rng, timer, limit))
+    return 1 if bad else 0
+
+
+def count(what, wanted, seed, disturb):
+    """Disturb conversations until there were so many kills or interrupts; how much went wrong."""
+    done = duplicates = losses = 0
+    while done < wanted:
+        came, doubled, lost = disturb(wanted - done)
+        done, duplicates, losses = done + came, duplicates + len(doubled), losses + len(lost)
         for text in doubled + lost:
-            print("seed %d, kill %d: %s" % (seed, kills, text))
-    print("%d kills, %d duplicates, %d losses (seed %d)" % (kills, duplicates, losses, seed))
-    return 1 if duplicates or losses else 0
+            print("seed %d, %s %d: %s" % (seed, what, done, text))
+    print("%d %s, %d duplicates, %d losses (seed %d)" % (done, what, duplicates, losses, seed))
+    return duplicates + losses
 
 
 if __name__ == "__main__":
