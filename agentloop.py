@@ -4891,15 +4891,15 @@ class _Connections:
         if proxy and place.scheme == "http":
             target = place.origin + place.target
             own.update(proxy.headers)
-        given = {name.lower() for name in headers}
-        own = {name: value for name, value in own.items() if name.lower() not in given}
-        data = _encode_head(method, target, {**own, **headers}) + (body or b"")
+        data = _encode_head(method, target, _merge_headers(own, headers)) + (body or b"")
         kept = self._kept()
         connection = kept.pop((place.origin, proxy and proxy.text), None)
         if connection and connection.is_idle():
             connection.set_limits(timeout, deadline)
             with contextlib.suppress(ConnectionError):  # the server may close it just now
                 return self._ask(connection, data, kept)
+        elif connection:
+            connection.close()
         connection = self._connect(place, proxy, timeout, deadline)
         return self._ask(connection, data, kept)
 
@@ -4938,7 +4938,9 @@ class _Connections:
         connection: _Connection, data: bytes, kept: Dict[Any, _Connection]
     ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
         try:
-            connection.send(data)
+            # subtle: a server may refuse a long request before it has read it, and say why
+            with contextlib.suppress(ConnectionError):
+                connection.send(data)
             head = connection.read_head()
         except BaseException:
             connection.close()
@@ -4953,6 +4955,12 @@ def _open_tunnel(connection: _Connection, proxy: _Proxy, place: _Url) -> None:
     if status != 200:
         where = f"the proxy {proxy.host}:{proxy.port}"
         raise _NotConnected(f"{where} answers HTTP {status} instead of opening a tunnel")
+
+
+def _merge_headers(own: Dict[str, str], given: Dict[str, str]) -> Dict[str, str]:
+    """({"Host": "h", "A": "b"}, {"host": "other"}) -> {"A": "b", "host": "other"}"""
+    names = {name.lower() for name in given}
+    return {**{k: v for k, v in own.items() if k.lower() not in names}, **given}
 
 
 def _check_headers(headers: Dict[str, str]) -> None:
@@ -5327,7 +5335,7 @@ class _ResponseBody:
     ) -> None:
         self.timeout = timeout
         self.failure: Optional[_RequestFailed] = None
-        self._source = chunks
+        self._source: Any = chunks  # some have `drain` and `close`
         self._encoding = encoding.strip().lower()
         self._explain = explain
         self._deadline = deadline
@@ -5699,9 +5707,7 @@ class _Client:
             "User-Agent": f"agentloop/{__version__}",
             **self._login(key),
         }
-        given = {name.lower() for name in self.headers}
-        own = {name: value for name, value in own.items() if name.lower() not in given}
-        headers = {**own, **self.headers}
+        headers = _merge_headers(own, self.headers)
         _check_headers(headers)
         return headers
 
@@ -5791,7 +5797,7 @@ class _Client:
         name = type(error).__name__
         if time.monotonic() >= deadline:
             what = f"no complete reply within the deadline of {self.deadline:g} s"
-            return _RequestFailed(what, "timeout", False)
+            return _RequestFailed(what, "timeout", retryable=False)
         if isinstance(error, _NotConnected):
             return _RequestFailed(f"{error}", "connection", error.retryable)
         is_silence = isinstance(error, TimeoutError) or name == "timeout"
@@ -5799,9 +5805,10 @@ class _Client:
             return _RequestFailed(f"silence for {self.timeout:g} s", "timeout")
         if name == "SSLCertVerificationError":
             what = f"the certificate of {host} is not trusted: {error}"
-            return _RequestFailed(what, "connection", False)
+            return _RequestFailed(what, "connection", retryable=False)
         what = f"no connection to {host}, or it broke: {name}: {error}"
-        return _RequestFailed(what, "connection", not isinstance(error, UnicodeError))
+        is_passing = not isinstance(error, UnicodeError)
+        return _RequestFailed(what, "connection", retryable=is_passing)
 
     # secrets
 
