@@ -5484,7 +5484,9 @@ def _read_document(
         words = _plain_text(text) or "the body is empty"
         what = f"no reply of this protocol (content type {kind}): {words}"
         raise _RequestFailed(what, "bad_response", retryable=not text)
-    document = _parse_reply(re.sub(r"\s*data: *\[DONE\]\Z", "", text))
+    if text.endswith("[DONE]"):  # a document in place of the events of a stream
+        text = text.rpartition("data:")[0]
+    document = _parse_reply(text)
     if isinstance(document, list) and document:
         document = document[0]
     _check_no_error(document)
@@ -6758,6 +6760,9 @@ class _Adapter(_Client):
         """What makes a document of the events of a stream."""
         raise NotImplementedError
 
+    def _note_reply(self, conversation: _Conversation, message: Any) -> None:
+        """What of a reply counts for the fields around the conversation."""
+
     def _mark_for_cache(self, tools: List[_JsonObject]) -> List[_JsonObject]:
         return tools
 
@@ -6930,6 +6935,7 @@ class _Adapter(_Client):
         is_incomplete: bool = False,
     ) -> List[str]:
         """Put a reply as it came, or composed where it is another protocol's; its ids as sent."""
+        self._note_reply(conversation, message)
         pattern = self._id_pattern
         calls = self._calls_in(message)
         if calls is None or len(calls) != len(actions):
@@ -7713,10 +7719,9 @@ class AnthropicMessages(_Adapter):
             if block.get("type") == "tool_use"
         ]
 
-    def _put_reply(self, conversation: _Conversation, message: Any, *more: Any) -> List[str]:
+    def _note_reply(self, conversation: _Conversation, message: Any) -> None:
         container = _dict(_dict(message).get("container")).get("id")
         conversation.container = _str(container) or conversation.container
-        return super()._put_reply(conversation, message, *more)
 
     def _result_message(self, call_id: str, step: AgentStep) -> Optional[_JsonObject]:
         return None
