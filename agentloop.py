@@ -653,8 +653,9 @@ _UNKNOWN_OUTCOME = (
 )
 _NOT_EXECUTED = "This call was not executed."
 
-# Guards the moment in which a pending call gets its one step: `close` may come from any thread.
-# subtle: reentrant, so that a thread whose Ctrl-C came inside of it is not stopped by its own lock.
+# Guards the moment in which a pending call gets its one step: `close` may come from any thread, or
+# from a signal handler. subtle: what it guards is one call on the line of the `with`, so that there
+# is no line between the end of that and the release on which Ctrl-C could leave it locked.
 _step_lock = RLock()
 
 
@@ -716,11 +717,7 @@ class AgentRun(_RunInternals):
         """
         if not isinstance(status, str) or not status:
             raise ValueError("status is a word that says how the call ended, such as 'denied'")
-        with _step_lock:
-            index = self._find_pending(action)
-            step = AgentStep(self.pending[index], observation, status)
-            self._move_to_steps(step, index)
-        return step
+        with _step_lock: return self._close_pending(action, observation, status)  # fmt: skip # noqa: E701
 
     def follow_up(self, task: Any) -> "AgentRun":
         """The next turn of this conversation, with a budget of its own; works on any run.
@@ -798,14 +795,22 @@ class AgentRun(_RunInternals):
                 return index
         raise ValueError(f"the call {action.call_id!r} is not pending; see run.pending")
 
+    def _close_pending(self, action: AgentAction, observation: Any, status: str) -> AgentStep:
+        index = self._find_pending(action)
+        step = AgentStep(self.pending[index], observation, status)
+        self._move_to_steps(step, index)
+        return step
+
     def _record(self, step: AgentStep) -> bool:
         """Record the step of a pending action. False, and nothing, where the caller closed it."""
-        with _step_lock:
-            for index, pending in enumerate(self.pending):
-                if pending is step.action:
-                    self._move_to_steps(step, index)
-                    return True
-            return False
+        with _step_lock: return self._record_pending(step)  # fmt: skip # noqa: E701
+
+    def _record_pending(self, step: AgentStep) -> bool:
+        for index, pending in enumerate(self.pending):
+            if pending is step.action:
+                self._move_to_steps(step, index)
+                return True
+        return False
 
     def _move_to_steps(self, step: AgentStep, index: int) -> None:
         # The step first: a call that Ctrl-C leaves both done and pending is known by its step,
@@ -4143,11 +4148,15 @@ class _SentTurn:
         self.task = _list_of(task)
         self.steps: List[Any] = []  # the objects that were sent of each step
         self.step_count = 0
+        self.copies: Dict[int, Any] = {}  # of observations that may change in their place
         self.finish: List[Any] = []
         self.last_step: Optional[AgentStep] = None
 
     def add_steps(self, group: List[AgentStep]) -> None:
         self.steps += _contents_of_steps(group)
+        for number, step in enumerate(group, self.step_count):
+            if type(step.observation) in (list, dict) and _is_plain_json(step.observation):
+                self.copies[number] = copy.deepcopy(step.observation)
         self.step_count += len(group)
         self.last_step = group[-1]
 
@@ -4161,9 +4170,11 @@ class _SentTurn:
         if self.finish or not may_have_grown:
             if not _are_same(self.finish, _contents_of_finish(turn.finish)):
                 return False
-        return _are_same(self.steps, _contents_of_steps(steps)) and _are_same(
-            self.task, _list_of(turn.task)
-        )
+        if not _are_same(self.steps, _contents_of_steps(steps)):
+            return False
+        if not _are_same(self.task, _list_of(turn.task)):
+            return False
+        return all(_is_equal(steps[number].observation, v) for number, v in self.copies.items())
 
 
 def _list_of(value: Any) -> List[Any]:
@@ -4186,6 +4197,13 @@ def _are_same(old: List[Any], new: List[Any]) -> bool:
     # subtle: not `==`, which a tool's result may define, and which would look at all of its parts.
     # This runs over the whole conversation at each request, so it is kept fast.
     return len(old) == len(new) and all(map(operator.is_, old, new))
+
+
+def _is_equal(value: Any, plain: Any) -> bool:
+    try:
+        return bool(value == plain)
+    except Exception:  # something that was put in there since cannot be compared
+        return False
 
 
 class _Conversation:
@@ -6781,8 +6799,8 @@ class _Adapter(_Client):
     def body(self, run: AgentRun, tools: Registry) -> _JsonObject:
         """The JSON object as it would go out now: {"model": "m", "messages": [...], ...}.
 
-        It shows the run as it is: a step or an observation that the caller replaced or took out
-        since the last request is sent so. (Replace an observation; do not change it in its place.)
+        It shows the run as it is now: steps that the caller replaced, shortened or took out since
+        the last request are sent so.
         """
         return dict(json.loads(self._encode(run, tools).data.decode("utf-8")))
 

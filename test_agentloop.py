@@ -15,6 +15,7 @@ import concurrent.futures
 import contextlib
 import contextvars
 import copy
+import ctypes
 import dataclasses
 import datetime
 import decimal
@@ -40,6 +41,7 @@ import pickle
 import random
 import re
 import py_compile
+import select
 import shutil
 import signal
 import socket
@@ -100,6 +102,10 @@ class ErrorTests(unittest.TestCase):
 
 
 _BROWSER = sys.platform == "emscripten"  # Pyodide: no processes, sockets or threads
+
+
+# Windows' functions on Linux, with faults of their own.
+_WINE = os.name == "nt" and hasattr(ctypes.windll.ntdll, "wine_get_version")
 
 
 _real_threads = unittest.skipIf(_BROWSER, "there are no threads")
@@ -6724,6 +6730,7 @@ class JournalTest(_FolderCase):
             self.assertEqual([s.status for s in run.steps], ["unknown_outcome"])
             self.assertEqual(play.load(), run)
 
+    @unittest.skipIf(_WINE, "there each look at a locked file leaves a descriptor open")
     def test_ten_thousand_steps(self):
         """Size and loading time grow as the steps do."""
         times, sizes = [], []
@@ -6942,7 +6949,7 @@ class _Interrupt:
         text = _FILE.read_text(encoding="utf-8").splitlines()
         first, end = (text.index(line) for line in text if line[:8] in ("# == loo", "# == mod"))
         lines = set(range(first, end))
-        for name in ("_record", "_move_to_steps", "close", "_find_pending", "_drop_done"):
+        for name in ("close", "_find_pending", "_close_pending", "_record", "_drop_done"):
             at = next(n for n, line in enumerate(text) if line.startswith("    def %s(" % name))
             lines |= set(range(at, at + 30))
         bare = ("try:", "else:", "finally:")
@@ -7045,6 +7052,7 @@ class _Errand:
         return found
 
 
+@unittest.skipIf(os.name == "nt", "a thousand files and their locks take minutes there")
 class InterruptTests(_FolderCase):
     """Ctrl-C at each line of the loop and of the journal: nothing is forgotten, twice, or locked."""
 
@@ -7076,17 +7084,25 @@ class InterruptTests(_FolderCase):
 
     def resumed(self, errand, run, journal):
         faults, ran = [], dict(errand.ran)
-        copy = journal and journal + ".copy"
+        left = journal and journal + ".copy"
         if journal and os.path.exists(journal):
-            shutil.copyfile(journal, copy)
+            shutil.copyfile(journal, left)
         try:
+            if run is not None and run.pending:  # no thread waits for what was left locked
+                other = copy.deepcopy(run)
+                thread = threading.Thread(target=other.close, args=(other.pending[0], "", "x"))
+                thread.daemon = True
+                thread.start()
+                thread.join(10)
+                if thread.is_alive():
+                    faults.append("close() waits for ever")
             done = errand.go("go" if run is None else run, journal)
             faults += ["the run: %s" % fault for fault in errand.faults(done)]
             if journal and agentloop.AgentRun.load(journal).steps != done.steps:
                 faults.append("run and journal differ")
             if journal:  # as after a crash of the process
                 errand.ran = collections.Counter(ran)
-                done = errand.go("go", copy)
+                done = errand.go("go", left)
                 faults += ["the journal: %s" % fault for fault in errand.faults(done)]
         except Exception as error:
             faults.append("%s: %s" % (type(error).__name__, error))
@@ -8662,7 +8678,7 @@ class CommandLineTest(_FolderCase):
         line[2] = self.path("none", "run.jsonl")
         status, out, err = self.ask(*line)
         self.assertEqual((status, out), (2, ""))
-        self.assertIn(line[2], err)
+        self.assertIn(repr(line[2]), err)  # on Windows its backslashes are doubled
         for data in (b"", b'{"event": "turn", "ver'):  # a run not begun
             with open(self.journal, "wb") as f:
                 f.write(data)
@@ -9025,6 +9041,14 @@ _EXAMPLES = {
         "-> ok: deleted cust-7",
         "nothing happens twice.\n   state: model_ended\n   customers left: cust-1, cust-4\n",
     ],
+    "ask_sqlite.py": [
+        'schema() -> ok: ["customers", "orders"]',
+        'query(sql="DELETE FROM orders") -> tool_error: DatabaseError: not authorized',
+        "tool_error: DatabaseError: access to customers.card_number is prohibited",
+        "tool_error: OperationalError: interrupted",
+        '-> ok: {"more_rows": true, "columns": ["i"], "rows": [[1], [2]',
+        '"rows": [["Anna", 4000], ["Ben", 450]]',
+    ],
     "async_app.py": [
         (
             "1. A patient reader\n   text came in pieces: yes\n   events: AgentAction, "
@@ -9032,12 +9056,13 @@ _EXAMPLES = {
         ),
         "   events: AgentAction, AgentStep\n   state: running, requests: 2, steps: 1",
         "   events: AgentFinish\n   state: model_ended, requests: 3, steps: 1",
+        "   events: AgentAction, AgentStep, error\n   state: running, requests: 2, steps: 1",
         "observations: [3], state: model_ended",
     ],
     "benchmark.py": [
         "growth: ",
         "parallel: ",
-        "memory: ",
+        *(["memory: "] if os.name == "posix" else []),
         "one request: ",
         "a streamed chunk: ",
         "a long conversation: ",
@@ -9050,8 +9075,13 @@ _EXAMPLES = {
         "inherited: tags ['shop'], metadata {'user': 'anna', 'agent': 'buyer'}",
         "requests of a run, mean: 2.5",
         "lookup_stock: 1 of 2 failed",
-        "one handler failed at every event: yes",
+        "one handler failed at every event: yes\n   the async one was awaited at each: yes",
         "and the run: model_ended, We have 3 pieces of A1.",
+    ],
+    "chat.py": [
+        '\nreasoning: I need the time.\nevent: get_time(city="Oslo") -> ok: 14:05\n',
+        "\nanswer: It is 14:05 in Oslo.\n",
+        "\nreasoning: Polite.\nanswer: You are welcome.\n",
     ],
     "check_server.py": [
         (
@@ -9065,10 +9095,13 @@ _EXAMPLES = {
     ],
     "class_server.py": [
         "anna: In stock: 3.\n   ben: In stock: 3.\n   requests that were paid: 2",
-        "anna is stopped, and told why: True",
+        "anna is stopped, and reads why: True",
         "anna     4 of 4 paid, 0 from the recording",
         "ben      2 of 4 paid, 2 from the recording",
         "what the provider saw: sk-of-the-teacher, small",
+        'a list: 400 {"error": {"message": "the request cannot be read: a chat request is wanted"}}',
+        "nested too deeply: 400 ",
+        "paid for that: 0",
         "no provider\n   carl: In stock: 3.",
     ],
     "coding_agent.py": [
@@ -9089,6 +9122,7 @@ _EXAMPLES = {
         "model_ended after 3 requests",
         "statuses: unknown_outcome, ok",
         "orders under cart-1001: 1",
+        "a hasty second order is refused: there is an order under cart-1001: 2 of A1.",
     ],
     "error_feedback.py": [
         "invalid_response: That was no JSON",
@@ -9103,13 +9137,24 @@ _EXAMPLES = {
         '{"error": "unavailable", "problem": "3 times ConnectionError',
     ],
     "evaluate.py": [
-        "task    succeeded  at once  95 % interval",
-        "value    11 of 19        7   36 to  77 %",
-        "all      45 of 57       28   67 to  88 %",
-        "not judged, since the server broke them off: 3",
+        "task    right at once  95 % interval                          rescued requests  calls",
+        "value         7 of 19   19 to  59 %  |    ----#----         |       4      4.6    3.4",
+        "all          28 of 57   37 to  62 %  |        --#---        |      17      3.6    2.2",
+        "not judged, since the server failed: 3",
         "(the answer)      82   45 %  not_accepted 37",
         "get_stock          8  100 %  unknown_tool 8",
         "lookup_price      51   25 %  invalid_arguments 5, tool_error 8",
+    ],
+    "fallback.py": [
+        "   busy failed (server)\n   [large] lookup_stock",
+        (
+            '   [large] lookup_stock(sku="A2")\n   large is too dear\n   [shy] '
+            'lookup_stock(sku="A2")\n   [shy] lookup_stock(sku="A2") -> ok: 7'
+        ),
+        "   [shy] finish (refusal): I do not talk about locks.\n   shy refused",
+        "   model_ended after 5 requests: In stock: [3, 7]",
+        "the refused turn shown: I do not talk about locks.",
+        "the refused turn left out: Ask a neighbour, or call a craftsman.",
     ],
     "fan_out.py": [
         "200 of 200",
@@ -9132,46 +9177,84 @@ _EXAMPLES = {
         "budget_exhausted: 3 step(s), 3 request(s), None",
         "duplicate_call: ",
     ],
+    "hand_over.py": [
+        '[front] hand_over(to="billing") -> ok: billing',
+        "[billing] refund(euros=12.5) -> ok: 12.50 euros paid back",
+        "model_ended after 3 requests",
+        "refund(euros=5) -> unknown_tool: ",
+        "refund(euros=5) -> ok: 5.00 euros paid back",
+        "tools at the end: open_drawer, refund",
+    ],
     "limits.py": [
         "time: time limit of 0.3 s reached",
-        "tokens: token limit of 5000 reached",
-        "cost: cost limit of $0.02 reached",
+        "tokens: limit of 100 tokens reached",
+        "cost: cost limit of $0.04 reached",
         "stop button: stopped by the user\n   state running, steps kept: yes",
-        ("one last request: model_ended, 1 request: Nothing new on the pages that I have read"),
+        "one last request: model_ended, 1 request: Nothing new on the pages that I have read",
         "tool_error: TimeoutError: timed out after 0.1 s, effect unknown",
+        'translate(text="I do not know.") -> ok: Je ne sais pas.',
+        "on and on\n   ModelError of kind timeout",
+        "small: $0.0010 for 1 requests, 3000 input_tokens, 0 cached_tokens, 250 output_tokens",
     ],
     "long_output.py": [
         "the step keeps 10002441 characters, 2063 are sent",
         "the cut: [... characters 1335 to 10001775 of 10002441 are missing ...]",
-        "read_log_part {'start': 1335}",
+        "read_log_part(start=1335)",
         "the step keeps 1000 characters, 1000 are sent",
         "model_ended: The error: ERROR disk 7 is full",
     ],
     "mcp_tools.py": [
-        "shop offers:\n  stock_level read_only\n  order idempotent\n  photo read_only",
-        'stock_level(sku="A1") -> ok: 3 in stock (ping: {}, roots: 1)',
+        "shop, MCP 2026-07-28\n  stock_level read_only\n  order idempotent\n  photo\n",
+        'stock_level(sku="A1") -> ok: 3 in stock (roots: 1)',
         'order(sku="A1") -> tool_error: MCPError: no supplier',
-        "-> ok: shelf 7:\\n[picture: image/gif, 42 bytes]",
+        "-> ok: [resource text/plain note://7]\\nshelf 7\\n[picture: image/gif, 42 bytes]",
+        'price(sku="A1") -> ok: {"sku": "A1", "cents": 250}',
         "timed out after 0.3 s, effect unknown. The server hangs and was ended.",
         'stock_level(sku="A1") -> tool_error: MCPError: The server has ended. looking',
+        'An older server:\nshop, MCP 2025-06-18\nstock_level(sku="A1")\nstock_level(sku="A1") -> ok',
+        'Over HTTP:\nshop, MCP 2026-07-28\nstock_level(sku="A1")\nstock_level(sku="A1") -> ok: 3 in',
         "finish: That is what the server said.",
     ],
     "memory.py": [
-        "everything       6    306  Your order number is W-17.",
-        "last             2    105  I was not told.",
-        "summary          4    270  Your order number is W-17.",
+        "everything       6    280  Your order number is W-17.",
+        "last             2     79  I do not know.",
+        "summary          4    244  Your order number is W-17.",
         "the summary: My order number is W-17. My dog's name is Rex.",
         "search           3    1",
-        "embeddings       3    146  Your order number is W-17.",
+        "embeddings       3    120  Your order number is W-17.",
+    ],
+    "no_progress.py": [
+        (
+            "-> no_progress: Not run: this call has brought the same result 3 times. Try another "
+            "way.\n   finish: There is no report.txt here, only notes.txt.\n   model_ended "
+            "after 5 requests"
+        ),
+        (
+            'find_train(city="city 4") -> no_progress: Not run: the last 3 results were errors. '
+            'Say so, or try another way.\n   find_train(city="city 5") -> ok: error'
+        ),
+        "   stopped, no progress after 12 requests",
     ],
     "parallel_reads.py": [
+        "six reads: 6 calls in 0.",
         (
-            "six reads: 6 calls\n   at the same time: yes\n   faster than one after the "
-            "other: yes\n   came out last: Cairo\n   recorded in the order asked: yes"
+            " s, at most 6 at once\n   came out last: Cairo\n   recorded in the order asked: yes\n"
+            "a limit of 2: 6 calls in "
         ),
-        "a write among them: 3 calls\n   at the same time: no",
-        "   came out last: Oslo\n   recorded in the order asked: yes",
-        "one read a reply: 3 calls\n   at the same time: no",
+        " s, at most 2 at once",
+        "a write among them: 3 calls in 0.",
+        (
+            " s, at most 1 at once\n   came out last: Oslo\n   recorded in the order asked: yes\n"
+            "one read a reply: 3 calls in 0."
+        ),
+    ],
+    "read_web.py": [
+        "/tea, status 200\\nTea\\nFour [http://127.0.0.1:",
+        "/m] minutes.",
+        "PermissionError: 169.254.169.254 is 169.254.169.254, port 80: not public",
+        'read_web(url="http://localhost:22/") -> tool_error: PermissionError: localhost is ',
+        "PermissionError: only http:// and https:// are read",
+        "/slow takes more than 1.0 s",
     ],
     "real_model.py": [
         "A scripted model; the top of this file says how to get a real one.",
@@ -9186,6 +9269,14 @@ _EXAMPLES = {
         "LookupError: not recorded; from character",
         "B2",
     ],
+    "search_documents.py": [
+        'search(words="???") -> ok: ["Nothing was found. Try other words."]',
+        "[returns.md:3] Lamps can be returned within 30 days.",
+        'read_on(source="returns.md:3") -> ok: ["[returns.md:1] # Returns", "[returns.md:3] Lamps',
+        "not_accepted: Name your sources",
+        "not_accepted: These were not found in this run: terms.md:7.",
+        "finish: You have 30 days [returns.md:3], except for bulbs [returns.md:5].",
+    ],
     "see_images.py": [
         'take_photo(room="kitchen") -> ok: [picture: image/png',
         "finish: Your card is red, the wall green.",
@@ -9198,9 +9289,25 @@ _EXAMPLES = {
         ("the agent that tries again\n  simulated              succeeded        in the store: 3"),
         "  real                   budget_exhausted in the store: 6",
         "the store says 6 reserved, 3 were asked for",
-        "  simulated, mended      budget_exhausted in the store: 6",
+        "  simulated, fixed       budget_exhausted in the store: 6",
         "first difference: step 2: reserved() -> ok: 0 | reserved() -> ok: 3",
-        "  simulated, mended      succeeded        in the store: 3",
+        "  simulated, fixed       succeeded        in the store: 3",
+    ],
+    "skills.py": [
+        (
+            "- invoices: How an invoice looks.\n- letters: How we write to customers, also to "
+            "those who complain.\n"
+        ),
+        'read_skill(name="letters") -> ok: Be short. Sign as "Your shop".',
+        'file="complaints.md") -> ok: Say sorry once.',
+        "tool_error: PermissionError: ../secret.txt is outside the skill's folder",
+    ],
+    "steering.py": [
+        '   book(means="flight")\n   user: Not by plane, please: by train.\n   find(means="train")',
+        "model_ended: By train, for 140 euros.",
+        "the first turn: ['find ok', 'book not_executed']",
+        "   flight: By flight, for 220 euros.\n   train: By train, for 140 euros.\n   bus: By bus",
+        "the run that was forked still has 2 steps",
     ],
     "structured_answer.py": [
         "1. not_accepted: Answer by calling the tool `answer`.",
@@ -9214,14 +9321,15 @@ _EXAMPLES = {
         "2 x box of tea = 900",
     ],
     "sub_agents.py": [
-        'research(question="When was the lighthouse built?") -> ok: It was built in 1921.',
-        "model_ended: 4 requests of 10, the colleague's among them",
-        '[front] hand_over(to="billing") -> ok: billing',
-        "[billing] refund(euros=12.5) -> ok: 12.50 euros paid back",
-        "model_ended: 3 requests",
-        "refund(euros=5) -> unknown_tool: ",
-        "refund(euros=5) -> ok: 5.00 euros paid back",
-        "tools shown at the end: open_drawer, refund",
+        '[harbour] search(words="harbour") -> ok: ["harbour: a book of 1921"]',
+        "[lighthouse] finish: 1921",
+        "model_ended: Built in 1921: 3 of 3. 8 requests in 0.",
+        "of 3. 6 requests in 0.",
+    ],
+    "test_your_agent.py": [
+        "test_an_answer_without_a_look_does_not_get_through",
+        "Ran 6 tests in",
+        "\nOK\n",
     ],
     "tools_from_functions.py": [
         '"enum": [',
@@ -9244,16 +9352,13 @@ _EXAMPLES = {
         "scripts: 1, its own",
     ],
     "trim_context.py": [
-        "everything: 25 messages, about 1600 tokens, paired: yes",
-        (
-            "the last 3 replies: 8 messages, about 400 tokens, paired: yes\n   page00010 page00011 "
-            "page00012\n"
-        ),
-        "about 400 tokens: ",
-        (
-            "first two, last five: 17 messages, about 900 tokens, paired: yes\n   page00001 "
-            "page00002 page00007 page00008 page00009 page00010 page00011 page00012\n"
-        ),
+        "the run: model_ended, 12 steps, 14 requests, Page 7 is the longest.",
+        "everything: about 1600 tokens, paired: yes, pages [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]",
+        "the last 3 replies: about 400 tokens, paired: yes, pages [10, 11, 12]",
+        "about 400 tokens: about 800 tokens, paired: yes, pages [7, 8, 9, 10, 11, 12]",
+        "masking: about 1100 tokens, paired: yes, pages [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]",
+        "compaction: about 600 tokens, paired: yes, pages [1, 9, 10, 11, 12]",
+        "the summary: (a summary so far) 5 results, page 7 is longest.",
         "the run still holds 12 steps",
     ],
     "unavailable_tool.py": [
@@ -9640,6 +9745,74 @@ _ARGUMENTS = {  # the figures of the benchmark take too long, and depend on what
 }
 
 
+_BAD_MCP = r"""
+import json, sys, time
+mode = sys.argv[1]
+old = mode in ("old", "silent", "dies of discovery", "names old versions")
+asked = []
+
+def say(**message):
+    print(json.dumps(message), flush=True)
+
+if mode == "ends at once":
+    sys.exit()
+for line in sys.stdin:
+    message = json.loads(line)
+    method, number = message.get("method"), message.get("id")
+    asked.append(method)
+    if number is None:
+        continue
+    result = {"content": [{"type": "text", "text": "right"}]}
+    if method == "server/discover":
+        result = {"supportedVersions": ["2025-06-18" if old else "2026-07-28"]}
+        if mode == "dies of discovery":
+            sys.exit()
+        if mode == "silent" or (mode == "slow to start" and "initialize" not in asked):
+            continue
+        if mode in ("old", "newer"):
+            code, data = (-32601, None) if old else (-32022, {"supported": ["2027-01-01"]})
+            say(id=number, error={"code": code, "message": "no", "data": data})
+            continue
+        assert message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] == {}
+    elif method == "initialize" and not old:
+        say(id=number, error={"code": -32602, "message": "no _meta"})
+        continue
+    elif method == "initialize":
+        result = {"protocolVersion": "2025-06-18"}
+    elif method == "tools/list":
+        tool = {"name": "tool", "inputSchema": {}, "annotations": None, "description": None}
+        result = {"tools": [tool, tool, {"name": "no schema"}, {**tool, "inputSchema": None}, None]}
+        assert old == ("notifications/initialized" in asked)
+    elif mode == "dies":
+        print("out of paper", file=sys.stderr)
+        sys.exit(3)
+    elif mode == "asks for ever":
+        assert message["params"].get("requestState", "x") == "x"
+        result = {"resultType": "input_required", "requestState": "x"}
+    elif mode == "asks for a login":
+        questions = {"login": {"method": "elicitation/create"}}
+        result = {"resultType": "input_required", "inputRequests": questions}
+    elif mode == "odd kind":
+        result = {"resultType": "task"}
+    elif mode == "no result":
+        result = None
+    elif mode == "floods":
+        while True:
+            sys.stdout.write("x" * 10000)
+    elif mode == "hangs":
+        time.sleep(600)
+    elif mode == "is slow":
+        continue
+    elif mode == "chatters":
+        for noise in ("hello", "[]", "null", '{"id": 99, "result": {}}', '{"id": [1]}', "[" * 5000):
+            print(noise)
+        print(json.dumps([{"method": "notifications/progress"}, {"id": number, "result": result}]))
+        sys.stdout.flush()
+        continue
+    say(id=number, result=result)
+"""
+
+
 def _blocks(path):
     """The Python blocks of a Markdown file: (line, source)."""
     text = path.read_text(encoding="utf-8")
@@ -9682,12 +9855,13 @@ class ExamplesTest(_FolderCase):
         return {str(p): p.stat().st_mtime_ns for p in paths if p.is_file()}
 
     @classmethod
-    def example(cls, name, more=()):
+    def example(cls, name, more=(), stdin=""):
         """Run it in an empty folder: exit status, output, errors, seconds, files that it left."""
         folder = tempfile.mkdtemp(dir=cls.scratch)
         start = time.monotonic()
         try:
-            status, out, err = _python(str(cls.examples / name), *more, cwd=folder, timeout=60)
+            path = str(cls.examples / name)
+            status, out, err = _python(path, *more, stdin=stdin, cwd=folder, timeout=60)
         except subprocess.TimeoutExpired:
             status, out, err = "it hangs", "", ""
         return status, out, err, time.monotonic() - start, os.listdir(folder)
@@ -9751,6 +9925,466 @@ class ExamplesTest(_FolderCase):
                 self.assertTrue("/" in name or name in index, "it is not in examples/README.md")
         for name in re.findall(r"\]\(([\w./]+)\)", index):
             self.assertTrue((self.examples / name).exists(), name)
+
+    # -- what people, models and servers do to them
+
+    def module(self, name):
+        """An example as a module."""
+        with mock.patch.object(sys, "path", [str(self.examples), *sys.path]):
+            return importlib.import_module(name)
+
+    def test_with_a_model_that_does_not_answer(self):
+        """Each example asks for a limit on output tokens, and says in a line that nobody answers."""
+        asked = collections.defaultdict(list)
+
+        class Refusing(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                asked[self.path.split("/")[1]].append(json.loads(body))
+                answer = b'{"error": {"message": "no such key"}}'
+                self.send_response(401)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def do_GET(self):
+                answer = b'{"data": [{"id": "m"}]}'
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, *words):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        jobs = {}
+        for name in self.files:
+            source = (self.examples / name).read_text(encoding="utf-8")
+            if "/" not in name and '"--model"' in source and "OPENAI_API_KEY" not in source:
+                url = "http://127.0.0.1:%d/%s/v1" % (server.server_port, name)
+                more = ["--model", "m", "--base-url", url]
+                more += ["--server", sys.executable, "-c", _BAD_MCP, "new"] * (name[:3] == "mcp")
+                jobs[name] = self.pool.submit(self.example, name, more, "Hello.\n")
+        self.assertGreater(len(jobs), 20)
+        for name, job in jobs.items():
+            with self.subTest(name):
+                status, out, err = job.result()[:3]
+                self.assertNotIn("Traceback", out + err)
+                self.assertIn("no such key", out + err)
+                self.assertTrue(asked[name], "it asks nothing")
+                for body in asked[name]:
+                    limit = body.get("max_completion_tokens", body.get("max_tokens", 0))
+                    self.assertTrue(0 < limit <= 4000, body)
+
+    def test_memory_of_odd_messages(self):
+        memory = self.module("memory")
+        count = []
+
+        def encode(texts):
+            count.extend(texts)
+            return memory.letter_triples(texts)
+
+        kinds = memory.kinds(memory.good_listener)
+        kinds["counted"] = memory.relevant(memory.by_vectors(encode))
+        odd = ["???", "!", '"', "a*", "NEAR(a b)", "x" * 9000, "w " * 3000, "\ud800?", "-1"]
+        for full_text in (True, False):
+            archive = memory.Archive(self.path("odd%d.sqlite" % full_text))
+            archive.full_text = archive.full_text and full_text
+            for kind, choose in kinds.items():
+                for message in odd:
+                    with self.subTest(kind, message=message[:20], full_text=full_text):
+                        run = memory.ask(memory.good_listener, archive, choose, message)
+                        self.assertEqual(run.output, "Noted.")
+            self.assertEqual(archive.search("", 2), [])
+            archive.db.close()
+        archive, count[:] = memory.Archive(self.path("long.sqlite")), []
+        for n in range(30):
+            memory.ask(memory.good_listener, archive, kinds["counted"], "My n%d is %d." % (n, n))
+        self.assertEqual(len(count), 30 + 29)  # each question, and each turn once
+        archive.db.close()
+
+    def test_coding_agent_asks_a_person(self):
+        """What runs unasked starts no program that the model wrote."""
+        agent = self.module("coding_agent")
+        evil = '[core]\n\tfsmonitor = "touch PWNED"\n\tpager = "touch PWNED"\n\tworktree = .\n'
+        bare = {"HEAD": "ref: refs/heads/main\n", "objects/x": "", "refs/x": "", "config": evil}
+        own = '[filter "z"]\n\tclean = ./clean.sh\n[diff]\n\texternal = ./clean.sh\n'
+        script = "#!/bin/sh\ntouch PWNED\ncat\n"
+        git = shutil.which("git") is not None
+        table = [  # settings of the repository, files there and written, git is asked about
+            ("", {}, {".gitconfig": evil, ".config/git/config": evil}, False),
+            (
+                "",
+                {},
+                {".git/config": evil, ".GIT/config": evil, "a/../.git/hooks/x": script},
+                False,
+            ),
+            ("", {}, {"a/.git": "gitdir: b", "GIT~1/config": evil, ".git./config": evil}, False),
+            (None, {}, bare, True),
+            (own, {"clean.sh": script, "a.txt": "1\n"}, {".gitattributes": "* filter=z\n"}, True),
+            ("[include]\n\tpath = ../more\n", {}, {"more": evil}, True),
+        ]
+        for settings, there, written, asked_about in table if git else ():
+            with self.subTest(settings=settings, written=list(written)):
+                folder = Path(tempfile.mkdtemp(dir=self.folder)) / "w"
+                folder.mkdir()
+                if settings is not None:
+                    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+                    with open(str(folder / ".git" / "config"), "a") as config:
+                        config.write(settings)
+                for name, text in there.items():
+                    (folder / name).write_text(text, encoding="utf-8")
+                    (folder / name).chmod(0o755)
+                calls = [
+                    agentloop.AgentAction("edit_file", {"path": name, "old": "", "new": text})
+                    for name, text in written.items()
+                ]
+                commands = [*agent.UNASKED, "touch PWNED", "git status; touch PWNED"]
+                calls += [agentloop.AgentAction("shell", {"command": c}) for c in commands]
+                calls.append(agentloop.AgentAction("shell", '{"command": "touch PWNED"}'))
+                calls.append(agentloop.AgentAction("shell", "touch PWNED"))
+                calls.append(agentloop.AgentAction("bash", {"command": "touch PWNED"}))
+                asked = []
+                workspace = agent.Workspace(folder)
+                workspace.tests_fault = lambda run: None
+                model = agentloop.Scripted([*calls, agentloop.AgentFinish("")])
+                with contextlib.redirect_stdout(io.StringIO()):
+                    agent.work(model, "t", workspace, asked.append, max_requests=30)
+                self.assertFalse((folder / "PWNED").exists())
+                self.assertFalse([c for c in asked if not asked_about and c in agent.UNASKED])
+                self.assertEqual("git status" in asked, asked_about)
+                self.assertEqual(asked.count("touch PWNED"), 2)
+
+    def test_class_server_refuses_at_once(self):
+        server = self.module("class_server")
+        good = b'{"model": "x", "messages": [{"role": "user", "content": "hi"}]}'
+        length = b"Content-Length: %d"
+        table = {  # body and headers to the start of the answer
+            "right": (good, [length % len(good)], b"200"),
+            "no length": (good, [], b"411"),
+            "chunked": (good, [length % len(good), b"Transfer-Encoding: chunked"], b"411"),
+            "negative": (good, [b"Content-Length: -1"], b"400"),
+            "a word": (good, [b"Content-Length: abc"], b"400"),
+            "twice": (good, [length % len(good), length % 1], b"400"),
+            "signed": (good, [b"Content-Length: +5"], b"400"),
+            "huge": (b"", [b"Content-Length: " + b"9" * 5000], b"413"),
+            "10 GB": (b"", [b"Content-Length: 10000000000"], b"413"),
+            "deep": (b"[" * 99_999, [length % 99_999], b"400"),
+            "a list": (b"[]", [length % 2], b"400"),
+            "no messages": (b'{"model": "x"}', [length % 14], b"400"),
+            "no model": (b"{" + good[15:], [length % (len(good) - 14)], b"200"),  # the server's own
+            "a surrogate": (good[:-4] + b'\\ud800"}]}', [length % (len(good) + 6)], b"400"),
+            "binary": (b"\xff\xfe", [length % 2], b"400"),
+            "nothing": (b"", [length % 0], b"400"),
+        }
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors):
+            provider = server.Provider(("127.0.0.1", 0), server.Handler)
+            url = "http://127.0.0.1:%d/v1/chat/completions" % server.start(provider)
+            replies = self.path("lesson.jsonl")
+            room = server.ClassServer(("127.0.0.1", 0), replies, 9, (), url, "sk-teacher", "small")
+            port = server.start(room)
+            for name, (body, headers, status) in table.items():
+                with self.subTest(name), socket.create_connection(("127.0.0.1", port)) as s:
+                    s.settimeout(5)
+                    head = [b"POST / HTTP/1.1", b"Host: x", b"Authorization: Bearer anna", *headers]
+                    s.sendall(b"\r\n".join(head) + b"\r\n\r\n" + body)
+                    self.assertEqual(s.recv(65536)[9:12], status)
+            self.assertEqual(room.paid["anna"], 2)
+            for name in (b"\x1b[2J", "\u202eeva".encode(), b"\xff"):
+                with socket.create_connection(("127.0.0.1", port)) as s:
+                    head = b"POST / HTTP/1.1\r\nAuthorization: Bearer %s\r\n" % name
+                    s.sendall(head + length % len(good) + b"\r\n\r\n" + good)
+                    self.assertIn(b" 200 ", s.recv(100))
+            with socket.create_connection(("127.0.0.1", port)) as s:  # gone in the middle: a reset
+                s.sendall(b"POST / HTTP/1.1\r\nContent-Length: 500\r\n\r\n{")
+                linger = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            self.assertEqual(room.request_of(good), room.request_of(good[:-1] + b', "n": 9}'))
+            asked = json.loads(room.request_of(good[:-1] + b', "max_tokens": 999999}'))
+            self.assertEqual(asked["max_tokens"], 2000)
+            table = "".join(room.table())
+            server.stop(room)
+            server.stop(provider)
+        self.assertEqual(errors.getvalue(), "")
+        self.assertTrue(table.isprintable(), ascii(table))
+        self.assertIn("\\x1b[2J", table)
+
+    def test_trace_viewer(self):
+        viewer = self.module("trace_viewer")
+        for odd in (
+            "",
+            '"x"',
+            "null",
+            "[1]",
+            "1e308",
+            "1e309",
+            "-5",
+            "true",
+            '{"a": 1}',
+            "9" * 400,
+        ):
+            with self.subTest(time=odd):
+                field = ', "time": %s' % odd if odd else ""
+                first = '{"event": "turn", "version": 1, "task": "t", "time": 1}\n'
+                for head in (first, first.replace(', "time": 1', field)):
+                    lines = '%s{"event": "requested", "requests": 1%s}\n' % (head, field)
+                    self.assertIn("request 1", viewer.page(self.write("t.jsonl", lines)))
+        run = agentloop.AgentRun("Look <b>now</b>.")
+        call = agentloop.AgentAction("look", '{"at": ["a", 1]}', message={"model": "qwen3:4b"})
+        journal = self.path("run.jsonl")
+
+        def model(run, tools):
+            run.usage = {"input_tokens": 1200, "cached_tokens": 200, "output_tokens": 1}
+            return call if not run.steps else agentloop.AgentFinish("I see.")
+
+        agentloop.run(model, run, [], journal=journal)
+        out = self.path("run.html")
+        self.write("run.html", "older")
+        os.chmod(out, 0o644)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            with mock.patch.object(sys, "argv", ["trace_viewer.py", journal]):
+                viewer.main()
+        made = _bytes(out).decode("utf-8")
+        self.assertIn("written: " + out, said.getvalue())
+        if os.name == "posix":
+            self.assertEqual(os.stat(out).st_mode & 0o777, os.stat(journal).st_mode & 0o777)
+        for text in (
+            "Look &lt;b&gt;now",
+            "qwen3:4b",
+            "200 from a cache",
+            time.strftime("%Y-%m-", time.gmtime()),
+            "1,200 in (200 cached), 1 out",
+            "[\n  &quot;a&quot;,\n  1\n ]",  # arguments from text
+        ):
+            self.assertIn(text, made)
+        for seconds, text in [
+            (0.0123, "12 ms"),
+            (9.5, "9,500 ms"),
+            (75.25, "75.2 s"),
+            (61 * 60, "61 min 0 s"),
+        ]:
+            self.assertEqual(viewer.lasting(seconds), text)
+        self.assertEqual(
+            [viewer.counted(n, "step") for n in (0, 1, 2)], ["0 steps", "1 step", "2 steps"]
+        )
+        for path in (self.path("none.jsonl"), out):
+            with mock.patch.object(sys, "argv", ["trace_viewer.py", path]):
+                with self.assertRaises(SystemExit) as caught:
+                    viewer.main()
+                self.assertIn(path, str(caught.exception.code))
+
+    # -- MCP
+
+    def test_mcp_versions(self):
+        """Which protocol a server speaks is found out, however it answers."""
+        mcp = self.module("mcp_tools")
+        for mode, version in [
+            ("new", "2026-07-28"),
+            ("old", "2025-06-18"),
+            ("silent", "2025-06-18"),
+            ("slow to start", "2026-07-28"),
+            ("dies of discovery", "2025-06-18"),
+            ("names old versions", "2025-06-18"),
+            ("newer", None),
+            ("ends at once", None),
+        ]:
+            with self.subTest(mode):
+                command = [sys.executable, "-c", _BAD_MCP, mode]
+                try:
+                    timeout = 1 if mode in ("silent", "slow to start") else 10
+                    with mcp.MCPServer(command, timeout=timeout) as server:
+                        with self.assertLogs("mcp_tools") as left_out:
+                            found = server.version, list(server.tools())
+                        self.assertEqual(len(left_out.output), 2)
+                except mcp.MCPError:
+                    found = None, []
+                self.assertEqual(found, (version, ["tool", "tool_2"] if version else []))
+
+    def test_mcp_server_that_misbehaves(self):
+        mcp = self.module("mcp_tools")
+        for mode, expected in [
+            ("new", "right"),
+            ("chatters", "right"),
+            ("dies", "The server has ended. out of paper"),
+            ("asks for ever", "asked back 5 times"),
+            ("asks for a login", "does not do elicitation/create"),
+            ("odd kind", "a kind that is not known: 'task'"),
+            ("no result", "has no result"),
+            ("floods", "a message of more than 100000 bytes"),
+            ("hangs", "timed out after 0.4 s, effect unknown. The server hangs and was ended."),
+            ("is slow", "timed out after 0.4 s, effect unknown. The server is alive, only slow."),
+        ]:
+            with self.subTest(mode), mock.patch.object(mcp, "LONGEST", 100_000):
+                command = [sys.executable, "-c", _BAD_MCP, mode]
+                with mcp.MCPServer(command, timeout=10) as server:
+                    with self.assertLogs("mcp_tools"):
+                        tools = server.tools()
+                    server.timeout = 0.4 if mode in ("hangs", "is slow") else 10
+                    try:
+                        found = tools["tool"].function()
+                    except mcp.MCPError as error:
+                        found = str(error)
+                    self.assertIn(expected, found)
+                self.assertIsNotNone(server.process.poll())
+
+    def test_mcp_contents(self):
+        mcp = self.module("mcp_tools")
+        text, png = {"type": "text", "text": "a"}, base64.b64encode(_PNG).decode()
+        image = {"type": "image", "data": png, "mimeType": "image/png"}
+        blob = {
+            "type": "resource",
+            "resource": {"uri": "x:1", "blob": png, "mimeType": "image/gif"},
+        }
+        note = {"type": "resource", "resource": {"uri": "x:2", "text": "hi"}}
+        shown = agentloop.Image(_PNG)
+        for result, expected in [
+            ({"content": [text]}, "a"),
+            ({"content": [text, text]}, "a\na"),
+            ({"content": [text, image]}, ["a", shown]),
+            ({"content": [image]}, shown),
+            ({"content": [blob]}, shown),
+            ({"content": [note]}, "[resource x:2]\nhi"),
+            ({"content": [{**image, "data": "="}]}, "[image image/png] (its data cannot be read)"),
+            ({"content": [{"type": "image", "data": "PHN2Zz4=", "mimeType": "image/svg+xml"}]},
+             "[image image/svg+xml] (5 bytes, of a kind that models are not shown)"),
+            ({"content": [{"type": "audio", "data": "AA", "mimeType": "audio/wav"}]}, "[audio audio/wav]"),
+            ({"content": [{"type": "resource_link", "uri": "x:3", "name": "n"}]}, "[resource_link x:3]"),
+            ({"content": [{}, None, 3, {"type": "resource", "resource": None}]}, "[None]\n[None]\n[None]\n[resource]"),
+            ({"content": [], "structuredContent": {"a": 1}}, {"a": 1}),
+            ({"content": [{"type": "text", "text": '{"a": 1}'}], "structuredContent": {"a": 1}}, {"a": 1}),
+            ({"content": [text], "structuredContent": {"a": 1}}, "a"),
+            ({"structuredContent": None}, None),
+            ({"content": None}, ""),
+            ({}, ""),
+        ]:  # fmt: skip
+            with self.subTest(result=str(result)[:80]):
+                self.assertEqual(mcp.content(result), expected)
+        for result, words in [
+            ({"content": [text], "isError": True}, "a"),
+            ({"isError": True}, "why"),
+        ]:
+            with self.assertRaisesRegex(mcp.MCPError, words):
+                mcp.content(result)
+
+    def test_mcp_headers_for_arguments(self):
+        mcp = self.module("mcp_tools")
+        marked = {"type": "string", "x-mcp-header": "Region"}
+        inside = {"properties": {"in": {"properties": {"r": marked}}}}
+        self.assertEqual(mcp.header_paths(inside), {"Mcp-Param-Region": ("in", "r")})
+        self.assertEqual(mcp.value_at({"in": {"r": "us"}}, ("in", "r")), "us")
+        self.assertIsNone(mcp.value_at({"in": 3}, ("in", "r")))
+        for schema in [
+            marked,
+            {"properties": {"a": {**marked, "type": "number"}}},
+            {"properties": {"a": {**marked, "x-mcp-header": "a b"}}},
+            {"properties": {"a": {**marked, "x-mcp-header": ""}}},
+            {"properties": {"a": marked, "b": {**marked, "x-mcp-header": "REGION"}}},
+            {"properties": {"a": {"type": "array", "items": marked}}},
+            {"anyOf": [{"properties": {"a": marked}}]},
+            {"$defs": {"properties": {"properties": {"a": marked}}}},
+        ]:
+            with self.subTest(schema=schema), self.assertRaises(ValueError):
+                mcp.header_paths(schema)
+        self.assertEqual(
+            mcp.header_paths({"properties": {"x-mcp-header": {"default": marked}}}), {}
+        )
+        for value, header in [
+            ("us-west1", "us-west1"),
+            (True, "true"),
+            (-7, "-7"),
+            (" padded ", "=?base64?IHBhZGRlZCA=?="),
+            ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
+            ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
+        ]:
+            self.assertEqual(mcp.header_value(value), header)
+
+    def test_mcp_over_http(self):
+        """An old server with a session, and those that flood, drip, refuse or are something else."""
+        mcp = self.module("mcp_tools")
+        seen = []
+
+        class Old(http.server.BaseHTTPRequestHandler):
+            def answer(self, status, body=b"", **headers):
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name.replace("_", "-"), value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_DELETE(self):
+                seen.append(("DELETE", self.headers["Mcp-Session-Id"]))
+                self.answer(200)
+
+            def do_POST(self):
+                message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                method, session = message.get("method"), self.headers["Mcp-Session-Id"]
+                seen.append((method or message["result"], session))
+                stream = {"Content_Type": "text/event-stream"}
+                reply = {"jsonrpc": "2.0", "id": message.get("id")}
+                if self.path == "/secret":
+                    return self.answer(401)
+                if self.path == "/page":
+                    return self.answer(200, b"<html>hello", Content_Type="text/html")
+                if self.path == "/moved":
+                    return self.answer(302, Location="http://127.0.0.1:1/")
+                if method == "server/discover":
+                    return self.answer(400, b"Bad Request: no session")
+                if method == "initialize":
+                    reply["result"] = {"protocolVersion": "2025-06-18"}
+                    return self.answer(200, json.dumps(reply).encode(), Mcp_Session_Id="s1")
+                if "id" not in message or not method:
+                    return self.answer(202)
+                if self.path == "/flood":
+                    self.answer(200, **stream)
+                    while True:
+                        self.wfile.write(b"data: x\n" * 1000)
+                if self.path == "/drip":
+                    self.answer(200, **stream)
+                    while True:
+                        time.sleep(0.02)
+                        self.wfile.write(b": still here\n\n")
+                question = {"jsonrpc": "2.0", "id": "q", "method": "roots/list"}
+                reply["result"] = {"tools": [{"name": "t", "inputSchema": {}}]}
+                body = b"event: message\r\ndata: %s\r\n\r\nid: 7\ndata: %s\n\n"
+                parts = (json.dumps(question).encode(), json.dumps([reply]).encode())
+                return self.answer(200, body % parts, **stream)
+
+            def handle_error(self, *words):
+                pass
+
+            def log_message(self, *words):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Old)
+        server.daemon_threads, server.handle_error = True, lambda *words: None
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        url = "http://127.0.0.1:%d" % server.server_port
+        with mcp.MCPServer(url + "/mcp", timeout=10, roots=[self.folder]) as connection:
+            self.assertEqual((connection.version, list(connection.tools())), ("2025-06-18", ["t"]))
+        names = [name if isinstance(name, str) else list(name) for name, _ in seen]
+        self.assertEqual(names[:3], ["server/discover", "initialize", "notifications/initialized"])
+        self.assertEqual(names[3:], ["tools/list", ["roots"], "DELETE"])
+        self.assertEqual([session for _, session in seen], [None, None] + ["s1"] * 4)
+        for path, words in [
+            ("/secret", "wants a token"),
+            ("/page", "answers 200 and no JSON-RPC message"),
+            ("/moved", "answers 302"),
+            ("/flood", "more than 100000 bytes"),
+            ("/drip", "timed out after 0.5 s"),
+        ]:
+            with self.subTest(path), mock.patch.object(mcp, "LONGEST", 100_000):
+                with self.assertRaises(mcp.MCPError) as caught:
+                    with mcp.MCPServer(url + path, timeout=0.5) as connection:
+                        connection.tools()
+                self.assertIn(words, str(caught.exception))
 
     def blocks(self, path, joined=False):
         """Run the Python blocks of a page; joined: each goes on from those above it."""
@@ -10426,7 +11060,7 @@ class _Http:
                 s = self.tls.wrap_socket(s, server_side=True)
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with s.makefile("rb") as reader:
-                while self._one(s, reader):
+                while self._awaited(s) and self._one(s, reader):
                     pass
         except (OSError, ValueError):
             pass
@@ -10434,6 +11068,13 @@ class _Http:
             s.close()
             with self.lock:
                 self.open -= 1
+
+    def _awaited(self, s):
+        """Wait for a request. Under Wine a shutdown does not wake who reads, so it is looked at."""
+        while not select.select([s], [], [], 0.1)[0]:
+            if self.listener.fileno() < 0:
+                return False
+        return True
 
     def _one(self, s, reader):
         head = b""
@@ -13646,6 +14287,18 @@ def _pictures(protocol, message):
     return found
 
 
+class _Incomparable:
+    """A value that cannot be compared."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise ValueError("no order")
+
+    def __str__(self):
+        return "unlike"
+
+
 class ConversationTests(_ModelCase):
     """Every request of every run is one that the strictest server takes."""
 
@@ -13992,7 +14645,8 @@ class ConversationTests(_ModelCase):
 
         def make():
             run = agentloop.AgentRun(["go", "there"])
-            for n, seen in enumerate(("amber", "beryl", "coral"), 1):
+            coral = {"seen": "coral", "rows": ["coral"]}
+            for n, seen in enumerate(("amber", "beryl", coral), 1):
                 action = agentloop.AgentAction("look", {"n": n}, "call0000%d" % n, "", None, n)
                 run.steps.append(agentloop.AgentStep(action, seen))
                 run.requests = n
@@ -14006,6 +14660,9 @@ class ConversationTests(_ModelCase):
             (lambda run: setattr(first(run).steps[0], "observation", "shortened"), "shortened", "amber"),
             (lambda run: first(run).steps.__setitem__(1, agentloop.AgentStep(first(run).steps[1].action, "new")), "new", "beryl"),
             (lambda run: first(run).steps.pop(1), "coral", "beryl"),
+            (lambda run: first(run).steps[2].observation["rows"].append("dark"), "dark", None),
+            (lambda run: first(run).steps[2].observation.clear(), "beryl", "coral"),
+            (lambda run: first(run).steps[2].observation.update(seen=_Incomparable()), "unlike", "coral"),
             (lambda run: first(run).steps.reverse(), "amber", None),
             (lambda run: setattr(first(run).steps[0].action, "tool_input", {"n": "other"}), "other", None),
             (lambda run: setattr(first(run).steps[0].action, "log", "said"), "said", None),

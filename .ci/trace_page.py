@@ -116,7 +116,9 @@ def make_page(folder):
         [sys.executable, str(ROOT / "examples" / "trace_viewer.py"), journal],
         check=True, stdout=subprocess.DEVNULL, timeout=60, cwd=folder,
     )  # fmt: skip
-    return os.path.join(folder, "run.html")
+    made = os.path.join(folder, "run.html")
+    assert os.stat(made).st_mode & 0o777 == os.stat(journal).st_mode & 0o777, "open to others"
+    return made
 
 
 def main():
@@ -163,9 +165,17 @@ def look_at(browser, page, folder):
         )
         return browser.js("getComputedStyle(document.body).backgroundColor")
 
-    assert size(1000, "light") != size(1000, "dark"), "dark looks like light"
+    assert size(1280, "light") != size(1280, "dark"), "dark looks like light"
+    shown_keys = "getComputedStyle(document.querySelector('.keys')).display != 'none'"
+    assert browser.js(shown_keys), "no key hints on a desktop"
     size(360, "light")
     size(360, "dark")
+    assert not browser.js(shown_keys), "key hints on a phone"
+    rows = "[...document.querySelectorAll('section .rows')]"
+    assert browser.js(rows + ".every(r => /time.*tokens/s.test(r.textContent))"), "no labels"
+    assert browser.js("document.querySelectorAll('.axis').length") == 2, "no axis"
+    head = browser.js("document.querySelector('dl').textContent")
+    assert "251" in head and "1,000" in head, head
     items = "[...document.querySelectorAll('.item')]"
     shown = items + ".filter(i => !i.hidden).length"
     assert browser.js(items + ".length") >= STEPS, browser.js(items + ".length")

@@ -1,7 +1,9 @@
 """Every public name, used as a user would and with hints: read by mypy --strict and pyright, never run."""
 
 import ssl
-from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Tuple
+from typing import Any, Dict, Generator, Iterator, List, Literal, Mapping, Optional, Tuple, Union
+
+from typing_extensions import Never, assert_type
 
 import agentloop
 from agentloop import AgentAction, AgentFinish, AgentRun, AgentStep, Image, Tool, tool
@@ -125,6 +127,86 @@ def loops() -> None:
         else:
             print(event.output, event.reason)
     print(events)
+
+
+# So that an editor offers the loop's own words, while a caller's own word is one too.
+Status = Union[
+    Literal[
+        "ok", "unknown_tool", "invalid_arguments", "tool_error", "duplicate_call",
+        "invalid_response", "not_accepted", "unknown_outcome", "not_executed",
+    ],
+    str,
+]  # fmt: skip
+
+
+def never(value: Never) -> None:
+    """Called where nothing can be left: a type checker says so if something is."""
+
+
+def events() -> Generator[agentloop.Event, None, AgentRun]:
+    """What `stream` yields is narrowed by isinstance, to the last kind; its return value is the run."""
+    for event in agentloop.stream(Model(), "How many A1?", TOOLS):
+        assert_type(event, Union[AgentAction, AgentStep, AgentFinish])
+        if isinstance(event, AgentAction):
+            assert_type(event.arguments, Optional[Dict[str, Any]])
+            assert_type(event.request, int)
+        elif isinstance(event, AgentStep):
+            assert_type(event.action, AgentAction)
+            assert_type(event.status, Status)
+        elif isinstance(event, AgentFinish):
+            assert_type(event.reason, Literal["stop", "refusal", "return_direct"])
+        else:
+            never(event)
+    run = yield from agentloop.stream(Model(), "How many A1?", TOOLS)
+    assert_type(run, AgentRun)
+    assert_type(agentloop.run(Model(), run), AgentRun)
+    return run
+
+
+def closed_sets(run: AgentRun, finish: AgentFinish) -> str:
+    """A slip in a state or a reason is found, and that all are dealt with."""
+    if run.state == "runing":  # type: ignore[comparison-overlap]
+        return "a slip"
+    if finish.reason == "refused":  # type: ignore[comparison-overlap]
+        return "a slip"
+    AgentFinish("x", reason="done")  # type: ignore[arg-type]
+    if run.state == "running":
+        return "interrupted"
+    elif run.state == "model_ended" or run.state == "succeeded":
+        if finish.reason == "stop" or finish.reason == "return_direct":
+            return "answered"
+        elif finish.reason == "refusal":
+            return "refused"
+        else:
+            never(finish.reason)
+    elif run.state == "budget_exhausted":
+        return "spent"
+    else:
+        never(run.state)
+    return ""
+
+
+def statuses(run: AgentRun) -> List[AgentStep]:
+    """Those of the loop are known by name; a caller's own word is one too."""
+    run.close(run.pending[0], "Nobody approved this call.", "denied")
+    AgentStep(run.pending[0], "", status="unknown_outcome")
+    AgentStep(run.pending[0], "", status=None)  # type: ignore[arg-type]
+    return [step for step in run.steps if step.status in ("tool_error", "denied")]
+
+
+def a_model(decision: agentloop.Decision) -> agentloop.Model:
+    """The public names of types, for hints of one's own."""
+
+    def decide(run: AgentRun, tools: Dict[str, Tool]) -> agentloop.Decision:
+        if run.requests > 3:
+            return AgentFinish("done")
+        return [AgentAction("plain", {"sku": "A1"})] if run.steps else decision
+
+    chosen: agentloop.Model = decide
+    for model in (finishing, acting, agentloop.Scripted([]), agentloop.OpenAIChat("m")):
+        chosen = model
+    agentloop.run(len, "go")  # type: ignore[arg-type]
+    return chosen
 
 
 def models() -> None:

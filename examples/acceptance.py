@@ -60,7 +60,7 @@ def checked(run):
     if passed is None:
         return "The checks have not run since the last change. Run them, then answer."
     if not passed:
-        return "The last run of the checks failed. Mend what it names, and run them again."
+        return "The last run of the checks failed. Fix what it names, and run them again."
     return None
 
 
@@ -89,7 +89,7 @@ def choose_model(scripted):
     parser.add_argument("--base-url")
     options = parser.parse_args()
     if options.model:
-        return agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        return agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
     return scripted
 
 
@@ -112,4 +112,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

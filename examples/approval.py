@@ -8,6 +8,12 @@ process may end, and nobody has to keep it waiting overnight. Later the same loo
 an answer, the waiting calls are yielded again, and each is let through or closed with
 `run.close(action, reason, "denied")`. A denial is an observation: the model reads it and goes on.
 
+Which calls run without being asked about: those of tools that are declared `read_only`, since they
+change nothing. The decision looks at `action.tool` and `action.arguments` alone, for these are what
+runs: a name is resolved before the call is shown, and arguments that came as text are read. What
+the model says beside the call (`log`, `message`) is no evidence. A tool that does not exist cannot
+run; the loop tells the model so.
+
 The program starts itself three times as a child process: one that proposes and stops, one in which
 the operator approves one call and denies the other, and one that finds nothing left to do. By hand:
 
@@ -75,8 +81,7 @@ def supervised(model, run, tools, journal, decide):
         yield event
         if not isinstance(event, agentloop.AgentAction):
             continue
-        tool = tools.get(event.tool)
-        if tool is None or tool.read_only:
+        if event.tool not in tools or tools[event.tool].read_only:
             continue  # an unknown tool runs nothing; what only reads needs no approval
         verdict = decide(event)
         if verdict is None:
@@ -87,21 +92,18 @@ def supervised(model, run, tools, journal, decide):
 
 
 def work(options):
-    """One process: take the run up where the journal has it, go as far as the verdicts reach."""
+    """One process: resume the run where the journal has it, go as far as the verdicts reach."""
     model = agentloop.Scripted(SCRIPT)
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
 
     def decide(action):
-        # A real model's arguments come as JSON text. Compare the value itself, exactly: a search in
-        # the text would take cust-10 for cust-1, and miss what is spelled with \\u escapes.
-        given = action.tool_input
-        try:
-            given = json.loads(given) if isinstance(given, str) else given
-        except ValueError:
+        # Compare the value itself, exactly: a search in the text of the call would take cust-10
+        # for cust-1, and miss what is spelled with \\u escapes.
+        if action.arguments is None:
             return "the arguments cannot be read"
-        customer = given.get("customer") if isinstance(given, dict) else None
-        if customer in options.approve:
+        customer = action.arguments.get("customer")
+        if action.tool == "delete_customer" and customer in options.approve:
             return True
         return options.why if customer in options.deny else None
 
@@ -131,14 +133,19 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder:
         line = [sys.executable, __file__] + sys.argv[1:] + ["--folder", folder]
-        print("1. In the evening: nobody is there to be asked.", flush=True)
-        subprocess.run(line, check=True)
-        print("2. In the morning: one is approved, one is denied.", flush=True)
         verdicts = ["--approve", "cust-7", "--deny", "cust-1", "--why", "an open invoice"]
-        subprocess.run(line + verdicts, check=True)
-        print("3. Once more, by mistake: the run is finished, nothing happens twice.", flush=True)
-        subprocess.run(line, check=True)
+        for title, more in [
+            ("1. In the evening: nobody is there to be asked.", []),
+            ("2. In the morning: one is approved, one is denied.", verdicts),
+            ("3. Once more, by mistake: the run is finished, nothing happens twice.", []),
+        ]:
+            print(title, flush=True)
+            if subprocess.run(line + more).returncode:
+                sys.exit(1)  # the child has said why
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

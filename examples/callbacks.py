@@ -3,8 +3,8 @@
     python3 callbacks.py
 
 What one learns: callbacks are a `for` loop over `stream()` and two wrappers. `watched` is such a
-loop; copy it where a tracing system wants to be told of every beginning and end. A handler is any
-callable that takes an event, a dict. It is told of
+loop; copy it where a tracing system wants to hear of every beginning and end. A handler is any
+callable that takes an event, a dict; an `async def` is awaited before the run goes on. It hears of
 
     run_start, run_end, run_error            a run
     model_start, model_end, model_error      a request
@@ -17,7 +17,7 @@ inherited: a run that is begun inside a tool (an agent as a tool) finds its pare
 through a context variable, also in the threads in which `read_only` calls run together.
 
 A handler that fails does not hurt the run: its exception goes to the log, and the next handler is
-told all the same.
+called all the same.
 
 To change and try: other tags; a handler that raises KeyboardInterrupt (that one is meant for the
 person, and stops the run); `lambda event: print(event)` as a handler.
@@ -26,7 +26,9 @@ at each `_end` or `_error`; the ids are in the event.
 """
 
 import argparse
+import asyncio
 import collections
+import concurrent.futures
 import contextlib
 import contextvars
 import dataclasses
@@ -66,20 +68,22 @@ class Span:
         self.metadata = dict(outer.metadata if outer else {}, **(metadata or {}))
 
     def tell(self, kind, **data):
-        """Tell each handler; the failure of one is logged, and is nobody else's."""
+        """Call each handler; the failure of one is logged, and is nobody else's."""
         event = {"kind": kind, "span": self.id, "parent": self.parent, "depth": self.depth}
         event.update(tags=self.tags, metadata=self.metadata, **data)
         event["seconds"] = time.perf_counter() - self.began  # since the span began
         for handler in self.handlers:
             try:
-                handler(dict(event))
-            except Exception:
+                result = handler(dict(event))
+                if inspect.isawaitable(result):
+                    wait_for(result)
+            except (Exception, asyncio.CancelledError):
                 name = getattr(handler, "__name__", type(handler).__name__)
                 log.warning("handler %s failed at %s", name, kind, exc_info=True)
 
     @contextlib.contextmanager
     def around(self, kind, **data):
-        """Tell the start, and the end or error; what is put into the dict is told at the end."""
+        """Report the start, and the end or error; what is put into the dict goes with the end."""
         token, ended = self.current.set(self), {}
         try:
             self.tell(kind + "_start", **data)
@@ -93,8 +97,27 @@ class Span:
             self.current.reset(token)
 
 
+def wait_for(awaitable):
+    """Await it from code that is not async; beside a running event loop, in a thread of its own.
+
+    A handler may use what belongs to no event loop (a queue of its own, an HTTP client made in the
+    handler). What belongs to a loop that is running elsewhere wants `run_coroutine_threadsafe`.
+    """
+
+    async def waiting():
+        return await awaitable
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(waiting())
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        context = contextvars.copy_context()
+        return pool.submit(context.run, asyncio.run, waiting()).result()
+
+
 def watched_model(model):
-    """The model, with its requests told."""
+    """The model, with its requests reported."""
 
     def ask(run, tools):
         with Span().around("model", request=run.requests) as ended:
@@ -106,7 +129,7 @@ def watched_model(model):
 
 
 def watched_tool(tool):
-    """The tool, with its work told; schema, checks and all else stay as they are."""
+    """The tool, with its work reported; schema, checks and all else stay as they are."""
     function = tool.function
 
     @functools.wraps(function)
@@ -126,7 +149,7 @@ def watched_tool(tool):
 
 
 def watched(model, task, tools=(), *, handlers=(), tags=(), metadata=None, **options):
-    """agentloop.run(), told to handlers; inside a watched tool it is a child of that call."""
+    """agentloop.run(), with handlers; inside a watched tool it is a child of that call."""
     run = task if isinstance(task, agentloop.AgentRun) else agentloop.AgentRun(task)
     tools = {name: watched_tool(t) for name, t in agentloop.registry(tools).items()}
     span = Span(handlers, tags, metadata)
@@ -166,6 +189,17 @@ def to_logging(event):
     """Errors as warnings, the rest at DEBUG; how `logging` is set up decides what is kept."""
     level = logging.WARNING if event["kind"].endswith("_error") else logging.DEBUG
     log.log(level, "%s in span %s: %s", event["kind"], event["span"], event)
+
+
+class Posted:
+    """An async handler: stands for one that sends each event over the network."""
+
+    def __init__(self):
+        self.sent = 0
+
+    async def __call__(self, event):
+        await asyncio.sleep(0)  # the request
+        self.sent += 1
 
 
 class Statistics:
@@ -237,14 +271,16 @@ def main():
     options = parser.parse_args()
     seller, buyer = SELLER, BUYER
     if options.model:
-        seller = buyer = agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        seller = buyer = agentloop.OpenAIChat(
+            options.model, base_url=options.base_url, max_tokens=1000
+        )
 
     def ask_buyer(question: str) -> str:
         """Let the buyer, an agent of its own, answer a question about an article."""
         # Nothing of the outer run is passed on: parent, tags and handlers are found by themselves.
         return watched(buyer, question, [lookup_stock], metadata={"agent": "buyer"}).output
 
-    statistics, logged = Statistics(), Logged()
+    statistics, logged, posted = Statistics(), Logged(), Posted()
     log.addHandler(logged)
     log.propagate = False
     with tempfile.TemporaryDirectory() as folder:
@@ -254,7 +290,7 @@ def main():
             seller,
             "How many A1 can we sell?",
             [ask_buyer],
-            handlers=[terminal, JsonLines(path), to_logging, broken, statistics],
+            handlers=[terminal, JsonLines(path), to_logging, broken, posted, statistics],
             tags=["shop"],
             metadata={"user": "anna"},
         )
@@ -275,9 +311,13 @@ def main():
     print("4. In the log")
     failures = sum(line.startswith("handler broken failed") for line in logged.lines)
     print("   one handler failed at every event:", "yes" if failures == len(events) else "no")
+    print("   the async one was awaited at each:", "yes" if posted.sent == len(events) else "no")
     print("   tool errors:", sum(line.startswith("tool_error") for line in logged.lines))
     print("   and the run: %s, %s" % (run.state, run.output))
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

@@ -2,7 +2,7 @@
 
 What you learn: "OpenAI-compatible" says little about tools. Ask the server that you have: is it
 there, which models has it, does it call a tool, does it stream a call, and does it still know a
-word from 6,000 tokens ago? (Many servers drop the beginning of a long conversation in silence.)
+word from 6,000 tokens ago? (Many servers silently drop the beginning of a long conversation.)
 
     python3 check_server.py                   # two fake servers, one of them lacking
     python3 check_server.py --base-url http://127.0.0.1:8080/v1 [--model NAME]
@@ -79,7 +79,7 @@ def check(base_url, name=None):
     print("  reachable: yes\n  models:", ", ".join(names[:8]) or "none listed")
     name = name or (names or ["default"])[0]
     pieces = []
-    settings = {"base_url": base_url, "timeout": 120, "retries": 1}
+    settings = {"base_url": base_url, "timeout": 120, "retries": 1, "max_tokens": 1000}
     plain = agentloop.OpenAIChat(name, **settings)
     streaming = agentloop.OpenAIChat(name, **settings, on_text=pieces.append)
 
@@ -113,7 +113,7 @@ class FakeServer(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         messages, said = body["messages"], json.dumps(body["messages"])
-        said = said[-8000:] if self.lacking else said  # the beginning is dropped, in silence
+        said = said[-8000:] if self.lacking else said  # the beginning is dropped silently
         message, end = {"role": "assistant", "content": "No idea."}, "stop"
         if messages[-1]["role"] == "tool":
             message["content"] = "It is " + messages[-1]["content"]
@@ -165,4 +165,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

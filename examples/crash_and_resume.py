@@ -4,16 +4,17 @@
 
 What one learns: a call that was started and never recorded is neither done nor undone, it is
 *unknown*. No loop can know better, so this one says so (an `unknown_outcome` step) and leaves the
-finding out to the model. That works because the order service keeps the shop's operation keys, so
-that it can be asked "is there an order under this key?". The key is the shop's own (here the
-cart's number). The call id will not do: a second try is another call with another id.
+finding out to the model. That works because the order service keeps the shop's operation keys: it
+can be asked "is there an order under this key?", and it refuses a second order under the same key,
+so that even a model that does not ask orders once. The key is the shop's own (here the cart's
+number). The call id will not do: a second try is another call with another id.
 
 The program starts itself twice as a child process, with the same line. The first child dies
 inside the tool, after the order was placed and before anything of it could be written down.
 
 To change and try: `--die before` (it dies before the order: the model finds none, and orders).
-Mark `place_order` with `@agentloop.tool(idempotent=True)` and let it refuse a second order under
-one key: then the loop may simply call it again, and no step is unknown.
+Mark `place_order` with `@agentloop.tool(idempotent=True)` and let `add` answer with the order that
+is there in place of an error: then the loop calls it again by itself, and no step is unknown.
 For real: --model NAME --base-url URL. The model then gets the observations and no script.
 """
 
@@ -44,12 +45,19 @@ class OrderService:
         return json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else []
 
     def add(self, order):
+        """Take an order, once: a second one under the same key is refused, whatever it asks for."""
+        for known in self.orders():
+            if known["key"] == order["key"]:
+                raise ValueError(
+                    "there is an order under %(key)s: %(quantity)d of %(sku)s. Nothing was ordered "
+                    "now. For another order, use another key." % known
+                )
         self.path.write_text(json.dumps(self.orders() + [order]), encoding="utf-8")
 
 
 def shop_tools(service, die):
     def place_order(operation_key: str, sku: str, quantity: int) -> dict:
-        """Order pieces of an article; each call is a new order.
+        """Order pieces of an article; there is one order for each key, a second one is refused.
 
         Args:
             operation_key: the shop's own key of this order; the order can be found by it.
@@ -86,7 +94,7 @@ def child(options):
     """The line that is simply run again after a crash; nothing in it knows of the crash."""
     model = shop_assistant
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
     tools = shop_tools(OrderService(options.folder), options.die)
     journal = str(Path(options.folder) / "run.jsonl")
     for event in agentloop.stream(model, TASK, tools, journal=journal):
@@ -119,12 +127,20 @@ def main():
         print("   at the service: %d order(s)" % len(service.orders()))
 
         print("3. The same line again, in a second process:", flush=True)
-        subprocess.run(line + ["--die", "not"], check=True)
+        if subprocess.run(line + ["--die", "not"]).returncode:
+            sys.exit(1)  # the child has said why
         run = agentloop.AgentRun.load(os.path.join(folder, "run.jsonl"))
         print("   %s after %d requests" % (run.state, run.requests))
         print("   statuses: %s" % ", ".join(step.status for step in run.steps))
         print("   orders under cart-1001: %d" % len(service.orders()))
+        try:
+            service.add({"key": "cart-1001", "sku": "A1", "quantity": 2})
+        except ValueError as error:
+            print("   a hasty second order is refused: %s" % error)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

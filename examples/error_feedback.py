@@ -1,4 +1,4 @@
-"""Errors that help: structured, retried where that can help, and mended by the model.
+"""Errors that help: structured, retried where that can help, and fixed by the model.
 
 What you learn: a tool's exception is an observation, so its text should say what is wrong and what
 to do about it. Faults that pass by themselves (a broken connection) are retried inside the tool,
@@ -26,22 +26,22 @@ import agentloop  # noqa: E402
 class ToolFault(Exception):
     """An error as a small JSON object: a code, what is wrong, and what to do."""
 
-    def __init__(self, code, problem, mend):
-        super().__init__(json.dumps({"error": code, "problem": problem, "do": mend}))
+    def __init__(self, code, problem, fix):
+        super().__init__(json.dumps({"error": code, "problem": problem, "do": fix}))
 
 
 def retried(function, *, on=(ConnectionError, TimeoutError), times=3, wait=0.01):
     """The same tool, called up to `times` times, but only for faults that may pass."""
 
-    @functools.wraps(function)  # keeps the signature, so the model is told of the same tool
+    @functools.wraps(function)  # keeps the signature, so the model is offered the same tool
     def again(*args, **kwargs):
         for attempt in range(1, times + 1):
             try:
                 return function(*args, **kwargs)
             except on as error:
                 if attempt == times:
-                    mend = "Do not call it again now; say that the service is down."
-                    raise ToolFault("unavailable", f"{times} times {error!r}", mend) from error
+                    fix = "Do not call it again now; say that the service is down."
+                    raise ToolFault("unavailable", f"{times} times {error!r}", fix) from error
                 time.sleep(wait * attempt)  # a real service wants seconds here
 
     return again
@@ -94,7 +94,7 @@ def choose_model(scripted):
     parser.add_argument("--base-url")
     options = parser.parse_args()
     if options.model:
-        return agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        return agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
     return scripted
 
 
@@ -114,4 +114,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

@@ -1,10 +1,12 @@
 """How good is an agent? A set of tasks, each tried N times, and what one may conclude from it.
 
-What one learns: one run proves nothing. Each task is tried several times; a trial counts as a
-success when the task's own check says so, never because the model says so. Beside the rate stands
-its interval (Wilson's, 95 %): 4 of 5 may be luck. A trial that the server broke off (`ModelError`)
-says nothing about the agent and is counted apart. A wrong answer goes back to the model, so beside
-the rate stands how often the first answer was right; and what it took, and how calls failed.
+What one learns: one run proves nothing. Each task is tried several times; a trial counts as right
+when the task's own check says so, never because the model says so. The rate that counts is that of
+the runs that were right *at once*: a wrong answer goes back to the model, and what it makes of the
+check's words afterwards (`rescued`) shows the check's quality as much as its own. Where there is no
+such check in the field, nobody rescues anything. Beside the rate stands its interval (Wilson's,
+95 %): 4 of 5 may be luck. A trial that the server interrupted (`ModelError`) says nothing about the
+agent and is counted apart. Below: what it took, and how calls failed.
 
     python3 evaluate.py                                  # offline: a model that errs by the dice
     python3 evaluate.py --trials 40                      # see the intervals shrink
@@ -12,7 +14,7 @@ the rate stands how often the first answer was right; and what it took, and how 
     python3 evaluate.py --model NAME --base-url http://127.0.0.1:8080/v1 --trials 10 --jobs 4
 
 `--save` writes every run as a JSON line, to be read where something failed. `--plot` draws the
-rates with matplotlib (`pip install matplotlib`); without it the bars in the table have to do.
+rates with matplotlib (`pip install matplotlib`); without it, look at the bars in the table.
 What to change: `TASKS`, and how often `Dice` errs. To compare two prompts or two models, evaluate
 both: where their intervals overlap, try more often before you believe in a difference.
 """
@@ -23,6 +25,7 @@ import concurrent.futures
 import json
 import math
 import random
+import statistics
 import sys
 from pathlib import Path
 
@@ -140,7 +143,7 @@ def evaluate(make_model, trials, jobs, max_requests):
 # What it says.
 
 
-def wilson(successes, trials, z=1.96):
+def wilson(successes, trials, confidence=0.95):
     """The interval in which the true rate lies, 19 times out of 20; (0, 1) without trials.
 
     >>> ["%.2f" % end for end in wilson(4, 5)]
@@ -148,6 +151,7 @@ def wilson(successes, trials, z=1.96):
     """
     if not trials:
         return 0.0, 1.0
+    z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)  # 1.96 for 95 %
     rate, spread = successes / trials, z * z / trials
     centre = (rate + spread / 2) / (1 + spread)
     half = math.sqrt(rate * (1 - rate) * spread + spread * spread / 4) / (1 + spread)
@@ -158,13 +162,15 @@ def summary(name, trials):
     """One row of the table. "At once": the first claim to be done was right."""
     judged = [trial.run for trial in trials if not trial.error]
     good = [run for run in judged if run.state == "succeeded"]
-    claims = [sum(step.status == "not_accepted" for step in run.steps) for run in good]
-    low, high = wilson(len(good), len(judged))
+    rejected = [sum(step.status == "not_accepted" for step in run.steps) for run in good]
+    at_once = rejected.count(0)
+    low, high = wilson(at_once, len(judged))
     return {
         "task": name,
-        "done": "%d of %d" % (len(good), len(judged)),
-        "at once": claims.count(0),
-        "rate": len(good) / max(1, len(judged)),
+        "trials": len(judged),
+        "at once": at_once,
+        "rescued": len(good) - at_once,
+        "rate": at_once / max(1, len(judged)),
         "low": low,
         "high": high,
         "requests": sum(run.requests for run in judged) / max(1, len(judged)),
@@ -181,13 +187,15 @@ def bar(row, width=22):
 
 
 def print_tables(rows, trials):
-    form = "%-7s %9s %8s  %-13s %-24s %9s %6s"
-    print(form % ("task", "succeeded", "at once", "95 % interval", "", "requests", "calls"))
+    form = "%-7s %13s  %-13s %-24s %7s %8s %6s"
+    head = ("task", "right at once", "95 % interval", "", "rescued", "requests", "calls")
+    print(form % head)
     for row in rows:
+        right = "%d of %d" % (row["at once"], row["trials"])
         interval = "%3.0f to %3.0f %%" % (100 * row["low"], 100 * row["high"])
-        costs = "%.1f" % row["requests"], "%.1f" % row["calls"]
-        print(form % ((row["task"], row["done"], row["at once"], interval, bar(row)) + costs))
-    print("\nnot judged, since the server broke them off: %d" % sum(bool(t.error) for t in trials))
+        costs = row["rescued"], "%.1f" % row["requests"], "%.1f" % row["calls"]
+        print(form % ((row["task"], right, interval, bar(row)) + costs))
+    print("\nnot judged, since the server failed: %d" % sum(bool(t.error) for t in trials))
     print("\n%-14s %5s %6s  %s" % ("tool", "calls", "failed", "how"))
     endings = collections.defaultdict(collections.Counter)
     for trial in trials:
@@ -196,8 +204,8 @@ def print_tables(rows, trials):
             endings[step.action.tool or "(the answer)"][step.status] += 1
     for name, counts in sorted(endings.items()):
         total, failed = sum(counts.values()), sum(counts.values()) - counts.pop("ok", 0)
-        told = ", ".join("%s %d" % pair for pair in sorted(counts.items()))
-        print("%-14s %5d %4.0f %%  %s" % (name, total, 100 * failed / total, told))
+        how = ", ".join("%s %d" % pair for pair in sorted(counts.items()))
+        print("%-14s %5d %4.0f %%  %s" % (name, total, 100 * failed / max(1, total), how))
 
 
 def plot(rows, path):
@@ -209,15 +217,24 @@ def plot(rows, path):
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(6, 0.6 * len(rows) + 1))
+    figure, axes = pyplot.subplots(figsize=(7, 0.5 * len(rows) + 1.6))
     below = [max(0, row["rate"] - row["low"]) for row in rows]  # never -1e-17
     above = [max(0, row["high"] - row["rate"]) for row in rows]
-    names, rates = [row["task"] for row in rows], [row["rate"] for row in rows]
-    axes.errorbar(rates, names, xerr=[below, above], fmt="o", capsize=4)
+    names = ["%s (n = %d)" % (row["task"], row["trials"]) for row in rows]
+    in_the_end = [row["rate"] + row["rescued"] / max(1, row["trials"]) for row in rows]
+    rates = [row["rate"] for row in rows]
+    label = "right at once, with the 95 % interval"
+    axes.errorbar(rates, names, xerr=[below, above], fmt="o", capsize=4, label=label)
+    axes.plot(in_the_end, names, "o", color="C0", fillstyle="none", label="rescued ones added")
+    axes.set_title("How often is the agent right?", loc="left")
     axes.set_xlim(-0.02, 1.02)
-    axes.set_xlabel("success rate, 95 % interval")
-    axes.invert_yaxis()
-    figure.savefig(str(path), bbox_inches="tight")
+    axes.xaxis.set_major_formatter("{x:.0%}")
+    axes.grid(axis="x", alpha=0.3)
+    axes.set_xlabel("share of the trials (n: trials that could be judged)")
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    figure.set_layout_engine("constrained")
+    figure.savefig(str(path), dpi=150)
     return "plot: " + str(path)
 
 
@@ -231,7 +248,9 @@ def main():
     parser.add_argument("--save", help="a file for the runs, as JSON Lines")
     parser.add_argument("--plot", help="a file for the plot")
     options = parser.parse_args()
-    model = options.model and agentloop.OpenAIChat(options.model, base_url=options.base_url)
+    model = options.model and agentloop.OpenAIChat(
+        options.model, base_url=options.base_url, max_tokens=1000
+    )
     trials, total = [], len(TASKS) * options.trials
 
     def make_model(task, number):
@@ -240,6 +259,8 @@ def main():
     try:
         for trial in evaluate(make_model, options.trials, options.jobs, options.max_requests):
             trials.append(trial)
+            if len(trials) == 3 and all(trial.error for trial in trials):
+                sys.exit("No answer from the model: " + trial.error)
             if sys.stderr.isatty() or len(trials) == total:
                 print("\r%d of %d trials " % (len(trials), total), end="", file=sys.stderr)
             if options.save:
@@ -258,4 +279,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

@@ -65,7 +65,7 @@ class Counter:
 def job(number, folder, spec):
     """One run, in whatever thread, process or machine: numbers in, a row of the table out."""
     if spec["model"]:
-        model = agentloop.OpenAIChat(spec["model"], base_url=spec["base_url"])
+        model = agentloop.OpenAIChat(spec["model"], base_url=spec["base_url"], max_tokens=1000)
     else:
         model = Counter(spec["fault"])
     paid = []
@@ -91,7 +91,7 @@ def job(number, folder, spec):
 
 
 def all_runs(executor, count, folder, spec, progress=print):
-    """Submit the jobs, tell the progress, and return the rows in the order of their numbers."""
+    """Submit the jobs, report the progress, and return the rows in the order of their numbers."""
     futures = {executor.submit(job, n, folder, spec): n for n in range(1, count + 1)}
     rows = []
     try:
@@ -211,4 +211,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

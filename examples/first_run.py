@@ -49,7 +49,7 @@ def choose_model(scripted):
     parser.add_argument("--base-url")
     options = parser.parse_args()
     if options.model:
-        return agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        return agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
     return scripted
 
 
@@ -101,4 +101,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

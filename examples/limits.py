@@ -1,14 +1,15 @@
-"""Limits of time, tokens and money, a tool that hangs, a stop button, and one last request.
+"""Limits of time, tokens and money, a tool that hangs, a stop button; and what it all cost.
 
 What you learn: agentloop has one limit of its own, the budget of requests. Every other limit is an
-`if` in the for loop around stream(). Breaking off loses nothing: the run holds all steps, can be
-taken up again, and can be asked for an answer with what it has.
+`if` in the for loop around stream(), looked at between two events. Two things take long within one
+event, and have limits of their own: a request (`deadline`) and a tool (`within`). Stopping loses
+nothing: the run holds all steps, can be resumed, and can be asked for an answer with what it has.
+A bill counts what each model cost, whichever run, turn or sub-agent asked it.
 
     python3 limits.py
     python3 limits.py --model NAME --base-url http://127.0.0.1:8080/v1
 
-Change and try: give LIMIT_OF_TOOL 5 seconds; raise the limit and take the same run up once more.
-A limit in the loop is looked at between events; OpenAIChat(timeout=...) bounds a silent server.
+Change and try: 5 seconds for the printer; other PRICES; resume a stopped run with a higher limit.
 """
 
 import argparse
@@ -21,67 +22,63 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # agentloop.py lies one folder up
 import agentloop  # noqa: E402
 
-LIMIT_OF_TOOL = 0.1  # seconds
-PRICE = {"input_tokens": 3e-6, "output_tokens": 15e-6}  # dollars for each token
+PRICES = {  # dollars for a million tokens
+    "large": {"input": 3.00, "cached": 0.30, "output": 15.00},
+    "small": {"input": 0.25, "cached": 0.03, "output": 1.00},
+}
 
 
-def read_page(number: int) -> str:
-    """Return one page of the report; pages begin at 1."""
-    time.sleep(0.02)
-    return f"page {number}: nothing new"
+def cost(name, usage):
+    """Dollars. `input_tokens` is the whole input; what of it came from a cache has its own price."""
+    cached = usage.get("cached_tokens", 0)
+    dollars = cached * PRICES[name]["cached"]
+    dollars += (usage.get("input_tokens", 0) - cached) * PRICES[name]["input"]
+    dollars += usage.get("output_tokens", 0) * PRICES[name]["output"]
+    return dollars / 1_000_000
 
 
-def print_report() -> str:
-    """Print the whole report on paper."""
-    time.sleep(60)  # hangs: somebody has to refill the tray
-    return "printed"
+class Bill:
+    """The usage of each model, over all runs, turns and sub-agents that ask it."""
 
+    def __init__(self):
+        self.usage = {}
+        self.lock = threading.Lock()  # sub-agents may run at the same time
 
-def within(seconds, function):
-    """The same tool, given up after `seconds`. Its thread cannot be killed and may still finish."""
+    def metered(self, name, model):
+        """The same model; what a request costs goes on the bill."""
 
-    @functools.wraps(function)  # keeps the signature, so the model is told of the same tool
-    def limited(*args, **kwargs):
-        box = []
-
-        def work():
+        def ask(run, tools):
+            before = dict(run.usage)
             try:
-                box.append((True, function(*args, **kwargs)))
-            except Exception as error:
-                box.append((False, error))
+                return model(run, tools)
+            finally:  # a reply that nobody could read has cost something too
+                with self.lock:
+                    total = self.usage.setdefault(name, {"requests": 0})
+                    total["requests"] += 1
+                    for kind, count in run.usage.items():
+                        total[kind] = total.get(kind, 0) + count - before.get(kind, 0)
 
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-        thread.join(seconds)
-        if not box:
-            raise TimeoutError(f"timed out after {seconds} s, effect unknown: find out first")
-        good, value = box[0]
-        if not good:
-            raise value
-        return value
+        return ask
 
-    return limited
+    def dollars(self):
+        return sum(cost(name, usage) for name, usage in self.usage.items())
 
 
-def cost(run):
-    return sum(price * run.usage.get(kind, 0) for kind, price in PRICE.items())
-
-
-def run_within(model, run, tools, *, seconds=None, tokens=None, dollars=None, stop=None):
+def run_within(model, run, tools, *, seconds=None, tokens=None, dollars=None, bill=None, stop=None):
     """Drive the run until it ends or a limit is reached, and return which, in words."""
-    deadline = None if seconds is None else time.monotonic() + seconds
+    end = time.monotonic() + (seconds or float("inf"))
     stream = agentloop.stream(model, run, tools, max_requests=50)
     for _ in stream:
         reached = None
         if stop is not None and stop.is_set():
             reached = "stopped by the user"
-        elif deadline is not None and time.monotonic() > deadline:
+        elif time.monotonic() > end:
             reached = f"time limit of {seconds} s reached"
-        elif tokens is not None and sum(run.usage.get(kind, 0) for kind in PRICE) > tokens:
-            reached = f"token limit of {tokens} reached"
-        elif dollars is not None and cost(run) > dollars:
+        elif tokens is not None and run.usage.get("output_tokens", 0) > tokens:
+            reached = f"limit of {tokens} tokens reached"
+        elif dollars is not None and bill.dollars() > dollars:
             reached = f"cost limit of ${dollars} reached"
-        if reached and run.state == "running":
+        if reached and run.finish is None:
             stream.close()  # lets go of the run
             return reached
     return run.state
@@ -96,55 +93,148 @@ def last_answer(model, run, tools):
     return turn
 
 
+def within(seconds, function):
+    """The same tool, given up after `seconds`. Its thread cannot be killed and may still finish."""
+
+    @functools.wraps(function)  # keeps the signature, and so what the model is shown
+    def limited(*args, **kwargs):
+        outcome = {}
+
+        def work():
+            try:
+                outcome["value"] = function(*args, **kwargs)
+            except Exception as error:
+                outcome["error"] = error
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(seconds)
+        if "error" in outcome:
+            raise outcome["error"]
+        if "value" not in outcome:
+            raise TimeoutError(f"timed out after {seconds} s, effect unknown: find out first")
+        return outcome["value"]
+
+    return limited
+
+
+def read_page(number: int) -> str:
+    """Return one page of the report; pages begin at 1."""
+    time.sleep(0.02)
+    return f"page {number}: nothing new"
+
+
+def print_report() -> str:
+    """Print the whole report on paper."""
+    time.sleep(60)  # hangs: somebody has to refill the tray
+    return "printed"
+
+
+def translator(model):
+    """A sub-agent, as a tool."""
+
+    def translate(text: str) -> str:
+        """Let a colleague translate a text into French."""
+        return agentloop.run(model, f"Into French: {text}", max_requests=2).output
+
+    return translate
+
+
+def spend(run, *counts):
+    """What an adapter does: add the tokens of a reply to the usage of the run."""
+    for kind, count in zip(["input_tokens", "cached_tokens", "output_tokens"], counts):
+        run.usage[kind] = run.usage.get(kind, 0) + count
+
+
 def reader(run, tools):
-    """A model that turns one page after the other and never ends by itself."""
-    run.usage["input_tokens"] = run.usage.get("input_tokens", 0) + 900 + 100 * len(run.steps)
-    run.usage["output_tokens"] = run.usage.get("output_tokens", 0) + 20
-    if run.history:  # the last request, after the first turn was broken off
+    """A scripted model that turns one page after the other and never ends by itself."""
+    spend(run, 1000 + 100 * len(run.steps), 900 + 100 * len(run.steps), 20)
+    if run.history:  # the last request, after the first turn was stopped
         return agentloop.AgentFinish("Nothing new on the pages that I have read; not all are.")
-    if "on paper" in run.task and not run.steps:
+    if "on paper" not in run.task:
+        return agentloop.AgentAction("read_page", {"number": len(run.steps) + 1})
+    if not run.steps:
         return agentloop.AgentAction("print_report", {})
-    if "on paper" in run.task:
-        return agentloop.AgentFinish("I do not know whether it was printed; please look.")
-    return agentloop.AgentAction("read_page", {"number": len(run.steps) + 1})
+    if len(run.steps) == 1:
+        return agentloop.AgentAction("translate", {"text": "I do not know."})
+    return agentloop.AgentFinish("I do not know whether it was printed. Je ne sais pas.")
 
 
-def choose_model(scripted):
-    """The scripted model, or a real one where --model is given."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model")
-    parser.add_argument("--base-url")
-    options = parser.parse_args()
-    if options.model:
-        return agentloop.OpenAIChat(options.model, base_url=options.base_url)
-    return scripted
+def speaker(run, tools):
+    spend(run, 3000, 0, 250)
+    return agentloop.AgentFinish("Je ne sais pas.")
 
 
-def main():
-    model = choose_model(reader)
-    tools = [read_page, within(LIMIT_OF_TOOL, print_report)]
+def chatty_server(method, url, headers, body, timeout):
+    """A transport whose reply has no end. It is never silent, so `timeout` does not help."""
+
+    def pieces():
+        while True:
+            time.sleep(0.05)
+            yield b'data: {"choices": [{"delta": {"content": "and "}}]}\n\n'
+
+    return 200, {"content-type": "text/event-stream"}, pieces()
+
+
+def stop_at_limits(model, bill, patience):
+    """The same run four times, each with another limit; then an answer with what is there."""
     button = threading.Event()
-    patience = 0.3 if model is reader else 10  # seconds
     for title, limits in [
         ("time", {"seconds": patience}),
-        ("tokens", {"tokens": 5000}),
-        ("cost", {"dollars": 0.02}),
+        ("tokens", {"tokens": 100}),
+        ("cost", {"dollars": 0.04, "bill": bill}),
         ("stop button", {"stop": button}),
     ]:
         if "stop" in limits:
             threading.Timer(patience, button.set).start()  # in life a web page, or a signal
         run = agentloop.AgentRun("Read the report, page by page, and tell me what is new.")
-        print(f"{title}: {run_within(model, run, tools, **limits)}")
+        print(f"{title}: {run_within(model, run, [read_page], **limits)}")
         print(f"   state {run.state}, steps kept: {'yes' if run.steps else 'none'}")
-    turn = last_answer(model, run, tools)
+    turn = last_answer(model, run, [read_page])
     print(f"one last request: {turn.state}, {turn.requests} request: {turn.output}")
 
-    run = agentloop.AgentRun("Print the report on paper.")
-    print("a tool that hangs:", run_within(model, run, tools))
+
+def limit_a_tool(model, translate):
+    print("a tool that hangs, and a sub-agent")
+    run = agentloop.AgentRun("Print the report on paper; if that fails, tell me so in French.")
+    run_within(model, run, [within(0.1, print_report), translate])
     for step in run.steps:
-        print(f"   {step.status}: {step.observation}")
-    print("  ", run.output)
+        print(f"   {step}")
+    print(f"   {run.output}")
+
+
+def limit_a_request():
+    print("a request that would go on and on")
+    settings = {"transport": chatty_server, "on_text": len, "deadline": 0.3}
+    try:
+        agentloop.run(agentloop.OpenAIChat("chatty", **settings), "Tell me a story.")
+    except agentloop.ModelError as error:
+        print(f"   ModelError of kind {error.kind}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model")
+    parser.add_argument("--base-url")
+    options = parser.parse_args()
+    large, small, patience = reader, speaker, 0.3
+    if options.model:
+        settings = {"base_url": options.base_url, "max_tokens": 2000, "deadline": 60}
+        large = small = agentloop.OpenAIChat(options.model, **settings)
+        patience = 10
+    bill = Bill()
+    stop_at_limits(bill.metered("large", large), bill, patience)
+    limit_a_tool(bill.metered("large", large), translator(bill.metered("small", small)))
+    limit_a_request()
+    print("the bill")
+    for name, usage in bill.usage.items():
+        counts = ", ".join(f"{count} {kind}" for kind, count in usage.items())
+        print(f"   {name}: ${cost(name, usage):.4f} for {counts}")
+    print(f"   in all: ${bill.dollars():.4f}")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

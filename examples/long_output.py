@@ -35,7 +35,7 @@ def read_log_part(start: int, length: int = 1000) -> str:
     """Return a part of the log.
 
     Args:
-        start: the number of the first character, as the marker of a cut text tells it.
+        start: the number of the first character, as the marker of a cut text gives it.
         length: how many characters, at most 1000.
     """
     return LOG[start : start + min(length, 1000)]
@@ -74,14 +74,14 @@ def main():
     parser.add_argument("--base-url")
     options = parser.parse_args()
     adapter = agentloop.OpenAIChat(
-        options.model or "any", base_url=options.base_url, max_observation=2000
+        options.model or "any", base_url=options.base_url, max_observation=2000, max_tokens=1000
     )
     model = adapter if options.model else reader(adapter)
 
     run = agentloop.AgentRun(TASK)
     for event in agentloop.stream(model, run, TOOLS):
         if isinstance(event, agentloop.AgentAction):
-            print(f"{event.tool} {event.tool_input}")
+            print(event)
         elif isinstance(event, agentloop.AgentStep):
             sent = last_text(adapter, run)
             print(f"   the step keeps {len(event.observation)} characters, {len(sent)} are sent")
@@ -91,4 +91,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

@@ -1,19 +1,19 @@
-"""Four kinds of memory for a long conversation, in one database file that survives a restart.
+"""Kinds of memory for a long conversation, in one database file that survives a restart.
 
-    python3 memory.py
-
-What one learns: what a model remembers is what the next request holds, and that is
+What you learn: what a model remembers is what the next request holds, and that is
 `AgentRun.history`, a plain list of earlier turns. So a kind of memory is a function that chooses
 that list. Every turn is kept in an archive (SQLite, from the standard library); what is *shown* is:
 
     everything      all turns: nothing is forgotten, and each request is dearer than the last
     last            the last N turns: cheap, and what was said before is gone
     summary         the model sums up older turns; the summary is a finished turn made by hand
-    search          turns that share words with the question (full text search), and the last one
+    search          turns that share words with the question (full-text search), and the last one
     embeddings      turns that are close in meaning, by vectors, and the last one
 
-The program tells five such memories the same six things, closes the archives, opens them again and
+The program says the same six things to each memory, closes the archives, opens them again and
 asks each the same question. The scripted model knows only what it is shown, as a real one does.
+
+    python3 memory.py
 
 By hand, a process for each turn:
 
@@ -24,7 +24,7 @@ Embeddings: `pip install model2vec` (small, no torch) or `pip install sentence-t
 `--embeddings minishlab/potion-base-8M` or the name of any such model. Without one, counted letter
 triples stand in: they find "ordered" for "orders", but not "hound" for "dog".
 
-To change and try: `last(2)` to `last(5)`; a fact told twice with different values; a summary that
+Change and try: `last(2)` to `last(5)`; a fact given twice with different values; a summary that
 keeps less. A summary is lossy and the prompt decides what is lost: read it (it is printed).
 """
 
@@ -46,14 +46,19 @@ SUMMARISE = """Sum up this conversation for yourself, in short sentences. Keep e
 wish and decision; leave out small talk.
 
 What was summed up before:
-%s
+{before}
 
 What was said since:
-%s"""
+{since}"""
 
 
 def as_text(turn):
-    return "User: %s\nAssistant: %s" % (turn.task, turn.output)
+    return f"User: {turn.task}\nAssistant: {turn.output}"
+
+
+def words_of(text):
+    """ "My dog's name!" -> ["dog", "my", "name", "s"]"""
+    return sorted(set(re.findall(r"\w+", text.lower())))
 
 
 # -- the archive: every turn, for good ----------------------------------------------------------
@@ -66,6 +71,7 @@ class Archive:
         self.db = sqlite3.connect(str(path))
         self.db.execute("CREATE TABLE IF NOT EXISTS turns (n INTEGER PRIMARY KEY, run TEXT)")
         self.db.execute("CREATE TABLE IF NOT EXISTS summary (upto INTEGER, text TEXT)")
+        self.db.execute("CREATE TABLE IF NOT EXISTS vectors (n INTEGER, encoder TEXT, vector TEXT)")
         try:
             self.db.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(said, tokenize='porter')"
@@ -100,21 +106,39 @@ class Archive:
 
     def search(self, question, count):
         """The places (from 0) of the turns that share the rarest words with the question."""
-        words = set(re.findall(r"\w+", question.lower()))
-        if self.full_text:
-            match = " OR ".join('"%s"' % word for word in sorted(words))
+        words = words_of(question)
+        if not words:  # "???"
+            return []
+        if (
+            self.full_text
+        ):  # quoted: FTS5 has a syntax of its own, in which AND and * mean something
+            match = " OR ".join(f'"{word}"' for word in words)
             rows = self.db.execute(
                 "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?",
                 (match, count),
             )
             return [row - 1 for (row,) in rows]
-        said = [set(re.findall(r"\w+", as_text(turn).lower())) for turn in self.turns()]
+        said = [words_of(as_text(turn)) for turn in self.turns()]
         score = [
-            sum(1 / sum(word in other for other in said) for word in words & these)
+            sum(1 / sum(word in other for other in said) for word in words if word in these)
             for these in said
         ]
         places = sorted(range(len(said)), key=lambda place: -score[place])
         return [place for place in places[:count] if score[place]]
+
+    def vectors(self, encoder, encode):
+        """A vector for each turn. Each turn is encoded once, and its vector kept."""
+        known = "SELECT n FROM vectors WHERE encoder = ?"
+        rows = self.db.execute(f"SELECT n, run FROM turns WHERE n NOT IN ({known})", (encoder,))
+        new = [(n, as_text(agentloop.from_json(json.loads(text)))) for n, text in rows]
+        vectors = encode([text for _, text in new])
+        with self.db:
+            self.db.executemany(
+                "INSERT INTO vectors VALUES (?, ?, ?)",
+                [(n, encoder, json.dumps(vector)) for (n, _), vector in zip(new, vectors)],
+            )
+        kept = "SELECT vector FROM vectors WHERE encoder = ? ORDER BY n"
+        return [json.loads(text) for (text,) in self.db.execute(kept, (encoder,))]
 
 
 # -- the kinds of memory: each chooses what is shown ---------------------------------------------
@@ -143,17 +167,17 @@ def summary(model, keep=2, batch=3):
         upto, text = archive.summary()
         if len(turns) - keep - upto >= batch:
             older = turns[upto : len(turns) - keep]
-            task = SUMMARISE % (text, "\n".join(map(as_text, older)))
+            task = SUMMARISE.format(before=text, since="\n".join(map(as_text, older)))
             run = agentloop.run(model, task, max_requests=2)
             if run.output:  # no summary came: show the turns themselves, try again next time
                 upto, text = len(turns) - keep, run.output
                 archive.keep_summary(upto, text)
-        told = agentloop.AgentRun(
+        known = agentloop.AgentRun(
             "What do you know from the beginning of our conversation?",
             finish=agentloop.AgentFinish(text),
             state="model_ended",
         )
-        return ([told] if upto else []) + turns[upto:]
+        return ([known] if upto else []) + turns[upto:]
 
     return choose
 
@@ -169,46 +193,56 @@ def relevant(search, count=2):
     return choose
 
 
-def by_vectors(encode):
-    """A search by the angle between vectors; encode(texts) gives a vector for each text."""
-
-    def vectors(texts):
-        for vector in encode(texts):
-            pairs = vector if isinstance(vector, dict) else dict(enumerate(map(float, vector)))
-            size = math.sqrt(sum(x * x for x in pairs.values())) or 1.0
-            yield {key: x / size for key, x in pairs.items()}
+def by_vectors(encoder, encode):
+    """A search by the angle between vectors. `encode(texts)`: {"dog": 0.6, ...} for each text."""
 
     def search(archive, question, count):
-        asked, *said = vectors([question] + [as_text(turn) for turn in archive.turns()])
-        score = [sum(x * v.get(key, 0.0) for key, x in asked.items()) for v in said]
-        return sorted(range(len(said)), key=lambda place: -score[place])[:count]
+        (asked,) = encode([question])
+        score = [
+            sum(weight * vector.get(key, 0.0) for key, weight in asked.items())
+            for vector in archive.vectors(encoder, encode)
+        ]
+        return sorted(range(len(score)), key=lambda place: -score[place])[:count]
 
     return search
+
+
+def unit(vector):
+    """{"a": 3, "b": 4} -> {"a": 0.6, "b": 0.8}: of length 1, so that a product is a cosine."""
+    length = math.sqrt(sum(x * x for x in vector.values())) or 1.0
+    return {key: x / length for key, x in vector.items()}
 
 
 def letter_triples(texts):
     """What stands in for an embedding model: how often each three letters come in a row."""
     for text in texts:
-        words = " %s " % " ".join(re.findall(r"\w+", text.lower()))
+        words = " ".join(["", *re.findall(r"\w+", text.lower()), ""])
         counts = {}
         for start in range(len(words) - 2):
             counts[words[start : start + 3]] = counts.get(words[start : start + 3], 0) + 1
-        yield counts
+        yield unit(counts)
 
 
 def encoder(name):
-    """The embedding model of that name, by whichever package is there."""
-    if name and importlib.util.find_spec("model2vec"):
+    """The function that encodes with the model of that name, by whichever package is there."""
+    if not name:
+        return letter_triples
+    if importlib.util.find_spec("model2vec"):
         from model2vec import StaticModel
 
-        return StaticModel.from_pretrained(name).encode
-    if name and importlib.util.find_spec("sentence_transformers"):
+        model = StaticModel.from_pretrained(name)
+    elif importlib.util.find_spec("sentence_transformers"):
         from sentence_transformers import SentenceTransformer
 
-        return SentenceTransformer(name).encode
-    if name:
+        model = SentenceTransformer(name)
+    else:
         sys.exit("--embeddings needs a package: pip install model2vec")
-    return letter_triples
+
+    def encode(texts):
+        vectors = model.encode(texts) if texts else []
+        return [unit({str(at): float(x) for at, x in enumerate(vector)}) for vector in vectors]
+
+    return encode
 
 
 # -- a turn of the conversation ------------------------------------------------------------------
@@ -223,28 +257,28 @@ def ask(model, archive, memory, question, tools=()):
 
 
 def good_listener(run, tools):
-    """The scripted model. It notes what it is told, sums up, and answers from what it is shown."""
-    told = re.findall(r"User: (.*)", run.task)
-    if told:  # it is asked to sum up: facts stay, small talk goes
+    """The scripted model. It notes what is said, sums up, and answers from what it is shown."""
+    said = re.findall(r"User: (.*)", run.task)
+    if said:  # it is asked to sum up: facts stay, small talk goes
         before = re.findall(r"My [^\n]+", run.task.split("since:")[0])
-        return agentloop.AgentFinish("\n".join(before + [s for s in told if s.startswith("My")]))
+        return agentloop.AgentFinish("\n".join(before + [s for s in said if s.startswith("My")]))
     asked = re.match(r"What is my (.+)\?", run.task)
     if not asked:
         return agentloop.AgentFinish("Noted.")
     shown = "\n".join(map(as_text, run.history))
-    fact = re.search("My %s is ([^.]+)" % re.escape(asked.group(1)), shown)
+    fact = re.search(f"My {re.escape(asked.group(1))} is ([^.]+)", shown)
     if not fact:
-        return agentloop.AgentFinish("I was not told.")
-    return agentloop.AgentFinish("Your %s is %s." % (asked.group(1), fact.group(1)))
+        return agentloop.AgentFinish("I do not know.")
+    return agentloop.AgentFinish(f"Your {asked.group(1)} is {fact.group(1)}.")
 
 
-TOLD = [
+SAID = [
     "My order number is W-17.",
     "My dog's name is Rex.",
     "It rains today, and the train was late.",
     "Soup for lunch again.",
     "My favourite colour is blue.",
-    "The office is loud this week.",
+    "???",
 ]
 
 
@@ -254,27 +288,27 @@ def kinds(model, embeddings=None):
         "last": last(2),
         "summary": summary(model),
         "search": relevant(Archive.search),
-        "embeddings": relevant(by_vectors(encoder(embeddings))),
+        "embeddings": relevant(by_vectors(embeddings or "letters", encoder(embeddings))),
     }
 
 
 def compare(model, embeddings):
-    """Tell each memory the same, restart, and ask each the same."""
-    print("%-12s %5s %6s  %s" % ("memory", "turns", "chars", "What is my order number?"))
+    """Say the same to each memory, restart, and ask each the same."""
+    print("memory       turns  chars  What is my order number?")
     with tempfile.TemporaryDirectory() as folder:
         for name, memory in kinds(model, embeddings).items():
-            path = Path(folder) / (name + ".sqlite")
+            path = Path(folder) / f"{name}.sqlite"
             archive = Archive(path)
-            for sentence in TOLD:
+            for sentence in SAID:
                 ask(model, archive, memory, sentence)
             archive.db.close()
 
             archive = Archive(path)  # as another process would, a week later
             run = ask(model, archive, memory, "What is my order number?")
             shown = sum(len(as_text(turn)) for turn in run.history)
-            print("%-12s %5d %6d  %s" % (name, len(run.history), shown, run.output))
+            print(f"{name:12} {len(run.history):5} {shown:6}  {run.output}")
             if name == "summary":
-                print("    the summary: %s" % archive.summary()[1].replace("\n", " "))
+                print("    the summary:", archive.summary()[1].replace("\n", " "))
             archive.db.close()
 
 
@@ -289,7 +323,7 @@ def main():
     options = parser.parse_args()
     model = good_listener
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
     if not options.question:
         return compare(model, options.embeddings)
     memory = kinds(model, options.embeddings)[options.memory]
@@ -299,4 +333,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

@@ -131,7 +131,7 @@ def main():
         options.model, options.base_url = "small", start_server(options.port)
         print("serving at", options.base_url)
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
     else:
         print("A scripted model; the top of this file says how to get a real one.")
         model = SCRIPTED
@@ -150,4 +150,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

@@ -164,9 +164,14 @@ def main():
         transport = Recorder(options.record)
     elif options.replay:
         transport = Replayer(options.replay)
-    model = agentloop.OpenAIChat(options.model, base_url=options.base_url, transport=transport)
+    model = agentloop.OpenAIChat(
+        options.model, base_url=options.base_url, max_tokens=1000, transport=transport
+    )
     show("One question", model)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

@@ -82,7 +82,9 @@ def main():
     parser.add_argument("--base-url")
     parser.add_argument("--picture", type=Path, help="a picture instead of the red card")
     options = parser.parse_args()
-    adapter = agentloop.OpenAIChat(options.model or "any", base_url=options.base_url)
+    adapter = agentloop.OpenAIChat(
+        options.model or "any", base_url=options.base_url, max_tokens=1000
+    )
     model = adapter if options.model else looking_model
 
     card = square("red")
@@ -104,4 +106,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

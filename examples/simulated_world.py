@@ -5,7 +5,7 @@ Here both stores lose one answer. In the simulation an error means that nothing 
 store, an SQLite file, writes first, and only then the line breaks. An agent that simply tries
 again is right in the one and reserves twice in the other. `first_difference` lays the two runs
 side by side and says where the worlds part. That is what to build into the simulation: then the
-mistake shows without the real store, and so does its mend.
+mistake shows without the real store, and so does the fix.
 
     python3 simulated_world.py
     python3 simulated_world.py --model NAME --base-url http://127.0.0.1:8080/v1
@@ -126,7 +126,11 @@ def main():
     options = parser.parse_args()
     agents = {"the agent that tries again": hasty, "the agent that looks first": careful}
     if options.model:
-        agents = {options.model: agentloop.OpenAIChat(options.model, base_url=options.base_url)}
+        agents = {
+            options.model: agentloop.OpenAIChat(
+                options.model, base_url=options.base_url, max_tokens=1000
+            )
+        }
     for name, model in agents.items():
         print(name)
         with tempfile.TemporaryDirectory() as folder:
@@ -135,8 +139,11 @@ def main():
             real_run = play("real", model, real)
             real.db.close()  # Windows cannot remove a file that is open
         print("  first difference:", first_difference(simulated_run, real_run))
-        play("simulated, mended", model, SimulatedStore(writes_first=True))
+        play("simulated, fixed", model, SimulatedStore(writes_first=True))
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

@@ -1,9 +1,9 @@
-"""Tools from functions: what the model is told, and what your function gets.
+"""Tools from functions: what the model is sent, and what your function gets.
 
 What you learn: the annotations become a JSON Schema, the docstring becomes the descriptions, and at
 call time the arguments are checked and turned into the annotated Python types. Where nothing is
-lost the check is lenient ("2" for an int); elsewhere it tells all faults at once, each with its
-path, so that the model can mend them in one go. What cannot be a tool is refused before anything
+lost the check is lenient ("2" for an int); elsewhere it reports all faults at once, each with
+its path, so that the model can fix them in one go. What cannot be a tool is refused before anything
 is asked.
 
     python3 tools_from_functions.py
@@ -66,7 +66,7 @@ convert = agentloop.Tool(
 TOOLS = [place_order, list_products, convert]
 
 FAULTY = {"lines": [{"sku": "A1", "quantity": "many"}], "shiping": "post", "note": ["fragile"]}
-MENDED = {"lines": '[{"sku": "A1", "quantity": "2"}]', "shipping": "courier"}  # JSON inside JSON
+FIXED = {"lines": '[{"sku": "A1", "quantity": "2"}]', "shipping": "courier"}  # JSON inside JSON
 
 
 def choose_model(scripted):
@@ -76,7 +76,7 @@ def choose_model(scripted):
     parser.add_argument("--base-url")
     options = parser.parse_args()
     if options.model:
-        return agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        return agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
     return scripted
 
 
@@ -85,14 +85,14 @@ def main():
         agentloop.Scripted(
             [
                 agentloop.AgentAction("place_order", FAULTY),
-                agentloop.AgentAction("place_order", MENDED),
+                agentloop.AgentAction("place_order", FIXED),
                 agentloop.AgentAction("convert", {"amount": 20, "to": "USD"}),
                 agentloop.AgentFinish("Two pieces of A1 are on their way by courier, for 40 USD."),
             ]
         )
     )
 
-    print("What the model is told of place_order:")
+    print("What the model is sent about place_order:")
     registry = agentloop.registry(TOOLS)  # a plain dict, name to Tool
     print(json.dumps(registry["place_order"].parameters, indent=2))
 
@@ -104,7 +104,7 @@ def main():
         else:
             print("  ", event)
 
-    print("What is refused at once, with the mend in the message:")
+    print("What is refused at once, with the fix in the message:")
     for name, cannot in [("a lambda", lambda x: x), ("a file", read_file), ("twins", TWINS)]:
         try:
             agentloop.registry(cannot if isinstance(cannot, list) else [cannot])
@@ -121,4 +121,7 @@ TWINS = [list_products, agentloop.Tool("list_products", "Another one.", {}, list
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

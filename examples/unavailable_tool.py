@@ -75,7 +75,9 @@ def choose_completion():
     parser.add_argument("--base-url")
     options = parser.parse_args()
     if options.model:
-        return agentloop.OpenAIChat(options.model, base_url=options.base_url).complete
+        return agentloop.OpenAIChat(
+            options.model, base_url=options.base_url, max_tokens=1000
+        ).complete
     return scripted
 
 
@@ -100,4 +102,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")

@@ -5,7 +5,7 @@ even an import of agentloop. The weather is made up and never changes.
 
     python3 agentloop.py "What is the weather in Paris?" --tools examples/weather_tools.py \\
         --model NAME --base-url http://127.0.0.1:8080/v1
-    python3 agentloop.py --schema --tools examples/weather_tools.py   # what a model is told
+    python3 agentloop.py --schema --tools examples/weather_tools.py   # what a model is sent
     python3 examples/weather_tools.py          # run alone: each tool, and a scripted run
 
 Change and try: write a function of your own below, and look at it with --schema. A name that begins
@@ -82,7 +82,10 @@ if __name__ == "__main__":  # no main(): the command line would offer it as a to
         ]
     )
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
     tools = [get_weather, get_forecast, list_cities]
-    for event in agentloop.stream(model, "What is the weather in Paris?", tools):
-        print(event)
+    try:
+        for event in agentloop.stream(model, "What is the weather in Paris?", tools):
+            print(event)
+    except agentloop.ModelError as error:
+        sys.exit(f"No answer from the model: {error}")
