@@ -4174,7 +4174,8 @@ class _SentTurn:
             return False
         if not _are_same(self.task, _list_of(turn.task)):
             return False
-        return all(_is_equal(steps[number].observation, v) for number, v in self.copies.items())
+        observations = [steps[number].observation for number in self.copies]
+        return _are_equal(observations, list(self.copies.values()))
 
 
 def _list_of(value: Any) -> List[Any]:
@@ -4199,9 +4200,9 @@ def _are_same(old: List[Any], new: List[Any]) -> bool:
     return len(old) == len(new) and all(map(operator.is_, old, new))
 
 
-def _is_equal(value: Any, plain: Any) -> bool:
+def _are_equal(values: List[Any], plain: List[Any]) -> bool:
     try:
-        return bool(value == plain)
+        return values == plain
     except Exception:  # something that was put in there since cannot be compared
         return False
 
