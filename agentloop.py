@@ -4129,75 +4129,271 @@ def _take_over(run: AgentRun, recorded: AgentRun) -> None:
 
 # == models ========================================================================================
 #
-# A model is any callable that looks at a run and says what to do next. First text, then what the
-# three protocols share (what was said, HTTP, streams, asking), then each protocol.
+# A model is any callable that looks at a run and says what to do next. First what the protocols
+# share (the conversation, HTTP, streams, asking), then each protocol, then text.
 
-# -- what was said ---------------------------------------------------------------------------------
+# -- the conversation ------------------------------------------------------------------------------
+
+_NO_TEXT = "(no text)"  # stands where servers refuse an empty text
+_NO_OUTPUT = "(no output)"
+_LEGAL_NAME = r"[a-zA-Z0-9_-]{1,64}\Z"
+_ANY_ID = r"(?s).+\Z"
+_PORTABLE_ID = r"[a-zA-Z0-9]{9}\Z"  # a call id that every provider takes
+
+
+class _SentTurn:
+    """What was sent of a turn, to see at the next request whether the caller changed it since."""
+
+    def __init__(self, task: Any) -> None:
+        self.task = _list_of(task)
+        self.steps: List[Any] = []  # the objects that were sent of each step
+        self.step_count = 0
+        self.copies: Dict[int, Any] = {}  # of observations that may change in their place
+        self.finish: List[Any] = []
+        self.last_step: Optional[AgentStep] = None
+
+    def add_steps(self, group: List[AgentStep]) -> None:
+        self.steps += _contents_of_steps(group)
+        for number, step in enumerate(group, self.step_count):
+            if type(step.observation) in (list, dict) and _is_plain_json(step.observation):
+                self.copies[number] = copy.deepcopy(step.observation)
+        self.step_count += len(group)
+        self.last_step = group[-1]
+
+    def is_still(self, turn: AgentRun, may_have_grown: bool) -> bool:
+        """True where the turn holds what was sent of it, and nothing else unless it may have."""
+        steps = turn.steps
+        if len(steps) != self.step_count:
+            if len(steps) < self.step_count or self.finish or not may_have_grown:
+                return False
+            steps = steps[: self.step_count]
+        if self.finish or not may_have_grown:
+            if not _are_same(self.finish, _contents_of_finish(turn.finish)):
+                return False
+        if not _are_same(self.steps, _contents_of_steps(steps)):
+            return False
+        if not _are_same(self.task, _list_of(turn.task)):
+            return False
+        observations = [steps[number].observation for number in self.copies]
+        return _are_equal(observations, list(self.copies.values()))
+
+
+def _list_of(value: Any) -> List[Any]:
+    return list(value) if isinstance(value, list) else [value]
+
+
+def _contents_of_steps(steps: List[AgentStep]) -> List[Any]:
+    """The objects that decide what is sent of these steps; another one means another text."""
+    contents: List[Any] = []
+    for step in steps:
+        contents += (step.observation, step.status, *vars(step.action).values())
+    return contents
+
+
+def _contents_of_finish(finish: Optional[AgentFinish]) -> List[Any]:
+    return [] if finish is None else list(vars(finish).values())
+
+
+def _are_same(old: List[Any], new: List[Any]) -> bool:
+    # subtle: not `==`, which a tool's result may define, and which would look at all of its parts.
+    # This runs over the whole conversation at each request, so it is kept fast.
+    return len(old) == len(new) and all(map(operator.is_, old, new))
+
+
+def _are_equal(values: List[Any], plain: List[Any]) -> bool:
+    try:
+        return values == plain
+    except Exception:  # something that was put in there since cannot be compared
+        return False
 
 
 class _Conversation:
-    """A conversation as one adapter sends it. It only grows: nothing is encoded a second time."""
+    """A conversation as one adapter sends it. It only grows: nothing is encoded a second time.
 
-    def __init__(self, left_out: Set[str], input_tokens: int) -> None:
-        self.sent = bytearray()  # the messages up to the assistant's last, encoded
-        self.open: List[Any] = []  # what the user says since: parts of one message to be
-        self.tail = b""  # that message encoded, while nothing is added to it
+    Attributes:
+        settings: what the encoding depends on beside the run; with others it is done anew.
+        sent: the messages up to the assistant's last and its results, encoded.
+        open: what the user says since: the parts of one message to be.
+        tail: that message encoded, while nothing is added to it.
+        turns: what of the run is in here.
+        ids: the call ids in here, those of the run and those on the wire.
+        keys: properties of the assistant's messages, which a server may refuse by name.
+        after_results: whether the last message of `sent` is the result of a call.
+        container: the id of the last one that a reply named (Anthropic).
+        input_tokens: of the last request.
+    """
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+        self.sent = bytearray()
+        self.open: List[Any] = []
+        self.tail = b""
+        self.turns: List[_SentTurn] = []
         self.ids: Set[str] = set()
-        self.turns: List[List[Any]] = []  # [task, steps, how many, the last, finish] in here
-        self.keys: Set[str] = set()  # properties of the assistant's messages, beside the protocol's
-        self.left_out = set(left_out)
-        self.input_tokens = input_tokens  # of the last request
+        self.keys: Set[str] = set()
+        self.after_results = False
+        self.container = ""
+        self.input_tokens = 0
 
-    def is_of(self, turns: List[AgentRun], left_out: Set[str]) -> bool:
+    def is_beginning_of(self, turns: List[AgentRun]) -> bool:
         """Whether these turns begin with what is in here: the caller may have changed them."""
-        for at, (turn, (task, steps, n, last, finish)) in enumerate(zip(turns, self.turns), 1):
-            same = turn.task is task and turn.steps is steps and finish in (None, turn.finish)
-            grown = len(steps) > n and at < len(self.turns)
-            if not same or grown or len(steps) < n or n and steps[n - 1] is not last:
-                return False
-        return len(self.turns) <= len(turns) and self.left_out == left_out
+        if len(self.turns) > len(turns):
+            return False
+        last = self.turns[-1] if self.turns else None
+        return all(sent.is_still(turn, sent is last) for sent, turn in zip(self.turns, turns))
 
-    def put(self, message: bytes) -> None:
-        self.sent += b", " + message if self.sent else message
+    def add(self, message: bytes, is_result: bool = False) -> None:
+        if self.sent:
+            self.sent += b", "
+        self.sent += message
+        self.after_results = is_result
 
-    def unique(self, call_id: str, legal: str) -> str:
-        """The id; or, where it cannot be sent, one that every provider takes, from no chance."""
-        n = len(self.ids) + 1
-        while not re.match(legal, call_id) or call_id in self.ids:
-            call_id, n = "c%08d" % n, n + 1
-        self.ids.add(call_id)
-        return call_id
+    def say(self, parts: List[Any]) -> None:
+        """Add to what the user says next. Empty texts are refused, so they get a stand-in."""
+        for part in parts:
+            is_blank = isinstance(part, str) and not part.strip()
+            self.open.append(_NO_TEXT if is_blank else part)
+        self.tail = b""
 
-
-def _in_call_order(group: List[AgentStep], ids: List[Any]) -> List[AgentStep]:
-    """Steps come in the order in which they ended, a closed one before its time; the protocols want
-    the order of the calls. The server's ids tell it, and the made-up ones grow."""
-    left, order = list(group), []
-    for call_id in ids if len(ids) == len(group) else ():
-        same = [s for s in left if s.action.call_id == call_id]
-        made = sorted(left, key=lambda s: (s.action.call_id in ids, s.action.call_id))
-        order.append((same or made)[0])
-        left.remove(order[-1])
-    return order + left
+    def make_id(self, call_id: str, pattern: str) -> str:
+        """The id itself; where it was used or cannot be sent, one that depends on no chance."""
+        wire_id, number = call_id, len(self.ids) + 1
+        while wire_id in self.ids or not re.match(pattern, wire_id):
+            wire_id = f"c{number:08d}"
+            number += 1
+        self.ids |= {call_id, wire_id}
+        return wire_id
 
 
-def _encoded(value: Any) -> bytes:
-    """Strict UTF-8 JSON: non-ASCII kept, no NaN, no lone surrogates."""
+class _WireCall:
+    """A call as a server wrote it: each of the three may be anything, or None."""
+
+    def __init__(self, call_id: Any, name: Any, arguments: Any) -> None:
+        self.call_id = call_id
+        self.name = name
+        self.arguments = arguments
+
+
+class _ReplyToSend:
+    """A reply of the model that goes back in a request.
+
+    Attributes:
+        message: as it came, or composed in the protocol's form.
+        ids: the call ids on the wire.
+        names: what the loop calls the tools, for a name that cannot be sent as it came.
+        stand_in: a text for a message that would be empty without.
+        is_incomplete: whether it was cut or refused, so that parts of it may be missing.
+    """
+
+    def __init__(
+        self, message: Any, ids: List[str], names: List[str], stand_in: str, is_incomplete: bool
+    ) -> None:
+        self.message = message
+        self.ids = ids
+        self.names = names
+        self.stand_in = stand_in
+        self.is_incomplete = is_incomplete
+
+
+def _in_call_order(group: List[AgentStep], calls: List[_WireCall]) -> List[AgentStep]:
+    """The steps of a reply in the order of its calls, which the protocols demand.
+
+    They come in the order in which they ended: one that the caller closed before its time. The
+    server's ids tell the order; those that the loop made up grow.
+    """
+    if len(calls) != len(group):
+        return group
+    ids = [call.call_id if isinstance(call.call_id, str) else "" for call in calls]
+    with_id: Dict[str, List[AgentStep]] = {call_id: [] for call_id in ids}
+    others: List[AgentStep] = []
+    for step in group:
+        with_id.get(step.action.call_id, others).append(step)
+    others.sort(key=lambda step: step.action.call_id)
+    left_of = {call_id: iter(steps) for call_id, steps in with_id.items()}
+    rest = iter(others)
+    order = []
+    for call_id in ids:
+        found = next(left_of[call_id], None) or next(rest, None)
+        if found is not None:
+            order.append(found)
+    return order + list(rest) + [step for steps in left_of.values() for step in steps]
+
+
+def _match_copies(steps: List[AgentStep], chosen: Iterable[AgentStep]) -> Dict[int, AgentStep]:
+    """{id(step): the step itself or its changed copy}, for what a `trim` function returned.
+
+    A copy is known by its action, or by its call_id; that of a step without a call by the request
+    and the text. ValueError for a step that is neither of the run nor a copy.
+    """
+    originals: Dict[Any, AgentStep] = {}
+    for step in reversed(steps):  # the first of several counts
+        for key in _keys_of(step):
+            originals[key] = step
+    found = {}
+    for copied in chosen:
+        known = [originals[key] for key in _keys_of(copied) if key in originals]
+        if not known:
+            raise ValueError(
+                "trim returns steps of the run or changed copies of them, with their call_id; "
+                f"got {_one_line(_safe_str(copied))}"
+            )
+        found[id(known[0])] = copied
+    return found
+
+
+def _keys_of(step: AgentStep) -> List[Any]:
+    """By what a step is known, surest first."""
+    action = step.action
+    return [id(step), ("action", id(action)), action.call_id or (action.request, action.log)]
+
+
+def _encode_json(value: Any) -> bytes:
+    """Strict UTF-8 JSON: non-ASCII kept, ValueError for NaN, "?" for a lone surrogate."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
 
 
-def _strict_arguments(given: Any) -> str:
-    """Arguments as a strict parser takes them: as they came, else what was understood, else {}."""
-    with contextlib.suppress(ValueError, RecursionError):  # a lone surrogate is a ValueError
-        found = _parse_json(given) if isinstance(given, str) else None
-        if type(found) is dict and _is_plain_json(found):
-            json.dumps(found, ensure_ascii=False).encode("utf-8")
-            return str(given)
+# What a strict server refuses in every later request, and what goes back in its place. Each was
+# said by some model once; the action's `message` keeps it as it came.
+
+
+def _strict_arguments(arguments: Any) -> str:
+    """Arguments as a strict parser takes them: as they came, else what was understood, else "{}".
+
+    '{"n":  1}' -> '{"n":  1}'; "{'n': 1}" -> '{"n": 1}'; '{"n": ' -> "{}".
+    """
+    if isinstance(arguments, str) and _is_strict_object(arguments):
+        return arguments
+    return _encode_json(_understood_arguments(arguments)).decode("utf-8")
+
+
+def _is_strict_object(text: str) -> bool:
     try:
-        arguments = _read_arguments(given)
+        value = _parse_json(text)
+        if type(value) is not dict or not _is_plain_json(value):
+            return False
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+        return True
+    except ValueError:  # also UnicodeEncodeError: a lone surrogate
+        return False
+
+
+def _understood_arguments(arguments: Any) -> _JsonObject:
+    """{"n": 1} and '{"n": 1}' -> {"n": 1}; {} where it is no object that JSON can hold."""
+    try:
+        found = _read_arguments(arguments)
     except ValueError:
-        return "{}"
-    return _encoded(arguments).decode() if _is_plain_json(arguments) else "{}"
+        return {}
+    return found if _is_plain_json(found) else {}
+
+
+def _legal_name(name: Any, tool: str = "") -> str:
+    """A name that servers take back; one that they refuse becomes the tool's, or one close to it.
+
+    "look" -> "look"; "multi_tool_use.parallel" -> "multi_tool_use_parallel"; None -> "unknown".
+    """
+    if isinstance(name, str) and re.match(_LEGAL_NAME, name):
+        return name
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", tool.strip())[:64] or "unknown"
 
 
 def _dicts(value: Any) -> List[_JsonObject]:
@@ -4209,164 +4405,1221 @@ def _dict(value: Any) -> _JsonObject:
     return value if isinstance(value, dict) else {}
 
 
+def _str(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def _text_of(content: Any, kind: str = "text") -> str:
     """The text of a message's content: a str, or its parts of one type, joined as they are."""
     if isinstance(content, str):
         return content
-    parts = [p.get("text") for p in _dicts(content) if p.get("type") == kind]
-    return "".join(p for p in parts if isinstance(p, str))
+    return "".join(_str(part.get("text")) for part in _dicts(content) if part.get("type") == kind)
 
 
 def _count(value: Any) -> int:
-    return value if type(value) is int and value > 0 else 0
-
-
-def _name_of(value: Any) -> str:
-    """A name as it came; a stand-in where there is none, since the call needs its result."""
-    return value if isinstance(value, str) and value else "unknown"
+    """A count of tokens: a whole number from 0 to 10^15. Anything else counts as 0."""
+    return value if type(value) is int and 0 < value <= 10**15 else 0
 
 
 # -- HTTP ------------------------------------------------------------------------------------------
+#
+# HTTP/1.1 over sockets. http.client waits for the whole timeout in one read, which Ctrl-C
+# does not interrupt on Windows; it knows no deadline, and sets no bound to interim replies and
+# trailers.
+
+_MAX_REPLY = 64 << 20  # bytes of a reply, as it is unpacked
+_MAX_LINE = 64 << 10  # bytes of a line of a reply's head
+_MAX_HEADERS = 100
+_MAX_INTERIM = 20  # replies 1xx before the one that counts
+_MAX_CONNECT = 30.0  # seconds for one address of a host
+_MAX_READ = 2.0  # seconds in one read: on Windows Ctrl-C gets through between two reads
+_MAX_DRAIN = 0.2  # seconds for the end of a body whose content is complete
+_NO_LIMIT = float("inf")
+
+_URL = r"""(?xi)
+    (https?) ://
+    (?: ([^/?#]*) @ )?                          # login; a password may hold another @
+    ( \[ [0-9a-f:.%]+ \] | [^][/?#@:\s]+ )      # host
+    (?: : ([0-9]{1,5}) )?                       # port
+    ( / [^?#\x00-\x20\x7f]* )?                  # path
+    (?: \? ([^#\x00-\x20\x7f]*) )?              # query
+    (?: \# .* )? \Z
+"""
 
 
-class _Fault(Exception):
-    """An exchange that came to nothing. `again`: waiting may mend it; `after`: how long it asks."""
+class _Url:
+    """The parts of a URL: "https://u:p@h/v1?k=1" -> https, u:p, h, 443, /v1, k=1.
 
-    status: Optional[int] = None
-    after = ""
+    Raises ValueError, which shows no login and no query, for anything but http and https.
+    """
 
-    def __init__(self, words: str, kind: str, again: bool = True, error: Any = None) -> None:
-        super().__init__(words)
-        self.words, self.kind, self.again, self.error = words, kind, again, error or {}
+    def __init__(self, url: str) -> None:
+        match = re.match(_URL, url)
+        if match is None or int(match.group(4) or 0) > 65535:
+            shown = _public(url)
+            raise ValueError(f"base_url is like http://127.0.0.1:8080/v1; got {shown!r}")
+        scheme, self.login, host, port, self.path, self.query = match.groups(default="")
+        self.scheme = scheme.lower()
+        if not host.isascii():
+            host = host.encode("idna").decode("ascii")
+        self.bracketed_host = host  # "[::1]", where `host` is "::1"
+        self.host = host.strip("[]").lower()
+        default_port = {"http": 80, "https": 443}[self.scheme]
+        self.port = int(port or default_port)
+        self.authority = host
+        if self.port != default_port:
+            self.authority += f":{port}"
+
+    @property
+    def origin(self) -> str:
+        """What is public and comes before the path: "https://h"."""
+        return f"{self.scheme}://{self.authority}"
+
+    @property
+    def target(self) -> str:
+        """What the server is asked for: "/v1?k=1"."""
+        path = self.path or "/"
+        return f"{path}?{self.query}" if self.query else path
 
 
-class _Passing(BaseException):
-    """Carries what on_text raised past those who look for network errors."""
+def _public(url: str) -> str:
+    """A URL, or what was meant as one, without its login, query and fragment."""
+    match = re.match(_URL, url)
+    if match is None:
+        return re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", url)
+    scheme, _, host, port, path, _ = match.groups(default="")
+    return f"{scheme}://{host}:{port}{path}" if port else f"{scheme}://{host}{path}"
+
+
+def _endpoint(base_url: str, path: str) -> str:
+    """The URL to post to: ("http://h", "/responses") -> "http://h/v1/responses".
+
+    `path`: /chat/completions, /responses or /messages; all are below /v1.
+    """
+    url = _Url(base_url.strip())
+    given = re.sub("/+", "/", url.path).rstrip("/")
+    if not given.endswith(path):
+        is_without_v1 = path == "/messages" and not given.lower().endswith("/v1")
+        if not given or is_without_v1:
+            given += "/v1"
+        given += path
+    endpoint = f"{url.scheme}://"
+    if url.login:
+        endpoint += url.login + "@"
+    endpoint += url.authority + given
+    if url.query:
+        endpoint += "?" + url.query
+    return endpoint
+
+
+class _NotConnected(ConnectionError):
+    """No connection was made. `retryable`: whether waiting may help."""
+
+    def __init__(self, text: str, retryable: bool = True) -> None:
+        super().__init__(text)
+        self.retryable = retryable
+
+
+# proxies
+
+
+class _Proxy:
+    """A proxy as people write it: "http://user:pass@127.0.0.1:3128", "127.0.0.1:3128".
+
+    A password may hold any character, escaped or not.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text.strip()
+        scheme, mark, rest = self.text.rpartition("://")
+        login, _, place = rest.rpartition("@")
+        match = re.match(r"(\[[^]]+\]|[^][:/?#]+)(?::(\d+))?/?\Z", place)
+        if match is None:  # not shown: it may hold a password
+            what = "the proxy's address is not like http://127.0.0.1:3128"
+            raise _NotConnected(what, retryable=False)
+        if mark and scheme.lower() != "http":
+            what = f"{scheme}://{place} is a kind of proxy that is not supported"
+            raise _NotConnected(what, retryable=False)
+        self.host = match.group(1).strip("[]")
+        self.port = int(match.group(2) or 80)
+        self.headers: Dict[str, str] = {}
+        if login:
+            self.headers["Proxy-Authorization"] = "Basic " + _encode_login(login)
+
+
+def _encode_login(login: str) -> str:
+    """As HTTP sends it: "us%40er:pass" -> base64 of "us@er:pass"; "user" is "user:"."""
+    from urllib.parse import unquote
+
+    if ":" not in login:
+        login += ":"
+    return _encode_base64(unquote(login).encode())
+
+
+def _find_proxy(url: _Url) -> Optional[_Proxy]:
+    """The proxy on the way to a server: of the environment, else of the system. None: directly.
+
+    Loopback is always reached directly. Raises _NotConnected for a proxy of another kind.
+    """
+    if url.host in ("localhost", "::1") or re.match(r"127(\.\d+){3}\Z", url.host):
+        return None
+    from urllib.request import getproxies, getproxies_environment, proxy_bypass
+
+    proxies = getproxies_environment()
+    if proxies:
+        is_direct = _is_excepted(url.host, url.port, proxies.get("no", ""))
+    else:
+        # Of the registry or of macOS. Python before 3.10.5 makes "https://127.0.0.1:3128" of
+        # the registry's "127.0.0.1:3128".
+        for scheme, text in getproxies().items():
+            proxies[scheme] = re.sub("(?i)^https://", "http://", text)
+        is_direct = bool(proxy_bypass(url.host))
+    found = proxies.get(url.scheme) or proxies.get("all")
+    if is_direct or not found:
+        return None
+    return _Proxy(found)
+
+
+def _proxy_logins() -> List[str]:
+    """The logins of all proxies that are set: ["user:pass"]."""
+    from urllib.request import getproxies
+
+    places = [text.rpartition("@")[0] for text in getproxies().values()]
+    return [place.rpartition("://")[2] for place in places if place]
+
+
+def _is_excepted(host: str, port: int, no_proxy: str) -> bool:
+    """True where NO_PROXY names the host: ("10.1.2.3", 80, "a.test, 10.0.0.0/8") -> True."""
+    entries = re.split(r"[,\s]+", no_proxy.lower())
+    return any(_names_host(entry, host, port) for entry in entries if entry)
+
+
+def _names_host(entry: str, host: str, port: int) -> bool:
+    """One entry of NO_PROXY: a network, an address, a name, a domain or a wildcard; a port."""
+    import fnmatch
+    import ipaddress
+
+    with_port = re.match(r"(\[[^]]*\]|[^:]*):(\d+)\Z", entry)
+    if with_port:
+        entry = with_port.group(1)
+        if int(with_port.group(2)) != port:
+            return False
+    try:
+        network = ipaddress.ip_network(entry.strip("[]"), strict=False)
+        return ipaddress.ip_address(host) in network
+    except ValueError:  # one of them is a name
+        name = entry.lstrip(".")
+        return fnmatch.fnmatchcase(host, name) or host.endswith("." + name)
+
+
+# connections
+
+
+class _Connection:
+    """A socket to a server or a proxy. One thread keeps it between requests, under `key`."""
+
+    _socket: Any = None
+
+    def __init__(self, key: Any, timeout: float, deadline: float) -> None:
+        self.key = key
+        self._data = b""  # received
+        self._at = 0  # how much of that is read
+        self._process = os.getpid()
+        self.set_limits(timeout, deadline)
+
+    def set_limits(self, timeout: float, deadline: float) -> None:
+        """`timeout`: the longest silence; `deadline`: an instant of time.monotonic()."""
+        self._timeout = timeout
+        self._deadline = deadline
+
+    def open(self, host: str, port: int) -> None:
+        """Connect to the first address of the host that answers."""
+        import socket
+
+        failure = OSError("the name has no address")
+        address: Any
+        for *_, address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
+            limit = min(_MAX_CONNECT, self._time_left(time.monotonic()))
+            try:
+                self._socket = socket.create_connection(address[:2], limit)
+                break
+            except OSError as error:
+                failure = error
+                if isinstance(error, socket.timeout) and not error.errno:
+                    failure = OSError(f"timed out after {limit:g} s")
+        else:
+            raise failure
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # A NAT box forgets what is silent. Probes prevent that, or show that it has happened.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):  # the second on macOS
+            if hasattr(socket, name):
+                self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), 45)
+
+    def start_tls(self, host: str, context: Any) -> None:
+        import ssl
+
+        # The default context counts SSL_CERT_FILE and SSL_CERT_DIR.
+        context = context or ssl.create_default_context()
+        self._socket.settimeout(min(_MAX_CONNECT, self._time_left(time.monotonic())))
+        self._socket = context.wrap_socket(self._socket, server_hostname=host)
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def is_idle(self) -> bool:
+        """True where another request may follow: nothing has come since the last reply.
+
+        subtle: a forked child must not use its parent's connection.
+        """
+        if self._at < len(self._data) or self._process != os.getpid():
+            return False
+        try:
+            self._socket.settimeout(0)
+            self._socket.recv(1)
+        except OSError as error:
+            return type(error).__name__ in ("BlockingIOError", "SSLWantReadError")
+        return False
+
+    def send(self, data: bytes) -> None:
+        for start in range(0, len(data), 1 << 20):  # the time limit is for each piece
+            self._socket.settimeout(self._time_left(time.monotonic()))
+            self._socket.sendall(data[start : start + (1 << 20)])
+
+    def _time_left(self, since: float) -> float:
+        """Seconds that may still be waited. `since`: when something was last received."""
+        left = min(since + self._timeout, self._deadline) - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"silence for {self._timeout:g} s, or the deadline has passed")
+        return left
+
+    def _receive(self, size: int = 65536) -> bytes:
+        """Some bytes, at most `size`; b"" where the server has closed the connection."""
+        import socket
+
+        since = time.monotonic()
+        while True:
+            self._socket.settimeout(min(self._time_left(since), _MAX_READ))
+            try:
+                data: bytes = self._socket.recv(size)
+                return data
+            except socket.timeout as error:
+                if error.errno:  # the system's: keep-alive probes were not answered
+                    raise
+
+    def _fill(self) -> None:
+        """Receive more, behind what is not read yet."""
+        received = self._receive()
+        if not received:
+            raise ConnectionResetError("the server closed the connection")
+        self._data = self._data[self._at :] + received
+        self._at = 0
+
+    def read_line(self) -> bytes:
+        r"""A line of a head, without its end: b"HTTP/1.1 200 OK"."""
+        while True:
+            end = self._data.find(b"\n", self._at)
+            if end >= 0:
+                line = self._data[self._at : end]
+                self._at = end + 1
+                return line.rstrip(b"\r")
+            if len(self._data) - self._at > _MAX_LINE:
+                import http.client  # subtle: up here it would cost as much as the line
+
+                raise http.client.LineTooLong("header line")
+            self._fill()
+
+    def read_exactly(self, size: int) -> Iterator[bytes]:
+        """So many bytes, in chunks as they come."""
+        while size > 0:
+            if self._at == len(self._data):
+                self._fill()
+            chunk = self._data[self._at : self._at + size]
+            self._at += len(chunk)
+            size -= len(chunk)
+            yield chunk
+
+    def read_rest(self) -> Iterator[bytes]:
+        """All until the server closes the connection."""
+        chunk = self._data[self._at :] or self._receive()
+        while chunk:
+            yield chunk
+            chunk = self._receive()
+
+    def read_head(self) -> "_Head":
+        """The head of the reply; interim replies (1xx) are skipped."""
+        import http.client
+
+        for _ in range(_MAX_INTERIM):
+            line = self.read_line()
+            match = re.match(rb"HTTP/1\.(\d) (\d{3})(?!\d)", line)
+            if match is None:
+                raise http.client.BadStatusLine(_preview(line))
+            head = _Head(int(match.group(2)), self.read_headers())
+            head.is_old = match.group(1) == b"0"
+            if head.status >= 200:
+                return head
+        raise http.client.HTTPException(f"more than {_MAX_INTERIM} interim replies")
+
+    def read_headers(self) -> Dict[str, str]:
+        """Header lines up to the blank one; the names in lower-case."""
+        import http.client
+
+        headers: Dict[str, str] = {}
+        for _ in range(_MAX_HEADERS):
+            line = self.read_line().decode("latin-1")
+            if not line:
+                return headers
+            name, _, value = line.partition(":")
+            headers[name.strip().lower()] = value.strip()
+        raise http.client.HTTPException(f"more than {_MAX_HEADERS} headers")
+
+    def read_body(self, head: "_Head") -> Iterator[bytes]:
+        if head.status in (204, 304):
+            return
+        if "chunked" in head.headers.get("transfer-encoding", "").lower():
+            yield from self.read_chunked()
+        elif head.length is not None:
+            yield from self.read_exactly(head.length)
+        else:
+            yield from self.read_rest()
+
+    def read_chunked(self) -> Iterator[bytes]:
+        import http.client
+
+        while True:
+            try:
+                size = int(self.read_line().partition(b";")[0], 16)
+            except ValueError:
+                raise http.client.HTTPException("a chunk without its size") from None
+            if size <= 0:
+                self.read_headers()  # trailers
+                return
+            yield from self.read_exactly(size)
+            self.read_line()
+
+
+class _Head:
+    """Status and headers of a reply; what they say of its body and of the connection."""
+
+    is_old = False  # HTTP/1.0
+
+    def __init__(self, status: int, headers: Dict[str, str]) -> None:
+        self.status = status
+        self.headers = headers
+
+    @property
+    def length(self) -> Optional[int]:
+        """The length of the body in bytes, where a header says it."""
+        given = self.headers.get("content-length", "")
+        if not re.match(r"[0-9]{1,15}\Z", given):
+            return None
+        return int(given)
+
+    @property
+    def keeps_connection(self) -> bool:
+        """True where another request may follow on the same connection."""
+        connection = self.headers.get("connection", "").lower()
+        has_end = self.length is not None or "transfer-encoding" in self.headers
+        if self.is_old:
+            return has_end and "keep-alive" in connection
+        return (has_end or self.status in (204, 304)) and "close" not in connection
+
+
+class _IncomingBody:
+    """The body of a reply in chunks as they come. Once it is read, its connection is kept."""
+
+    def __init__(
+        self, connection: _Connection, head: _Head, kept: Dict[Any, _Connection]
+    ) -> None:  # fmt: skip
+        self._connection = connection
+        self._chunks = connection.read_body(head)
+        self._can_be_kept = head.keeps_connection
+        self._kept = kept
+        self._is_at_end = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            return next(self._chunks)
+        except StopIteration:
+            self._finish()
+            raise
+        except BaseException:
+            self.close()
+            raise
+
+    def _finish(self) -> None:
+        if self._can_be_kept and not self._is_at_end:
+            self._is_at_end = True
+            self._kept[self._connection.key] = self._connection
+        self.close()
+
+    def drain(self) -> None:
+        """Read the end of a body whose content is complete. Nothing else is waited for."""
+        if not self._can_be_kept:
+            return
+        self._connection.set_limits(_MAX_DRAIN, time.monotonic() + _MAX_DRAIN)
+        with contextlib.suppress(Exception):  # the reply is complete all the same
+            for _ in self:
+                pass
+
+    def close(self) -> None:
+        """Close the connection, unless the body was read to its end."""
+        if not self._is_at_end:
+            self._connection.close()
 
 
 class _Connections:
-    """HTTP over the standard library, one kept-alive connection per thread and server.
+    """transport(method, url, headers, body, timeout) -> (status, headers, chunks of the body).
 
-    transport(method, url, headers, body, timeout) gives (status, headers with small names, chunks
-    of the body). Loopback is reached directly, else the environment's proxies count. Redirects are
-    not followed. Raises OSError and http.client.HTTPException.
+    The names of the headers come back in lower-case. `timeout`: the longest silence in seconds;
+    `deadline`: the instant of time.monotonic() at which all has to be read. One connection is
+    kept per thread, process and server. Loopback is reached directly, else the proxies of the
+    environment or of the system count. Redirects are not followed. Raises OSError
+    (ConnectionError, TimeoutError, ...) and http.client.HTTPException.
     """
 
     def __init__(self, ssl_context: Any = None) -> None:
         self.ssl_context = ssl_context
 
     def __getstate__(self) -> _JsonObject:
-        return {"ssl_context": None}
+        return {"ssl_context": self.ssl_context and _NOT_PICKLED}
 
     def __call__(
-        self, method: str, url: str, headers: Dict[str, str], body: bytes, timeout: float
+        self,
+        method: str,
+        url: str,
+        headers: Dict[str, str],
+        body: Optional[bytes],
+        timeout: float,
+        deadline: float = _NO_LIMIT,
     ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
-        import threading
-        from urllib.parse import urlsplit
-
-        parts = urlsplit(url)
-        proxy, login = self._proxy(parts)
-        target = (parts.path or "/") + ("?" + parts.query if parts.query else "")
-        if proxy and parts.scheme == "http":
-            target, headers = url, {**headers, **login}
-        own = self.__dict__.setdefault("_own", threading.local()).__dict__
-        kept, key = own.setdefault("kept", _Kept()), (parts.scheme, parts.netloc, proxy)
-        while True:
-            connection = kept.get(key)
-            reused = connection is not None and connection.sock is not None
-            if not reused:
-                connection = kept[key] = self._connect(parts, proxy, login, timeout)
-            try:
-                if reused:
-                    connection.sock.settimeout(timeout)
-                connection.request(method, target, body, headers)
-                response = connection.getresponse()
-                break
-            except BaseException as e:
-                connection.close()
-                if not (reused and isinstance(e, ConnectionError)):
-                    raise  # but a kept connection that died meanwhile is no failure
-        found = {name.lower(): value for name, value in response.getheaders()}
-        chunks = self._chunks(connection, response)
-        next(chunks)
-        return response.status, found, chunks
-
-    @staticmethod
-    def _chunks(connection: Any, response: Any) -> Iterator[bytes]:
-        try:
-            yield b""  # subtle: only a generator that was begun runs its `finally`
-            for chunk in iter(functools.partial(response.read1, 65536), b""):
-                if (yield chunk):  # the reply is complete: only the end of the body may be due
-                    connection.sock.settimeout(0.2)
-            if response.length:  # read1 does not tell
-                raise ConnectionError("the reply ended %d bytes early" % response.length)
-            response.close()  # read to its end: the connection is free again
-        finally:
-            if not response.isclosed():
-                connection.close()
-
-    @staticmethod
-    def _proxy(parts: Any) -> Tuple[Any, Dict[str, str]]:
-        """The proxy on the way to a server, or None; and the header that logs in there."""
-        host = parts.hostname or ""
-        if host in ("localhost", "::1") or re.match(r"127(\.\d+){3}\Z", host):
-            return None, {}
-        from urllib.parse import unquote, urlsplit
-        from urllib.request import getproxies, proxy_bypass
-
-        known = getproxies()
-        url = known.get(parts.scheme) or known.get("all") or ""
-        if not url or proxy_bypass(parts.netloc.rpartition("@")[2]):
-            return None, {}
-        proxy = urlsplit(url if "//" in url else "http://" + url)
-        pair = unquote("%s:%s" % (proxy.username or "", proxy.password or "")).encode()
-        return proxy, {
-            "Proxy-Authorization": "Basic " + _encode_base64(pair)
-        } if proxy.username else {}
-
-    def _connect(self, parts: Any, proxy: Any, login: Dict[str, str], timeout: float) -> Any:
-        from http.client import HTTPConnection, HTTPSConnection
-
-        place = proxy or parts
-        if proxy and proxy.scheme != "http":
-            raise ConnectionError("a proxy of the kind %s:// is not supported" % proxy.scheme)
-        if parts.scheme == "http":
-            return HTTPConnection(place.hostname, place.port, timeout=timeout)
-        port = place.port or (80 if proxy else 443)
-        # Without a context the default one is made: SSL_CERT_FILE and SSL_CERT_DIR count.
-        made = HTTPSConnection(place.hostname, port, timeout=timeout, context=self.ssl_context)
-        if proxy:
-            made.set_tunnel(parts.hostname, parts.port or 443, login)
-        return made
-
-
-class _Kept(dict):  # type: ignore[type-arg]
-    """The connections of a thread, by server and proxy. They are closed when it ends."""
-
-    def __del__(self) -> None:
-        for connection in self.values():
+        place = _Url(url)
+        proxy = _find_proxy(place)
+        own = {"Host": place.authority, "Accept-Encoding": "identity"}
+        if body is not None:
+            own["Content-Length"] = str(len(body))
+        target = place.target
+        if proxy and place.scheme == "http":
+            target = place.origin + place.target
+            own.update(proxy.headers)
+        data = _encode_head(method, target, _merge_headers(own, headers)) + (body or b"")
+        kept = self._kept()
+        connection = kept.pop((place.origin, proxy and proxy.text), None)
+        if connection and connection.is_idle():
+            connection.set_limits(timeout, deadline)
+            with contextlib.suppress(ConnectionError):  # the server may close it just now
+                return self._ask(connection, data, kept)
+        elif connection:
             connection.close()
+        connection = self._connect(place, proxy, timeout, deadline)
+        return self._ask(connection, data, kept)
+
+    def _kept(self) -> Dict[Any, _Connection]:
+        """The connections of this thread, by server and proxy; closed when it ends."""
+        import threading
+
+        own = self.__dict__.setdefault("_own", threading.local())
+        kept: Dict[Any, _Connection] = own.__dict__.setdefault("kept", {})
+        return kept
+
+    def _connect(
+        self, place: _Url, proxy: Optional[_Proxy], timeout: float, deadline: float
+    ) -> _Connection:
+        connection = _Connection((place.origin, proxy and proxy.text), timeout, deadline)
+        peer = proxy or place
+        try:
+            connection.open(peer.host, peer.port)
+        except OSError as error:
+            what = f"{peer.host}:{peer.port}: {type(error).__name__}: {error}"
+            if proxy:
+                what = "the proxy " + what
+            raise _NotConnected(f"could not connect to {what}") from error
+        try:
+            if place.scheme == "https" and proxy:
+                _open_tunnel(connection, proxy, place)
+            if place.scheme == "https":
+                connection.start_tls(place.host, self.ssl_context)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @staticmethod
+    def _ask(
+        connection: _Connection, data: bytes, kept: Dict[Any, _Connection]
+    ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
+        try:
+            # subtle: a server may refuse a long request before it has read it, and say why
+            with contextlib.suppress(ConnectionError):
+                connection.send(data)
+            head = connection.read_head()
+        except BaseException:
+            connection.close()
+            raise
+        return head.status, head.headers, _IncomingBody(connection, head, kept)
+
+
+def _open_tunnel(connection: _Connection, proxy: _Proxy, place: _Url) -> None:
+    target = f"{place.bracketed_host}:{place.port}"
+    connection.send(_encode_head("CONNECT", target, {"Host": target, **proxy.headers}))
+    status = connection.read_head().status
+    if status != 200:
+        where = f"the proxy {proxy.host}:{proxy.port}"
+        raise _NotConnected(f"{where} answers HTTP {status} instead of opening a tunnel")
+
+
+def _merge_headers(own: Dict[str, str], given: Dict[str, str]) -> Dict[str, str]:
+    """({"Host": "h", "A": "b"}, {"host": "other"}) -> {"A": "b", "host": "other"}"""
+    names = {name.lower() for name in given}
+    return {**{k: v for k, v in own.items() if k.lower() not in names}, **given}
+
+
+def _check_headers(headers: Dict[str, str]) -> None:
+    """Raises ValueError, which shows no value, for what cannot be sent."""
+    for name, value in headers.items():
+        if not re.match(r"[\w!#$%&'*+.^`|~-]+\Z", name, re.A):
+            raise ValueError("headers: a name holds a character that no name can have")
+        if not re.match(r"[\t\x20-\x7e\xa0-\xff]*\Z", value):
+            what = "a character that no header can carry, in headers or api_key"
+            raise ValueError(f"{name}: {what}")
+
+
+def _encode_head(method: str, target: str, headers: Dict[str, str]) -> bytes:
+    _check_headers(headers)
+    lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
+    start = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
+    return start + "".join(lines).encode("latin-1") + b"\r\n"
 
 
 http_transport = _Connections()
 
 
-def _public(url: str) -> str:
-    """A URL without what may be secret in it."""
-    return re.sub("//[^/@]*@", "//", url.partition("?")[0])
+# -- what a refusal means --------------------------------------------------------------------------
+#
+# Three questions, answered one after the other: what does the server say, of which kind is it,
+# and does waiting help, how long? A new server's words are a row in a table.
+
+_lenient_decoder = json.JSONDecoder(parse_constant=lambda constant: None)  # NaN: null
 
 
-def _endpoint(base_url: str, path: str) -> str:
-    """The URL to post to. `path`: /chat/completions, /responses or /messages, below /v1."""
-    head, mark, query = base_url.strip().partition("?")
-    found = re.match(r"(?i)(https?://(?:[^/@]*@)?(?:\[[^]/]+\]|[^/:]+)(?::\d+)?)(/.*)?\Z", head)
-    if not found:
-        raise ValueError("base_url is like http://127.0.0.1:8080/v1; got %r" % _public(base_url))
-    host, given = found.group(1), re.sub("/+", "/", found.group(2) or "").rstrip("/")
-    if not given.endswith(path):
-        bare = not given or path == "/messages" and not given.lower().endswith("/v1")
-        given += ("/v1" if bare else "") + path
-    return host + given + mark + query
+class _RequestFailed(Exception):
+    """A request that came to nothing.
+
+    Attributes:
+        words: what the server, or the network, says about it.
+        kind: see ModelError.
+        retryable: True where asking again may help.
+        retry_after: seconds to wait before that, where the server names them.
+        status: the status of the HTTP reply; None where there was none, or 200.
+        error: the server's error object; {} where there is none.
+        tries: how often it was asked.
+        was_key_sent: what an error of kind auth tells.
+    """
+
+    def __init__(
+        self, words: str, kind: str, retryable: bool = True, retry_after: Optional[float] = None,
+        status: Optional[int] = None, error: Optional[_JsonObject] = None,
+    ) -> None:  # fmt: skip
+        super().__init__(words)
+        self.words = words
+        self.kind = kind
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.status = status
+        self.error = error or {}
+        self.tries = 1
+        self.was_key_sent = False
+
+
+# what the server says
+
+
+class _ServerError:
+    """An error in whatever form a server gives it.
+
+    '{"error": {"message": "Slow", "code": "busy"}}' -> words "Slow", labels ["busy", ""].
+
+    Attributes:
+        status: that of the reply, or the one that an error inside a 200 names; else None.
+        error: the error object; where one wraps another, the inner one.
+        words: the text for a person.
+        labels: `code` and `type`, in lower-case.
+    """
+
+    def __init__(self, status: Optional[int], body: Any) -> None:
+        self.error = _find_error(body)
+        inner = _find_wrapped_error(self.error)
+        self.words = _words_of(self.error) or _plain_text(_to_text(body)) or "(no words)"
+        if inner:
+            if _words_of(inner) not in self.words:
+                self.words = f"{self.words}: {_words_of(inner)}"
+            self.error = {**self.error, **inner}
+        code = _to_text(self.error.get("code") or "")
+        self.labels = [code.lower(), _to_text(self.error.get("type") or "").lower()]
+        if status is None and re.match(r"[45]\d\d\Z", code):
+            status = int(code)
+        self.status = status
+
+    @property
+    def all_words(self) -> str:
+        return " ".join([self.words, *self.labels])
+
+
+def _find_error(body: Any) -> _JsonObject:
+    """The error object in a body.
+
+    '[{"error": {"code": 1}}]' -> {"code": 1}; "no" -> {"message": "no"}
+    """
+    if isinstance(body, str):
+        try:
+            body = _parse_json(body, _lenient_decoder)
+        except ValueError:
+            return {"message": body}
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, dict):
+        return {"message": body}
+    error = body.get("error") or body
+    if not isinstance(error, dict):
+        return {**body, "message": error}
+    return error
+
+
+def _find_wrapped_error(error: _JsonObject) -> _JsonObject:
+    """What a router or a proxy passes on of the server behind it; {} where it wraps nothing.
+
+    {"metadata": {"raw": '{"error": {"code": 1}}'}} -> {"code": 1} (OpenRouter);
+    {"message": 'BadRequest - {"error": {"code": 1}}'} -> {"code": 1} (LiteLLM)
+    """
+    metadata = error.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("raw"):
+        return _find_error(metadata["raw"])
+    message = _to_text(error.get("message"))[:20_000]
+    start = re.search(r"""\{ ?['"]error['"]""", message)
+    if start is None or _is_deeper(message, _MAX_DEPTH):
+        return {}
+    text = message[start.start() :]
+    try:
+        return _find_error(_loose_decoder.raw_decode(text)[0])
+    except ValueError:
+        with contextlib.suppress(ValueError):  # as Python writes it
+            return _find_error(_parse_literal(text[: text.rfind("}") + 1]))
+    return {}
+
+
+def _words_of(error: _JsonObject) -> str:
+    """The text of an error object: {"message": "no"} -> "no"."""
+    for key in ("message", "detail", "error"):
+        if error.get(key):
+            return _plain_text(_to_text(error[key]))
+    return ""
+
+
+def _plain_text(text: str) -> str:
+    """The words of a text, HTML or not, on one line: "<p>No\\n<b>way</b>" -> "No way"."""
+    script_or_tag = r"(?is)<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]{1,200}>"
+    text = re.sub(script_or_tag, " ", text[:20_000])
+    return _one_line(re.sub(r"\s+", " ", text).strip(), 20_000)
+
+
+# of which kind it is
+
+# An overflowing context, in the words and codes of the servers; the first are sure.
+_SURE_OVERFLOW = r"(?i)context_length|exceed_context|maximum context length"
+_OVERFLOW = r"""(?xi)
+    context[ _-]?(length|size|window|limit)
+    | (prompt|input|conversation|messages?)(\ \S+){0,3}?\ (is\ )?too\ (long|large)
+    | max(imum)?\ (prompt|sequence|input)\ length
+    | token\ count\ .{0,40}exceeds | token\ limit
+    | too[ _]many[ _](input[ _]|prompt[ _])?tokens
+    | request_too_large
+    | sequence\ length\ .{0,40}exceeds
+    | reduce\ the\ length
+    | (prompt|inputs?)\ .{0,60}(longer\ than|exceeds|less\ than|must\ be\ <)
+    | input\ length\ should\ be
+    | tokens\ in\ request\ more\ than
+"""
+_WRONG_KEY = r"""(?xi)
+    (incorrect|invalid|wrong|missing|expired|no)\b.{0,20}\bapi[ _-]?key
+    | api_key_invalid
+    | api[ _-]?key\b.{0,30}\b(not\ (valid|found)|invalid|incorrect|expired|missing|required)
+"""
+# Limits under 429 or in a stream that waiting does not lift.
+_SPENT = r"""(?xi)
+    insufficient_(quota|balance|credits?)
+    | exceeded_current_quota
+    | billing_
+    | request\ too\ large
+"""
+
+# An error inside a 200 has no status: its code decides, then its type.
+_KINDS_OF_LABELS = (
+    ("rate_limit", "rate_limit|too_many|quota"),
+    ("auth", "auth|permission|api_key"),
+    ("server", "overload|server_error|unavailable|api_error|timeout"),
+    ("bad_request", "invalid|not_found|unsupported|bad_request"),
+    ("bad_request", "policy|content_filter|tool_use_failed"),
+)
+
+
+def _is_overflow(error: _ServerError) -> bool:
+    if error.status == 413 or re.search(_SURE_OVERFLOW, error.all_words):
+        return True
+    return error.status != 429 and bool(re.search(_OVERFLOW, error.all_words))
+
+
+def _is_redirect(error: _ServerError) -> bool:
+    return 300 <= (error.status or 0) < 400
+
+
+def _is_about_the_key(error: _ServerError) -> bool:
+    if error.status == 400:  # xAI, Gemini
+        return bool(re.search(_WRONG_KEY, error.all_words))
+    return error.status in (401, 403)
+
+
+def _is_filtered(error: _ServerError) -> bool:
+    return "content_filter" in error.labels
+
+
+def _is_spent(error: _ServerError) -> bool:
+    """A limit, under a status or without one, that waiting does not lift."""
+    return error.status in (None, 429) and bool(re.search(_SPENT, error.all_words))
+
+
+def _is_rate_limit(error: _ServerError) -> bool:
+    return error.status == 429
+
+
+def _is_missing_switch(error: _ServerError) -> bool:
+    return "--jinja" in error.words  # llama.cpp names its own switch, under 500
+
+
+def _is_server_fault(error: _ServerError) -> bool:
+    return error.status in (408, 409, 425) or (error.status or 0) >= 500
+
+
+_KIND_RULES: Tuple[Tuple[str, Callable[[_ServerError], bool]], ...] = (
+    ("context_length", _is_overflow),
+    ("bad_response", _is_redirect),
+    ("bad_request", _is_filtered),
+    ("rate_limit", _is_spent),
+    ("rate_limit", _is_rate_limit),
+    ("auth", _is_about_the_key),
+    ("bad_request", _is_missing_switch),
+    ("server", _is_server_fault),
+)
+
+
+def _decide_kind(error: _ServerError) -> str:
+    """The kind of the first rule that applies."""
+    for kind, applies in _KIND_RULES:
+        if applies(error):
+            return kind
+    if error.status is not None:
+        return "bad_request"
+    for label in error.labels:
+        for kind, pattern in _KINDS_OF_LABELS:
+            if re.search(pattern, label):
+                return kind
+    return "server"  # what is unknown is asked again
+
+
+# how long to wait
+
+_LONGEST_WAIT = 60.0  # seconds
+_UNITS = (
+    ("ms|milliseconds?", 0.001),
+    ("s|secs?|seconds?", 1.0),
+    ("m|mins?|minutes?", 60.0),
+    ("h|hours?", 3600.0),
+)
+
+
+def _find_wait(headers: Dict[str, str], error: _ServerError) -> Optional[float]:
+    """The seconds to wait that a server names, at most a minute; None for none."""
+    header = headers.get("retry-after", "")
+    waits = [
+        _read_number(headers.get("retry-after-ms", ""), 0.001),
+        _read_number(header, 1),
+        _read_date(header),
+    ]
+    details = error.error.get("details")
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, dict):  # Gemini
+            waits.append(_read_duration(_to_text(detail.get("retryDelay"))))
+    waits.append(_read_wait_in_words(error.words))
+    for wait in waits:
+        if wait is not None and wait >= 0:
+            return min(wait, _LONGEST_WAIT)
+    return None
+
+
+def _read_number(text: str, unit: float) -> Optional[float]:
+    """("21000", 0.001) -> 21.0"""
+    if not re.match(r"\s*[0-9]+(\.[0-9]+)?\s*\Z", text):
+        return None
+    return float(text) * unit
+
+
+def _read_date(text: str) -> Optional[float]:
+    """The seconds until a date of HTTP: "Fri, 31 Dec 2027 23:59:59 GMT"."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(text).timestamp() - time.time()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+
+
+def _read_duration(text: str) -> Optional[float]:
+    """ "38s" -> 38.0; "1m2.5s" -> 62.5; "20 seconds" -> 20.0; "soon" -> None"""
+    parts = []
+    for names, seconds in _UNITS:
+        numbers = re.findall(rf"([0-9]+(?:\.[0-9]+)?) ?(?:{names})(?![a-z])", text)
+        parts += [float(number) * seconds for number in numbers]
+    if not parts:
+        return None
+    return sum(parts)
+
+
+def _read_wait_in_words(words: str) -> Optional[float]:
+    """ "Please try again in 1m2.5s." -> 62.5"""
+    duration = r"(?i)\b(?:again|retry) (?:in|after) ((?:[0-9]+(?:\.[0-9]+)? ?[a-z]+ ?)+)"
+    named = re.search(duration, words)
+    if named is None:
+        return None
+    return _read_duration(named.group(1).lower())
+
+
+def _classify_error(
+    status: Optional[int], headers: Dict[str, str], body: Any
+) -> _RequestFailed:  # fmt: skip
+    """What a refusal means.
+
+    `status`: None for an error inside a reply with 200. `body`: a text, or JSON.
+
+    (429, {"retry-after": "7"}, '{"error": {"message": "Slow down"}}') -> words "Slow down",
+    kind "rate_limit", retryable, retry_after 7.0
+    """
+    error = _ServerError(status, body)
+    kind = _decide_kind(error)
+    if _is_redirect(error):
+        where = headers.get("location", "")
+        error.words = f"a redirect to {where}, which is not followed; set base_url to it"
+    failure = _RequestFailed(error.words, kind, False, None, error.status, error.error)
+    if kind == "server" or (kind == "rate_limit" and not _is_spent(error)):
+        failure.retryable = True
+        failure.retry_after = _find_wait(headers, error)
+    return failure
+
+
+def _check_no_error(document: Any) -> None:
+    """Raises _RequestFailed for a document, an event or a choice that holds an error."""
+    if not isinstance(document, dict):
+        return
+    is_error = document.get("type") == "error" or document.get("object") == "error"
+    if is_error or document.get("error"):
+        raise _classify_error(None, {}, document)
+
+
+# -- streams ---------------------------------------------------------------------------------------
+
+
+class _ResponseBody:
+    """The body of a reply: an iterator of chunks, unpacked, of at most 64 MiB in all.
+
+    Raises _RequestFailed where the network fails, where there is more, or what cannot be read.
+
+    Attributes:
+        timeout: the longest silence, in seconds.
+        failure: what ended it early. A stream of events may be complete all the same.
+    """
+
+    def __init__(
+        self,
+        chunks: Iterable[bytes],
+        encoding: str,
+        explain: Callable[[Exception], _RequestFailed],
+        timeout: float,
+        deadline: float = _NO_LIMIT,
+    ) -> None:
+        self.timeout = timeout
+        self.failure: Optional[_RequestFailed] = None
+        self._source: Any = chunks  # some have `drain` and `close`
+        self._encoding = encoding.strip().lower()
+        self._explain = explain
+        self._deadline = deadline
+        self._unpacked = self._unpack(self._receive())
+        self._peeked = b""
+        self._size = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        if self._peeked:
+            chunk = self._peeked
+            self._peeked = b""
+            return chunk
+        try:
+            chunk = next(self._unpacked)
+            self._size += len(chunk)
+            if self._size > _MAX_REPLY:
+                what = "the reply is longer than 64 MiB"
+                raise _RequestFailed(what, "bad_response", retryable=False)
+        except _RequestFailed as failure:
+            self.failure = failure
+            raise
+        return chunk
+
+    def peek(self) -> bytes:
+        """The first bytes that are not blank: six or more, if there are so many.
+
+        They are still to be read.
+        """
+        first = b""
+        for chunk in self:
+            first = (first + chunk).lstrip()
+            if first.startswith(b"\xef\xbb\xbf"):  # the mark of UTF-8
+                first = first[3:].lstrip()
+            if len(first) >= 6:
+                break
+        self._peeked = first
+        return first
+
+    def read(self) -> str:
+        """All of it, as text."""
+        whole = bytearray()  # many small chunks in a list would cost ten times as much
+        for chunk in self:
+            whole += chunk
+        return whole.decode("utf-8", "replace")
+
+    def drain(self) -> None:
+        """Read what is due of a complete reply, so that the connection can be kept."""
+        if hasattr(self._source, "drain"):
+            self._source.drain()
+
+    def close(self) -> None:
+        self._unpacked.close()  # subtle: a circle, which would keep the connection
+        if hasattr(self._source, "close"):
+            self._source.close()
+
+    def _receive(self) -> Iterator[bytes]:
+        """The chunks as they come; errors of the network become failures."""
+        import http.client
+
+        chunks = iter(self._source)
+        while True:
+            try:
+                if time.monotonic() > self._deadline:
+                    raise TimeoutError
+                chunk = next(chunks)
+            except StopIteration:
+                return
+            except (OSError, http.client.HTTPException, UnicodeError) as error:
+                raise self._explain(error) from None
+            yield chunk
+
+    def _unpack(self, chunks: Iterator[bytes]) -> Generator[bytes, None, None]:
+        """gzip is known by its first bytes, deflate by the header. Nobody asked for either."""
+        first = b""
+        for chunk in chunks:
+            first += chunk
+            if len(first) > 1:
+                break
+        if first[:2] == b"\x1f\x8b":
+            window = 31
+        elif self._encoding == "deflate" and first:
+            # With the two bytes of zlib in front, or, as some servers send it, without.
+            has_header = first[0] & 15 == 8 and int.from_bytes(first[:2], "big") % 31 == 0
+            window = 15 if has_header else -15
+        elif self._encoding in ("", "identity", "gzip", "x-gzip", "deflate", "utf-8"):
+            yield first
+            yield from chunks
+            return
+        else:
+            name = _one_line(self._encoding)
+            what = f"the body is packed as {name}, which cannot be read here"
+            raise _RequestFailed(what, "bad_response", retryable=False)
+        yield from _inflate(itertools.chain([first], chunks), window)
+
+
+def _inflate(chunks: Iterable[bytes], window: int) -> Iterator[bytes]:
+    """Unpack in pieces of at most 1 MiB: a few bytes may stand for gigabytes."""
+    import zlib
+
+    unpacker = zlib.decompressobj(window)
+    try:
+        for chunk in chunks:
+            while chunk:
+                yield unpacker.decompress(chunk, 1 << 20)
+                chunk = unpacker.unconsumed_tail
+    except zlib.error as error:
+        raise _RequestFailed(f"a damaged body: {error}", "bad_response") from None
+
+
+class _HttpReply:
+    """A reply with a status of 2xx, its body not yet read."""
+
+    def __init__(self, status: int, headers: Dict[str, str], body: _ResponseBody) -> None:
+        self.status = status
+        self.headers = headers  # names in lower-case
+        self.content_type = headers.get("content-type", "").lower()
+        self.body = body
+
+
+_Events = Iterator[Optional[_JsonObject]]
+
+
+def _read_document(
+    reply: _HttpReply, assemble: Callable[[_Events], Optional[_JsonObject]]
+) -> _JsonObject:
+    """The document that a reply is; a stream of events is put together by `assemble`.
+
+    A server may answer with either, so the first bytes decide before the content type does.
+    `assemble` returns None where the stream is not complete. Raises _RequestFailed.
+    """
+    first = reply.body.peek()
+    is_json = first[:1] in (b"{", b"[")
+    is_stream = "event-stream" in reply.content_type or _begins_like_events(first)
+    if is_stream and not is_json:
+        document = assemble(_read_events(reply.body))
+        if document is None:
+            what = "the stream ended before the reply was complete"
+            raise reply.body.failure or _RequestFailed(what, "connection")
+        return document
+    text = reply.body.read().strip()
+    if not is_json:
+        kind = reply.content_type
+        words = _plain_text(text) or "the body is empty"
+        what = f"no reply of this protocol (content type {kind}): {words}"
+        raise _RequestFailed(what, "bad_response", retryable=not text)
+    if text.endswith("[DONE]"):  # a document in place of the events of a stream
+        text = text.rpartition("data:")[0]
+    document = _parse_reply(text)
+    if isinstance(document, list) and document:
+        document = document[0]
+    _check_no_error(document)
+    return document if isinstance(document, dict) else {}
+
+
+def _begins_like_events(first: bytes) -> bool:
+    return bool(re.match(rb"(data|event|id|retry|error)?:", first))
+
+
+def _parse_reply(text: str) -> Any:
+    try:
+        return _parse_json(text, _lenient_decoder)
+    except ValueError:
+        what = f"what came is not JSON: {_one_line(text, 20_000)}"
+        raise _RequestFailed(what, "bad_response") from None
+
+
+def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    r"""Lines without their ends, CRLF, LF or CR: [b"a\r", b"\nb\rc"] -> a, b, c."""
+    begun = bytearray()  # a line whose end is still to come
+    after_cr = False
+    for chunk in chunks:
+        if after_cr and chunk[:1] == b"\n":
+            chunk = chunk[1:]
+        if not chunk:
+            continue
+        after_cr = chunk[-1:] == b"\r"
+        lines = chunk.splitlines()
+        if chunk[-1:] not in (b"\r", b"\n"):
+            rest = lines.pop()
+        else:
+            rest = b""
+        if lines and begun:
+            lines[0] = bytes(begun) + lines[0]
+            begun.clear()
+        yield from lines
+        begun += rest
+    if begun:
+        yield bytes(begun)
+
+
+def _read_events(body: _ResponseBody) -> _Events:
+    """The data of server-sent events, as JSON objects; None for [DONE].
+
+    An error in an event, an `error` event, or a line `error: {...}` raises _RequestFailed.
+    What fails on the way (the network, the size, a silence) ends the events and is noted as
+    `body.failure`: it counts only where the reply is not complete. Comments and blank lines
+    are silence: some servers send them for ever.
+    """
+    name = b""
+    data: List[bytes] = []
+    heard = time.monotonic()
+    try:
+        for line in _read_lines(body):
+            if line[:5] == b"data:":
+                data.append(line[5:])
+            elif not line and (name or data):
+                yield from _parse_event(name, data)
+                name = b""
+                data = []
+                heard = time.monotonic()
+            elif line[:6] == b"event:":
+                name = line[6:].strip()
+            elif line[:6] == b"error:":  # llama.cpp
+                text = line[6:].decode("utf-8", "replace")
+                raise _classify_error(None, {}, text.strip())
+            elif time.monotonic() - heard > body.timeout:
+                what = f"silence for {body.timeout:g} s: only comments came"
+                body.failure = _RequestFailed(what, "timeout")
+                return
+    except _RequestFailed as failure:
+        if failure is not body.failure:
+            raise
+    if _is_json(b"\n".join(data)):  # the last event may lack its blank line; or be cut
+        yield from _parse_event(name, data)
+
+
+def _parse_event(name: bytes, data: List[bytes]) -> List[Optional[_JsonObject]]:
+    """(b"", [b' {"n": 1}']) -> [{"n": 1}]; [None] for [DONE]; [] where it holds nothing."""
+    text = b"\n".join(data).decode("utf-8", "replace").strip()
+    if text == "[DONE]":
+        return [None]
+    if not text:
+        return []
+    if name == b"error":
+        raise _classify_error(None, {}, text)
+    event = _parse_reply(text)
+    _check_no_error(event)
+    return [event] if isinstance(event, dict) else []
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        _parse_json(data.decode("utf-8", "replace"), _lenient_decoder)
+    except ValueError:
+        return data.strip() == b"[DONE]"
+    return True
+
+
+# -- asking ----------------------------------------------------------------------------------------
+
+_LOOK_AT = {
+    "auth": "api_key",
+    "rate_limit": "the limits of your plan",
+    "context_length": "trim, max_observation",
+    "timeout": "timeout (seconds of silence), deadline",
+    "bad_response": "base_url (with /v1?)",
+    "connection": "base_url, the proxy, SSL_CERT_FILE; does the server run?",
+    "bad_request": "what the server names; the model's name; base_url",
+    "server": "the server's own log",
+}
+_NOT_PICKLED = "not-in-the-pickle"  # stands in a pickle where a secret was
+_T = typing.TypeVar("_T")
 
 
 def _log(text: str) -> None:
@@ -4374,971 +5627,2205 @@ def _log(text: str) -> None:
 
     logger = logging.getLogger("agentloop")
     if not logger.handlers:
-        logger.addHandler(logging.NullHandler())  # subtle: without any, logging would print
+        logger.addHandler(logging.NullHandler())  # subtle: without one, logging prints
     logger.warning(text)
 
 
-# -- what a refusal means --------------------------------------------------------------------------
+class _Client:
+    """Asks one server: its address, login, retries and limits. The adapters are clients.
 
-# An overflowing context, in the words of the servers that tell it.
-_TOO_LONG = (
-    r"(?i)context[ _-]?(length|size|window|limit)|(prompt|input|conversation)( \S+){0,3}? (is )?too "
-    r"(long|large)|max(imum)? (prompt|sequence|input) length|token count .{0,40}exceeds|token limit"
-    r"|too many (input )?tokens|request_too_large|sequence length .{0,40}exceeds|reduce the length"
-    r"|(prompt|inputs?) .{0,60}(longer than|exceeds|less than|must be <)|input length should be"
-    r"|tokens in request more than"
-)
-_SORTS = (
-    ("rate_limit", "rate_limit|too_many"), ("auth", "auth|permission|api_key"),
-    ("server", "overload|server_error|unavailable|api_error|timeout"),
-    ("bad_request", "invalid|not_found|unsupported|bad_request|policy|tool_use_failed"),
-)  # fmt: skip
-_REFUSING = (
-    r"(?i)un(supported|known|recogni[sz]ed|expected)|extra|additional|invalid"
-    r"|not (supported|permitted|allowed|recogni[sz]ed|expected|valid)"
-)
-_LOOK_AT = {
-    "rate_limit": "the limits of your plan", "context_length": "trim, max_observation",
-    "timeout": "timeout (seconds of silence)", "bad_response": "base_url (with /v1?)",
-    "connection": "base_url, the proxy, SSL_CERT_FILE; does the server run?",
-    "bad_request": "what the server names; the model's name; base_url",
-    "server": "the server's own log",
-}  # fmt: skip
-
-
-def _pause(after: str, asked: int) -> float:
-    """Seconds to wait: Retry-After in seconds or as a date, at most a minute; else a backoff."""
-    import random
-    from email.utils import parsedate_to_datetime as date
-
-    with contextlib.suppress(ValueError, TypeError, OverflowError, IndexError):
-        number = re.match(r"[\d.]+\Z", after.strip())
-        wait = float(after) if number else date(after).timestamp() - time.time()
-        if wait >= 0:
-            return min(wait, 60.0)
-    return float(min(8.0, 0.5 * 2 ** (asked - 1)) * random.uniform(0.75, 1.25))
-
-
-def _bare(text: str) -> str:
-    """The words of an error body, HTML or not, on one line."""
-    text = re.sub(r"(?s)<(script|style).*?</\1>|<[^>]{1,200}>", " ", text[:20_000])
-    return _one_line(re.sub(r"\s+", " ", text).strip(), 20_000)
-
-
-_lenient_loads = json.JSONDecoder(parse_constant=lambda constant: None).decode  # NaN: null
-
-
-def _sound(document: Any) -> Any:
-    """A document or event of a stream; an error in it fails the request, whatever follows."""
-    found = _dict(document)
-    if found.get("error") or "error" in (found.get("type"), found.get("object")):
-        raise _judged(document)
-    return document
-
-
-def _judged(found: Any, status: int = 200, headers: Optional[Dict[str, str]] = None) -> _Fault:
-    """What a refusal means: of which kind it is, and whether waiting may mend it."""
-    body, headers = found, headers or {}
-    with contextlib.suppress(ValueError, RecursionError):
-        found = _lenient_loads(body) if isinstance(body, str) else body
-    found = found[0] if isinstance(found, list) and found else found
-    error = found.get("error") or found if isinstance(found, dict) else found
-    error = error if isinstance(error, dict) else {"message": error}
-    said = next((error[k] for k in ("message", "detail", "error") if error.get(k)), "") or body
-    words, code = _bare(_to_text(said)) or "(no words)", _to_text(error.get("code") or "")
-    sort = (code + " " + _to_text(error.get("type") or "")).lower()
-    if status == 200 and re.match(r"[45]\d\d\Z", code):
-        status, sort = int(code), ""
-    sure = re.search("(?i)context_length|exceed_context|maximum context length", words + " " + sort)
-    if sure or status == 413 or status != 429 and re.search(_TOO_LONG, words + " " + sort):
-        kind = "context_length"
-    elif 300 <= status < 400:
-        kind, where = "bad_response", headers.get("location", "")
-        words = "a redirect to %s, which is not followed; set base_url to it" % where
-    elif status == 200:  # by code first, then by type; what is unknown is asked again
-        kinds = [k for word in sort.split() for k, sign in _SORTS if re.search(sign, word)]
-        kind = [*kinds, "server"][0]
-    elif status in (408, 409, 425, 429) or status >= 500 and "--jinja" not in words:
-        kind = "rate_limit" if status == 429 else "server"
-    else:
-        kind = "auth" if status in (401, 403) else "bad_request"
-    fault = _Fault(words, kind, kind in ("rate_limit", "server"), error)
-    fault.status, fault.after = status if status != 200 else None, headers.get("retry-after", "")
-    return fault
-
-
-# -- streams ---------------------------------------------------------------------------------------
-
-
-def _headed(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks, the first long enough to tell what comes: three bytes that are not blank."""
-    first, rest = b"", iter(chunks)
-    for chunk in rest:
-        first += chunk
-        if len(first.strip()) > 2:
-            break
-    return itertools.chain([first], rest)
-
-
-def _unzipped(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    """Unpacked where the header says so, or where the body begins as gzip does."""
-    import zlib
-
-    chunks = _headed(chunks)
-    first = next(chunks)
-    zipped = "gzip" in encoding or first[:2] == b"\x1f\x8b"
-    unpack: Any = zlib.decompressobj(31).decompress if zipped else bytes
-    try:
-        yield from _headed(map(unpack, itertools.chain([first], chunks)))
-    except zlib.error as e:
-        raise _Fault("a broken gzip body: %s" % e, "bad_response") from None
-
-
-def _json_reply(text: str) -> Any:
-    try:
-        return _lenient_loads(text)
-    except (ValueError, RecursionError):
-        raise _Fault("what came is not JSON: %s" % _preview(text, 200), "bad_response") from None
-
-
-def _until(broke: List[Exception], chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks; an error of the network ends them and is kept: the reply may be complete."""
-    try:
-        yield from chunks
-    except Exception as e:
-        broke.append(e)
-
-
-def _events(chunks: Iterable[bytes], timeout: float, broke: List[Exception]) -> Iterator[Any]:
-    """The data of server-sent events, parsed; None for [DONE]. Comment lines are silence."""
-    rest, end, heard, name = b"", b"\n\n", time.monotonic(), b""
-    data: List[bytes] = []
-    for block in itertools.chain(_until(broke, chunks), [end]):  # the last line may lack its own
-        rest += block
-        if b"\r" in rest:  # CRLF, LF or CR; a CR at the end may be half of a CRLF
-            whole = len(rest) - (rest[-1:] == b"\r")
-            rest = rest[:whole].replace(b"\r\n", b"\n").replace(b"\r", b"\n") + rest[whole:]
-        lines = rest.split(b"\n")
-        rest = lines.pop()
-        now = time.monotonic()
-        if any(line[:1] not in (b":", b"") for line in (rest, *lines)):
-            heard = now
-        elif now - heard > timeout:
-            broke.append(TimeoutError("only comments came"))
-            return
-        for line in lines:
-            if line[:5] == b"data:":
-                data.append(line[6:] if line[5:6] == b" " else line[5:])
-            elif line[:6] == b"event:":
-                name = line[6:].strip()
-            elif not line:
-                text = b"\n".join(data).decode("utf-8", "replace").strip()
-                if text and name == b"error":
-                    raise _judged(text)
-                data, name = [], b""
-                try:
-                    event = None if text in ("", "[DONE]") else _json_reply(text)
-                except _Fault:
-                    if block is end:
-                        return  # cut in the middle of a line
-                    raise
-                if isinstance(event, dict) or text == "[DONE]":
-                    yield event
-
-
-def _merged(values: List[Any], key: str = "") -> Any:
-    """What the deltas of a stream say of a key, all in all: texts are joined, lists extended,
-    objects merged; else the last counts. Null and empty values say nothing new."""
-    said: Any = [v for v in values if v or v == 0] or values[:1]
-    kinds = set(map(type, said))
-    if len(said) == 1 or key in ("role", "type", "id", "index"):
-        return said[0]
-    if kinds == {dict}:
-        found: Dict[str, List[Any]] = {}
-        for k, v in itertools.chain.from_iterable(map(dict.items, said)):
-            found.setdefault(k, []).append(v)
-        return {k: _merged(v, k) for k, v in found.items()}
-    if kinds == {str} and key == "name":  # split, or repeated in each delta
-        return functools.reduce(lambda name, v: name if name == v else name + v, said)
-    if kinds == {str}:
-        return "".join(said)
-    if list in kinds:  # a text among lists is a part of its own
-        parts: List[Any] = []
-        for kind, same in itertools.groupby(said, type):
-            if kind is str:
-                parts.append({"type": "text", "text": "".join(same)})
-            elif kind is list:
-                parts += itertools.chain.from_iterable(same)
-        return parts
-    return said[-1]
-
-
-# -- asking ----------------------------------------------------------------------------------------
-
-_DROPPING = "%d input tokens after %d: the server drops the beginning in silence (Ollama: num_ctx)"
-_WRITTEN_OUT = (
-    "the answer looks like a tool call written as text: the server does not read this model's "
-    "calls (llama.cpp: --jinja; vLLM: --enable-auto-tool-choice and --tool-call-parser)"
-)
-_AS_TEXT = r'<tool_call>|<function=|\[TOOL_CALLS\]|^\s*(```\w*\s*)?\{\s*"(name|function|tool)"'
-
-
-class _Reply:
-    """What was read in a reply, the same for all protocols. `calls`: (id, name, arguments)."""
-
-    def __init__(self, message: Any, text: str, calls: Any, usage: Iterable[Any]) -> None:
-        self.message, self.text, self.calls = message, text, calls or []
-        names = "input_tokens", "output_tokens", "cached_tokens"
-        self.usage = dict(zip(names, map(_count, usage)))
-        self.cut = self.paused = self.announced = False  # announced: a call, where none came
-        self.refusal: Optional[str] = None
-
-
-class _Adapter:
-    """
-    model: the name the server knows. base_url: with or without /v1, trailing slash or the full
-    path. api_key: a str, or a callable that gives one for each request on the wire. headers: sent
-    along. system: the system text. on_text: called with the text as it arrives, which makes the
-    request a stream. timeout: the longest silence, in seconds. retries: how often a request is
-    asked again. trim: how many replies to send, the last ones; or a callable from the steps to
-    those to send. max_observation: characters of an observation that are sent. ssl_context: for the
-    default transport. transport: see `http_transport`. body: further fields of the request; a list
-    `tools` stands before the registry's.
-
-    Raises ModelError for a server's fault, InvalidResponse for a reply that cannot be read,
-    ValueError for a tool name that servers refuse.
+    What leaves it is free of secrets: the key, values of headers, login and query of the URL,
+    login of the proxy. They are removed in one place, `_without_secrets`.
     """
 
-    _path = _host = _variable = _limit = ""
-    _list, _id, _system_in_messages = "messages", r"(?s).+\Z", False
-    _essential = frozenset(("role", "content"))
-
-    # What a protocol says of itself.
-    _frame: Callable[[], _JsonObject]  # the fields around the messages
-    _tool: Callable[[Tool], _JsonObject]
-    _user: Callable[[List[Any]], _JsonObject]  # one message from str, Image and own parts
-    _composed: Callable[[str, List[Tuple[str, Any]]], Any]  # a reply of another model, made up
-    _calls_in: Callable[[Any], Optional[List[Any]]]  # None: not a message of this protocol
-    _assistant: Callable[[Any, List[str], str], List[_JsonObject]]  # as it goes back
-    # Of a call: its message, or None; and what the user's next message says of it.
-    _result: Callable[[str, AgentStep], Tuple[Optional[_JsonObject], List[Any]]]
-    _read: Callable[[_JsonObject], _Reply]
-    # The document that a stream stands for; None where it was cut.
-    _assembled: Callable[[Iterator[Any], Callable[[Any], None]], Optional[_JsonObject]]
+    _path = _host = ""  # of a protocol: where to post to, and at which server by default
+    _variable = ""  # OPENAI: OPENAI_API_KEY and OPENAI_BASE_URL
+    deadline: Optional[float] = None  # a pickle of 1.0.0 has none
 
     def __init__(
-        self, model: str, *, base_url: Optional[str] = None,
-        api_key: Union[None, str, Callable[[], str]] = None,
-        headers: Optional[Dict[str, str]] = None, system: Optional[str] = None,
-        on_text: Optional[Callable[[str], Any]] = None, timeout: float = 600, retries: int = 4,
-        trim: Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]] = None,
-        max_observation: int = 20_000, ssl_context: Any = None, transport: Any = http_transport,
-        **body: Any,
-    ) -> None:  # fmt: skip
-        self.model, self.api_key, self.headers, self.system = model, api_key, headers or {}, system
-        self.on_text, self.timeout, self.retries, self.trim = on_text, timeout, retries, trim
-        self.max_observation, self.extra = max_observation, body
-        base_url = base_url or os.environ.get(self._variable + "_BASE_URL") or self._host
+        self,
+        base_url: Optional[str],
+        api_key: Union[None, str, Callable[[], str]],
+        headers: Optional[Dict[str, str]],
+        timeout: float,
+        deadline: Optional[float],
+        retries: int,
+        ssl_context: Any,
+        transport: Any,
+    ) -> None:
+        base_url = base_url or os.environ.get(f"{self._variable}_BASE_URL") or self._host
         self.url = _endpoint(base_url, self._path)
-        default = transport is http_transport
-        self.transport: Any = _Connections(ssl_context) if default else transport
-        self._left_out: Set[str] = set()  # properties that this server refused by name
+        self.api_key = api_key
+        self.headers = headers or {}
+        self.timeout = timeout
+        self.deadline = deadline
+        self.retries = retries
+        self.transport = transport
+        if transport is http_transport:
+            self.transport = _Connections(ssl_context)
 
-    def __repr__(self) -> str:
-        return "%s(%r, base_url=%r)" % (type(self).__name__, self.model, _public(self.url))
+    # copies
+
+    def __copy__(self) -> "_Client":
+        """subtle: without it, copy() would take what a pickle takes, and lose the key."""
+        return self._copy_settings(copy.copy)
+
+    def __deepcopy__(self, memo: Any) -> "_Client":
+        return self._copy_settings(lambda value: copy.deepcopy(value, memo))
+
+    def _copy_settings(self, copy_one: Callable[[Any], Any]) -> "_Client":
+        """A client with settings of its own; functions and the transport are shared."""
+        made = type(self).__new__(type(self))
+        for name, value in self.__dict__.items():
+            if type(value) in (dict, list, set):
+                value = copy_one(value)
+            made.__dict__[name] = value
+        return made
 
     def __getstate__(self) -> _JsonObject:
-        return {**self.__dict__, "api_key": None, "headers": {}, "on_text": None}
+        """For a pickle: in place of each secret it says that one was there."""
+        url = _public(self.url)
+        if url != self.url:  # it has a login or a query
+            url += "?" + _NOT_PICKLED
+        return {
+            **self.__dict__,
+            "api_key": self.api_key and _NOT_PICKLED,  # not None, of the environment, nor ""
+            "headers": dict.fromkeys(self.headers, _NOT_PICKLED),
+            "url": url,
+        }
 
-    def body(self, run: AgentRun, tools: Registry) -> _JsonObject:
-        """The JSON object as it would go out now."""
-        return dict(json.loads(self._bytes(run, tools)[0].decode("utf-8")))
+    def _check_settings(self) -> None:
+        """Raises ValueError where a pickle left out what was given."""
+        context = getattr(self.transport, "ssl_context", None)
+        is_missing = {
+            "api_key": self.api_key == _NOT_PICKLED,
+            "headers": _NOT_PICKLED in self.headers.values(),
+            "url": _NOT_PICKLED in self.url,
+            "transport.ssl_context": context == _NOT_PICKLED,
+        }
+        if any(is_missing.values()):
+            names = ", ".join(name for name in is_missing if is_missing[name])
+            raise ValueError(f"a pickle of a model holds no secret: set its {names} again")
 
-    def complete(self, prompt: str) -> str:
-        """A text completion, for ReActText: one user message, no tools."""
-        return self._complete(prompt, {})
+    # what is sent
 
-    def _complete(self, prompt: str, usage: Dict[str, int]) -> str:
-        """The same; the tokens are added to `usage`, also where it raises."""
-        run = AgentRun(prompt, usage=usage)
-        found = self(run, {})
-        if isinstance(found, list):
-            raise InvalidResponse("A tool was called, and only text was asked for.", None)
-        return _to_text(found.output)
+    def _read_key(self) -> str:
+        key = self.api_key
+        if callable(key):
+            key = key()
+        if key is None:
+            key = os.environ.get(f"{self._variable}_API_KEY", "")
+        return key.strip()
 
-    # sending
+    def _login(self, key: str) -> Dict[str, str]:
+        """The headers that log in with a key, which may be ""."""
+        raise NotImplementedError
 
-    def _bytes(self, run: AgentRun, tools: Registry) -> Tuple[bytes, _Conversation]:
-        for name in tools:
-            if not re.match(r"[a-zA-Z0-9_-]+\Z", name):
-                raise ValueError("servers refuse the tool name %r: use a-z, 0-9, '_' or '-'" % name)
-        frame = {k: v for k, v in self._frame().items() if k not in self._left_out}
-        frame = {"model": self.model, **frame, **self.extra}
-        shown = [*(self.extra.get("tools") or ()), *map(self._tool, tools.values())]
-        if shown:
-            frame["tools"] = self._marked(shown)
-        said = self._conversation(run)
-        if said.open and not said.tail:
-            said.tail = _encoded(self._user(said.open))
-        head = _encoded(frame)[:-1] + b', "%s": [' % self._list.encode()
-        between = b", " if said.sent and said.tail else b""
-        # One join: what was said is copied once, whatever its length.
-        return b"".join((head, said.sent, between, self._marked_last(said.tail), b"]}")), said
-
-    def _marked(self, tools: List[Any]) -> List[Any]:
-        return tools
-
-    def _marked_last(self, message: bytes) -> bytes:
-        return message
-
-    def _conversation(self, run: AgentRun) -> _Conversation:
-        """The conversation encoded, with what is new in the run."""
-        if run.pending:  # somebody looks at the request while calls are pending
-            waiting = [AgentStep(a, "This call is pending.", "pending") for a in run.pending]
-            run = dataclasses.replace(run, steps=run.steps + waiting, pending=[])
-        turns = [*run.history, run]
-        run._encoded = known = run._encoded if run._encoded is not None else {}
-        said: Optional[_Conversation] = known.get(self)
-        keep = self._kept(turns)
-        if said is None or keep is not None or not said.is_of(turns, self._left_out):
-            said = known[self] = _Conversation(self._left_out, said.input_tokens if said else 0)
-            if self.system and self._system_in_messages:
-                said.put(_encoded({"role": "system", "content": self.system}))
-        for at, turn in enumerate(turns):
-            if at == len(said.turns):
-                self._say(said, turn.task if isinstance(turn.task, list) else [turn.task])
-                said.turns.append([turn.task, turn.steps, 0, None, None])
-            place = said.turns[at]
-            for group in _group_by_reply(turn.steps[place[2] :]):
-                if keep is None or any(id(s) in keep for s in group):
-                    self._put(said, group, place[3] and place[3].action)
-                place[2], place[3] = place[2] + len(group), group[-1]
-            if turn.finish is not None and place[4] is None:
-                place[4] = turn.finish
-                if turn.finish.reason != "return_direct":  # there the call stands for it
-                    text = turn.finish.log or _to_text(turn.finish.output)
-                    self._reply(said, turn.finish.message, text, [])
-        return said
-
-    def _kept(self, turns: List[AgentRun]) -> Optional[Set[int]]:
-        """The ids of the steps that `trim` leaves. A reply stays where one of its steps stays."""
-        if self.trim is None:
-            return None
-        if callable(self.trim):
-            return {id(s) for s in self.trim([s for t in turns for s in t.steps])}
-        groups = [group for t in turns for group in _group_by_reply(t.steps)]
-        return {id(s) for group in groups[max(0, len(groups) - self.trim) :] for s in group}
-
-    def _say(self, said: _Conversation, parts: List[Any]) -> None:
-        said.open += [p if not isinstance(p, str) or p.strip() else "(no text)" for p in parts]
-        said.tail = b""
-
-    def _reply(
-        self, said: _Conversation, message: Any, text: str, calls: List[AgentAction]
-    ) -> List[str]:
-        """Put a reply as it came, or made up where it is another protocol's; the ids as sent."""
-        found = self._calls_in(message)
-        if found is None or len(found) != len(calls):
-            message = self._composed(text, [(a.tool, a.tool_input) for a in calls])
-        if said.open:
-            said.put(said.tail or _encoded(self._user(said.open)))
-            said.open, said.tail = [], b""
-        ids = [said.unique(a.call_id, self._id) for a in calls]
-        for item in self._assistant(message, ids, text if text.strip() else "(no text)"):
-            said.keys |= item.keys() - self._essential
-            left = self._left_out - self._essential
-            said.put(_encoded({k: v for k, v in item.items() if k not in left}))
-        return ids
-
-    def _put(self, said: _Conversation, group: List[AgentStep], before: Any) -> None:
-        """Put a reply and the results of its calls; or the notice about one that was unreadable,
-        as the result of each of its calls, or as what the user says."""
-        first, ids = group[0].action, []
-        found = self._calls_in(first.message) or []
-        if first.call_id or first.tool:
-            group = _in_call_order(group, [c[0] for c in found])
-            ids = self._reply(said, first.message, first.log, [s.action for s in group])
-        # subtle: after a rejected return_direct the reply stands there already
-        elif not (before and before.call_id and _from_same_request(before, first)):
-            made = [AgentAction(_name_of(n), a, _to_text(i or "")) for i, n, a in found]
-            ids = self._reply(said, first.message, first.log, made)
-            group = group * max(1, len(ids))
-        if not ids and group[0].observation:
-            self._say(said, [self._observed(group[0])])
-        for call_id, step in zip(ids, group):
-            message, parts = self._result(call_id, step)
-            if message:
-                said.put(_encoded(message))
-            self._say(said, parts)
-
-    def _observed(self, step: AgentStep) -> str:
-        text = _cut_middle(_to_text(step.observation), self.max_observation)
-        return text if text.strip() else "(no output)"
+    def _headers(self, key: str) -> Dict[str, str]:
+        own = {
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": f"agentloop/{__version__}",
+            **self._login(key),
+        }
+        headers = _merge_headers(own, self.headers)
+        _check_headers(headers)
+        return headers
 
     # asking
 
-    def __call__(self, run: AgentRun, tools: Registry) -> Any:
-        data, said = self._bytes(run, tools)
-        asked = 0
+    def _start(self) -> float:
+        """The deadline of a request that begins now: an instant of time.monotonic()."""
+        if self.deadline is None:
+            return _NO_LIMIT
+        return time.monotonic() + self.deadline
+
+    def _ask(self, data: bytes, read: Callable[[_HttpReply], _T], deadline: float) -> _T:
+        """Ask until there is an answer. `read` reads a reply; what else it raises passes.
+
+        Raises _RequestFailed, free of secrets, after the last try; ValueError for a setting
+        that cannot be sent.
+        """
+        self._check_settings()
+        tries = 0
         while True:
-            asked += 1
-            key = self.api_key() if callable(self.api_key) else self.api_key
-            key = (os.environ.get(self._variable + "_API_KEY", "") if key is None else key).strip()
+            tries += 1
+            key = self._read_key()
+            headers = self._headers(key)
             try:
-                reply = self._exchange(data, self._headers(key))
-                break
-            except _Passing as e:
-                raise e.args[0] from None
-            except _Fault as e:
-                if e.error.get("code") == "tool_use_failed":  # Groq: the model's mistake, not ours
-                    failed = _cut_middle(_to_text(e.error.get("failed_generation") or ""), 2000)
-                    words = _cut_middle(e.words, 700)
-                    raise InvalidResponse("%s The reply was: %s" % (words, failed)) from None
-                name = self._refused(e, said)
-                if name:
-                    _log("the server refuses %r: it is left out from now on" % name)
-                    self._left_out.add(name)
-                    (data, said), asked = self._bytes(run, tools), asked - 1
-                elif e.again and asked <= self.retries:
-                    time.sleep(_pause(e.after, asked))
-                else:
-                    raise self._error(e, asked, key) from e.__cause__
-        for name, n in reply.usage.items():
-            run.usage[name] = run.usage.get(name, 0) + n
-        tokens, said.input_tokens = said.input_tokens, reply.usage["input_tokens"]
-        taken = said.ids
-        if self.trim is not None:
-            taken = {s.action.call_id for turn in [*run.history, run] for s in turn.steps}
-        elif 0 < said.input_tokens < tokens:
-            _log(_DROPPING % (said.input_tokens, tokens))
-        return self._decision(reply, tools, taken)
+                return self._exchange(data, headers, read, deadline)
+            except _RequestFailed as error:
+                failure = self._without_secrets(error, key)
+            failure.tries = tries
+            if not failure.retryable or tries > self.retries:
+                raise failure
+            self._wait(failure, deadline)
 
-    def _decision(self, reply: _Reply, tools: Registry, taken: Set[str]) -> Any:
-        """A finish, or actions. What is doubtful is an InvalidResponse: nothing of it runs."""
-        if reply.refusal is not None:
-            return AgentFinish(reply.refusal or reply.text, "", reply.message, "refusal")
-        if reply.paused:
-            raise InvalidResponse("", reply.message, reply.text)
-        sent = {**self._frame(), **self.extra}
-        limit = _count(sent.get(self._limit)) or _count(sent.get("max_tokens"))
-        if reply.cut or 0 < limit <= reply.usage["output_tokens"]:
-            what = "The reply was cut at the output limit: nothing of it was executed. Be shorter."
-            raise InvalidResponse(what, reply.message, reply.text)
-        actions: Dict[Any, AgentAction] = {}
-        for n, (call_id, name, given) in enumerate(reply.calls):
-            good = isinstance(call_id, str) and re.match(self._id, call_id) and call_id not in taken
-            if not good or call_id in actions:
-                call_id = n  # one that the server repeats or omits: the loop makes a new one
-            name, own = name if isinstance(name, str) else "", "" if call_id is n else str(call_id)
-            actions[call_id] = AgentAction(name, given, own, reply.text, reply.message)
-        if actions:
-            return [*actions.values()]
-        if reply.announced or not reply.text.strip():
-            what = "The reply held neither a call nor an answer. Call a tool, or give the answer."
-            raise InvalidResponse(what, reply.message, reply.text)
-        if re.search(_AS_TEXT, reply.text[:400]) and any(name in reply.text for name in tools):
-            _log(_WRITTEN_OUT)
-        return AgentFinish(reply.text, "", reply.message)
+    def _wait(self, failure: _RequestFailed, deadline: float) -> None:
+        """Wait before the next try; raise the failure where the deadline comes first."""
+        wait = failure.retry_after
+        if wait is None:
+            wait = _backoff(failure.tries)
+        if time.monotonic() + wait >= deadline:
+            rest = f"the deadline of {self.deadline:g} s leaves no time to ask again"
+            failure.words += f" ({rest})"
+            raise failure
+        what = _one_line(failure.words, 300)
+        if failure.status:
+            what = f"HTTP {failure.status}: {what}"
+        count = f"try {failure.tries + 1} of {self.retries + 1}"
+        _log(f"{what}; waiting {wait:.1f} s before {count}")
+        time.sleep(wait)
 
-    def _headers(self, key: str) -> Dict[str, str]:
-        own = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        own.update({"User-Agent": "agentloop/" + __version__}, **self._login(key))
-        given = {name.lower() for name in self.headers}
-        sent = {**{n: v for n, v in own.items() if n.lower() not in given}, **self.headers}
-        for name, value in sent.items():
-            if not re.match(r"[\t\x20-\x7e\xa0-\xff]*\Z", value):  # http.client would show it
-                raise ValueError("%s: a character that no header can carry, or api_key" % name)
-        return sent
-
-    def _login(self, key: str) -> Dict[str, str]:
-        return {"Authorization": "Bearer " + key} if key else {}
-
-    def _exchange(self, data: bytes, headers: Dict[str, str]) -> _Reply:
-        """One request on the wire. Raises _Fault."""
+    def _exchange(
+        self,
+        data: bytes,
+        headers: Dict[str, str],
+        read: Callable[[_HttpReply], _T],
+        deadline: float,
+    ) -> _T:
+        """One request on the wire; its reply as `read` reads it. Raises _RequestFailed."""
         import http.client
 
+        def explain(error: Exception) -> _RequestFailed:
+            return self._explain(error, deadline)
+
+        limits: _JsonObject = {}
+        if type(self.transport) is _Connections:
+            limits["deadline"] = deadline
+        timeout = max(0.0, min(self.timeout, deadline - time.monotonic()))
         try:
-            status, got, chunks = self.transport("POST", self.url, headers, data, self.timeout)
-            try:
-                plain = _unzipped(chunks, got.get("content-encoding", ""))
-                if not 200 <= status < 300:
-                    raise _judged(b"".join(plain).decode("utf-8", "replace"), status, got)
-                reply = self._document(plain, got.get("content-type", ""))
-                with contextlib.suppress(Exception):  # a connection read to its end can be kept
-                    chunks.send(True)
-                return reply
-            finally:
-                getattr(chunks, "close", bool)()
-        except (OSError, http.client.HTTPException, UnicodeError) as e:
-            name, host = type(e).__name__, self.url.split("/")[2]
-            if isinstance(e, TimeoutError) or name == "timeout":
-                raise _Fault("silence for %g s" % self.timeout, "timeout") from e
-            what, again = "no connection to %s, or it broke", not isinstance(e, UnicodeError)
-            if name == "SSLCertVerificationError":
-                what, again = "the certificate of %s is not trusted", False
-            raise _Fault("%s: %s: %s" % (what % host, name, e), "connection", again) from e
+            status, found, chunks = self.transport(
+                "POST", self.url, headers, data, timeout, **limits
+            )
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
+            raise explain(error) from None
+        found = {name.lower(): value for name, value in found.items()}
+        encoding = found.get("content-encoding", "")
+        body = _ResponseBody(chunks, encoding, explain, self.timeout, deadline)
+        try:
+            if not 200 <= status < 300:
+                raise _classify_error(status, found, _read_refusal(body))
+            result = read(_HttpReply(status, found, body))
+            body.drain()
+            return result
+        finally:
+            body.close()
 
-    def _document(self, chunks: Iterator[bytes], kind: str) -> _Reply:
-        """Read a JSON document, or a stream of events. The first bytes decide which it is."""
-        told = []
+    def _explain(self, error: Exception, deadline: float) -> _RequestFailed:
+        """What an error of the network means."""
+        host = _Url(self.url).authority
+        name = type(error).__name__
+        if time.monotonic() >= deadline:
+            what = f"no complete reply within the deadline of {self.deadline:g} s"
+            return _RequestFailed(what, "timeout", retryable=False)
+        if isinstance(error, _NotConnected):
+            return _RequestFailed(f"{error}", "connection", error.retryable)
+        is_silence = isinstance(error, TimeoutError) or name == "timeout"
+        if is_silence and not getattr(error, "errno", None):
+            return _RequestFailed(f"silence for {self.timeout:g} s", "timeout")
+        if name == "SSLCertVerificationError":
+            what = f"the certificate of {host} is not trusted: {error}"
+            return _RequestFailed(what, "connection", retryable=False)
+        what = f"no connection to {host}, or it broke: {name}: {error}"
+        is_passing = not isinstance(error, UnicodeError)
+        return _RequestFailed(what, "connection", retryable=is_passing)
 
-        def tell(text: Any) -> None:
-            if self.on_text and isinstance(text, str) and text:
-                told.append(True)
-                try:
-                    self.on_text(text)
-                except Exception as e:
-                    raise _Passing(e) from e
+    # secrets
 
-        broke: List[Exception] = []
-        first = re.sub(rb"\A\xef\xbb\xbf", b"", next(chunks))
-        streams = "event-stream" in kind and first.lstrip()[:1] not in (b"{", b"[")
-        if not streams:
-            first, chunks = first + b"".join(chunks), iter(())
-            streams = bool(re.match(rb"\s*(data|event|id|retry)?:", first))
-        if streams:
-            events = _events(itertools.chain([first], chunks), self.timeout, broke)
-            document: Any = self._assembled(map(_sound, events), tell)
-            if document is None:
-                raise broke[0] if broke else _Fault("the stream broke off half-way", "connection")
+    def _without_secrets(self, failure: _RequestFailed, key: str) -> _RequestFailed:
+        """The failure anew: no secret in it, and nothing behind it (`__context__`)."""
+        secrets = self._find_secrets(key)
+        made = _RequestFailed(
+            _hide_secrets(failure.words, secrets),
+            failure.kind,
+            failure.retryable,
+            failure.retry_after,
+            failure.status,
+            _hide_secrets(failure.error, secrets),
+        )
+        made.was_key_sent = bool(key)
+        return made
+
+    def _find_secrets(self, key: str) -> List[str]:
+        """All that may be secret in what was sent, in each form in which it may come back."""
+        from urllib.parse import unquote, unquote_plus
+
+        url = _Url(self.url)
+        secrets = [key]
+        for value in self.headers.values():
+            secrets += [value, value.partition(" ")[2]]  # "Bearer X", X
+        for pair in url.query.split("&"):
+            secrets.append(pair.partition("=")[2] or pair)
+        for login in [url.login, *_proxy_logins()]:
+            secrets += [login, *login.split(":", 1), _encode_login(login)]
+        secrets += [unquote(secret) for secret in secrets]
+        secrets += [unquote_plus(secret) for secret in secrets]
+        secrets += [json.dumps(secret)[1:-1] for secret in secrets]
+        return sorted({s for s in secrets if s.strip()}, key=len, reverse=True)
+
+    def _model_error(self, failure: _RequestFailed) -> ModelError:
+        """What the caller gets: the server's words, the URL, and where to look."""
+        look = _LOOK_AT[failure.kind]
+        if failure.kind == "auth":
+            sent = "a key was sent" if failure.was_key_sent else "no key was sent"
+            look += f", {self._variable}_API_KEY ({sent})"
+        if "reasoning_effort" in failure.words:  # OpenAI's newest models, Chat Completions
+            look = "OpenAIResponses in place of OpenAIChat, or reasoning_effort='none'"
+        text = f"{_public(self.url)}: " + _one_line(failure.words, 700).rstrip(".")
+        if failure.status:
+            text = f"HTTP {failure.status} from {text}"
+        if failure.tries > 1:
+            text += f"; asked {failure.tries} times"
+        return ModelError(f"{text}. Look at: {look}", failure.kind, failure.status)
+
+
+def _read_refusal(body: _ResponseBody) -> str:
+    """The words of a refusal, or why they cannot be read; its status counts all the same."""
+    try:
+        return body.read()
+    except _RequestFailed as failure:
+        if failure.kind != "bad_response":
+            raise
+        return failure.words
+
+
+def _hide_secrets(value: Any, secrets: List[str]) -> Any:
+    """A text, or JSON, with "[hidden]" in place of secrets; short ones only as words."""
+    if isinstance(value, str):
+        for secret in secrets:
+            if len(secret) > 3:
+                value = value.replace(secret, "[hidden]")
+            else:
+                value = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "[hidden]", value)
+        return value
+    if isinstance(value, list):
+        return [_hide_secrets(item, secrets) for item in value]
+    if isinstance(value, dict):
+        items = value.items()
+        return {_hide_secrets(k, secrets): _hide_secrets(v, secrets) for k, v in items}
+    return value
+
+
+def _backoff(tries: int) -> float:
+    """Seconds to wait where the server names none: about 0.5, 1, 2, 4, 8, 8, ..."""
+    import random
+
+    return float(min(8.0, 0.5 * 2 ** (tries - 1)) * random.uniform(0.75, 1.25))
+
+
+# -- what the deltas of a stream add up to ---------------------------------------------------------
+
+# Texts that are written piece by piece. Elsewhere, equal pieces are one value that is repeated.
+_WRITTEN_TEXTS = frozenset((
+    "content", "refusal", "reasoning", "reasoning_content", "thinking", "text", "summary", "data",
+    "transcript", "arguments", "partial_json",
+))  # fmt: skip
+_MANY_PIECES = 1000
+
+
+class _StreamedText:
+    """A text that comes in pieces: "a", "b" -> "ab". Of an unknown key, "x", "x" -> "x"."""
+
+    def __init__(self, key: str) -> None:
+        self.is_repeated = key not in _WRITTEN_TEXTS
+        self.first = ""
+        self.pieces: List[str] = []
+        self.joined: List[str] = []
+
+    def add(self, piece: str) -> None:
+        if not self.pieces and not self.joined:
+            self.first = piece
+        elif piece != self.first:
+            self.is_repeated = False
+        self.pieces.append(piece)
+        if len(self.pieces) == _MANY_PIECES:  # a str of four letters takes fifty bytes
+            self.joined.append("".join(self.pieces))
+            self.pieces.clear()
+
+    def value(self) -> str:
+        return self.first if self.is_repeated else "".join(self.joined + self.pieces)
+
+
+class _StreamedValue:
+    """All that the deltas say of one key. Texts are joined, lists extended, objects merged.
+
+    Of anything else the last counts. Null and empty values say nothing new.
+    """
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.empty: List[Any] = []  # the empty values that came
+        self.found: List[Any] = []  # texts, objects and lists, neighbours of one kind as one
+
+    def add(self, value: Any) -> None:
+        if not value and type(value) not in (int, float, bool):
+            self.empty = self.empty or [value]
+            return
+        last = self.found[-1] if self.found else None
+        if isinstance(value, str):
+            if type(last) is not _StreamedText:
+                last = _StreamedText(self.key)
+                self.found.append(last)
+            last.add(value)
+        elif isinstance(value, dict):
+            if type(last) is not _StreamedObject:
+                last = _StreamedObject()
+                self.found.append(last)
+            last.add(value)
+        elif isinstance(value, list):
+            if type(last) is not list:
+                last = []
+                self.found.append(last)
+            self.extend(last, value)
         else:
-            text = first.decode("utf-8", "replace").strip()
-            if text[:1] not in ("{", "["):
-                words = _bare(text) or "the body is empty"
-                what = "no reply of this protocol (content type %s): %s" % (kind, words)
-                raise _Fault(what, "bad_response", again=not text)
-            document = _json_reply(text)
-            document = document[0] if isinstance(document, list) and document else document
-        reply = self._read(_dict(_sound(document)))
-        if not told:
-            tell(reply.text)
+            if type(last) in (int, float, bool):
+                self.found.pop()
+            self.found.append(value)
+
+    def extend(self, entries: List[Any], more: List[Any]) -> None:
+        entries += more
+
+    def value(self) -> Any:
+        if not self.found:
+            return self.empty[0]
+        if any(type(part) is list for part in self.found):
+            return self._as_parts()
+        last = self.found[-1]
+        return last.value() if isinstance(last, (_StreamedText, _StreamedObject)) else last
+
+    def _as_parts(self) -> List[Any]:
+        """A text beside lists of parts is a part of its own; what is neither is left out."""
+        parts: List[Any] = []
+        for found in self.found:
+            if type(found) is list:
+                parts += found
+            elif isinstance(found, _StreamedText):
+                parts.append({"type": "text", "text": found.value()})
+        return parts
+
+
+class _FirstValue(_StreamedValue):
+    """The first value that is not empty stays: "call_1", "call_2" -> "call_1"."""
+
+    def add(self, value: Any) -> None:
+        if not self.found:
+            super().add(value)
+
+
+class _StreamedName(_StreamedValue):
+    """A name is split, or repeated in each delta: "ge", "t" -> "get"; "get", "get" -> "get"."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.pieces: List[str] = []
+        self.length = 0
+
+    def add(self, value: Any) -> None:
+        if not isinstance(value, str) or not value:
+            self.empty = self.empty or [value]
+        elif len(value) != self.length or value != "".join(self.pieces):
+            self.pieces.append(value)
+            self.length += len(value)
+
+    def value(self) -> Any:
+        return "".join(self.pieces) if self.pieces else self.empty[0]
+
+
+class _StreamedDetails(_StreamedValue):
+    """`reasoning_details` (OpenRouter): neighbours of one type and index are pieces of one entry.
+
+    [{"type": "t", "index": 0, "text": "a"}], [{"type": "t", "index": 0, "text": "b"}]
+    -> [{"type": "t", "index": 0, "text": "ab"}]. A signature belongs to the whole entry.
+    """
+
+    def extend(self, entries: List[Any], more: List[Any]) -> None:
+        for entry in more:
+            if not isinstance(entry, dict) or not self._continues(entries, entry):
+                entries.append(_ReasoningDetail() if isinstance(entry, dict) else entry)
+            if isinstance(entry, dict):
+                entries[-1].add(entry)
+
+    @staticmethod
+    def _continues(entries: List[Any], entry: _JsonObject) -> bool:
+        if not entries or not isinstance(entries[-1], _ReasoningDetail) or "type" not in entry:
+            return False
+        last = entries[-1].fields
+        return (last.get("type"), last.get("index")) == (entry["type"], entry.get("index"))
+
+    def value(self) -> Any:
+        value = super().value()
+        if not isinstance(value, list):
+            return value
+        return [e.value() if isinstance(e, _ReasoningDetail) else e for e in value]
+
+
+class _ReasoningDetail:
+    """One entry of `reasoning_details`: its texts are joined, of the rest the last counts."""
+
+    def __init__(self) -> None:
+        self.fields: _JsonObject = {}
+        self.texts: Dict[str, _StreamedText] = {}
+
+    def add(self, piece: _JsonObject) -> None:
+        for key, value in piece.items():
+            if key in ("text", "summary", "data") and isinstance(value, str):
+                self.fields.setdefault(key, "")  # its place among the keys
+                self.texts.setdefault(key, _StreamedText(key)).add(value)
+            elif key not in self.fields or value not in (None, "", [], {}):
+                self.fields[key] = value
+
+    def value(self) -> _JsonObject:
+        return {**self.fields, **{key: text.value() for key, text in self.texts.items()}}
+
+
+_STREAMED_KEYS: Dict[str, Any] = {
+    "role": _FirstValue,
+    "type": _FirstValue,
+    "id": _FirstValue,
+    "index": _FirstValue,
+    "name": _StreamedName,
+    "reasoning_details": _StreamedDetails,
+}
+
+
+class _StreamedObject:
+    """The object that deltas stand for, key by key: {"a": "x"}, {"a": "y"} -> {"a": "xy"}."""
+
+    def __init__(self) -> None:
+        self.fields: Dict[str, _StreamedValue] = {}
+
+    def add(self, delta: _JsonObject) -> None:
+        for key, value in delta.items():
+            field = self.fields.get(key)
+            if field is None:
+                field = self.fields[key] = _STREAMED_KEYS.get(key, _StreamedValue)(key)
+            field.add(value)
+
+    def value(self) -> _JsonObject:
+        return {key: field.value() for key, field in self.fields.items()}
+
+
+class _StreamedCall:
+    """A call of a Chat Completions stream: its first id, its name, and all of its deltas."""
+
+    def __init__(self) -> None:
+        self.call_id = ""
+        self.name = ""
+        self.deltas = _StreamedObject()
+
+    def add(self, delta: _JsonObject) -> None:
+        self.call_id = self.call_id or _str(delta.get("id"))
+        self.name = self.name or _str(_dict(delta.get("function")).get("name"))
+        self.deltas.add({key: value for key, value in delta.items() if key != "index"})
+
+
+class _StreamedCalls:
+    """The calls of a Chat Completions stream. Which one a delta belongs to, for all servers:
+
+    1. The one that its `index` names; without an index the one with its id, else the last opened.
+    2. It opens one where there is none to belong to, or where it brings a name and an id, and the
+       call there has a name and another id already.
+    """
+
+    def __init__(self) -> None:
+        self.calls: List[_StreamedCall] = []
+        self.by_index: Dict[Any, _StreamedCall] = {}
+        self.by_id: Dict[str, _StreamedCall] = {}
+
+    def add(self, delta: _JsonObject) -> None:
+        index = delta.get("index")
+        call = self._owner(index, _str(delta.get("id")))
+        if call is None or self._opens_another(call, delta):
+            call = _StreamedCall()
+            self.calls.append(call)
+            if type(index) in _SCALAR_TYPES:
+                self.by_index[index] = call
+        call.add(delta)
+        self.by_id.setdefault(call.call_id, call)
+
+    def _owner(self, index: Any, call_id: str) -> Optional[_StreamedCall]:
+        if index is not None and type(index) in _SCALAR_TYPES:
+            return self.by_index.get(index)
+        if call_id and call_id in self.by_id:
+            return self.by_id[call_id]
+        return self.calls[-1] if self.calls else None
+
+    @staticmethod
+    def _opens_another(call: _StreamedCall, delta: _JsonObject) -> bool:
+        call_id = _str(delta.get("id"))
+        name = _str(_dict(delta.get("function")).get("name"))
+        return bool(name and call_id and call.name and call.call_id not in ("", call_id))
+
+    def value(self) -> List[_JsonObject]:
+        return [call.deltas.value() for call in self.calls]
+
+
+class _Places:
+    """Items of a stream in the order of their indexes; one at an index that is taken comes last."""
+
+    def __init__(self) -> None:
+        self.items: Dict[int, Any] = {}
+        self.next = 0  # the first index above all of them
+
+    def add(self, index: int, item: Any) -> None:
+        place = self.next if index in self.items else index
+        self.items[place] = item
+        self.next = max(self.next, place + 1)
+
+    def in_order(self) -> List[Any]:
+        return [self.items[place] for place in sorted(self.items)]
+
+
+class _Assembler:
+    """Puts the events of a stream together to the document that the server would else have sent.
+
+    Attributes:
+        on_text: called with each piece of text.
+        reason: the finish reason so far; "" where none came.
+        is_over: whether nothing more is to be read.
+    """
+
+    def __init__(self, on_text: Callable[[Any], None]) -> None:
+        self.on_text = on_text
+        self.reason = ""
+        self.is_over = False
+
+    def add(self, event: _JsonObject) -> None:
+        """Add an event, such as {"choices": [{"delta": {"content": "a"}}]}."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """The stream says [DONE]."""
+        self.is_over = True
+
+    def is_complete(self) -> bool:
+        """Whether the reply has ended; if not, the stream was cut."""
+        raise NotImplementedError
+
+    def document(self) -> _JsonObject:
+        """The document, for example {"choices": [{"message": {"content": "ab"}}]}."""
+        raise NotImplementedError
+
+
+def _update_with_news(fields: _JsonObject, more: _JsonObject) -> None:
+    """Take over what is not empty: ({"id": "x"}, {"id": "", "model": "m"}) -> both."""
+    for key, value in more.items():
+        if value:
+            fields[key] = value
+
+
+class _StreamedChoice:
+    """One choice of a Chat Completions stream."""
+
+    def __init__(self) -> None:
+        self.fields: _JsonObject = {}
+        self.reason = ""
+        self.has_begun = False
+        self._restart()
+
+    def _restart(self) -> None:
+        self.calls = _StreamedCalls()
+        self.message = _StreamedObject()
+        self.message.add({"role": "assistant"})
+
+    def add(self, choice: _JsonObject) -> None:
+        _update_with_news(self.fields, choice)
+        self.reason = _str(self.fields.get("finish_reason"))
+        delta = _dict(choice.get("delta"))
+        message = choice.get("message")
+        if message and isinstance(message, dict):  # MiniMax: at last all of it once more
+            self._restart()
+            delta = message
+        if delta or self.reason:
+            self.has_begun = True
+        if "tool_calls" in delta:
+            for call in _dicts(delta["tool_calls"]):
+                self.calls.add(call)
+            delta = {key: value for key, value in delta.items() if key != "tool_calls"}
+        self.message.add(delta)
+
+    def value(self) -> _JsonObject:
+        message = self.message.value()
+        if self.calls.calls:
+            message["tool_calls"] = self.calls.value()
+        message.setdefault("content", None)  # some servers miss the key
+        return {**self.fields, "message": message}
+
+
+class _ChatAssembler(_Assembler):
+    """Chat Completions: every choice has deltas, or at last the whole message."""
+
+    def __init__(self, on_text: Callable[[Any], None], only_first: bool) -> None:
+        super().__init__(on_text)
+        self.only_first = only_first
+        self.fields: _JsonObject = {}  # of the document
+        self.choices: Dict[int, _StreamedChoice] = {}
+        self.is_done = False
+
+    def add(self, event: _JsonObject) -> None:
+        _update_with_news(self.fields, event)
+        for choice in _dicts(event.get("choices")):
+            _check_no_error(choice)
+            index = _count(choice.get("index"))
+            if index == 0 or not self.only_first:
+                self._add_choice(index, choice)
+
+    def _add_choice(self, index: int, choice: _JsonObject) -> None:
+        if index not in self.choices:
+            self.choices[index] = _StreamedChoice()
+        streamed = self.choices[index]
+        streamed.add(choice)
+        self.reason = streamed.reason
+        self.on_text(_text_of(_dict(choice.get("delta")).get("content")))
+
+    def finish(self) -> None:
+        super().finish()
+        self.is_done = True
+
+    def is_complete(self) -> bool:
+        opened = [choice for choice in self.choices.values() if choice.has_begun]
+        return self.is_done or (bool(opened) and all(choice.reason for choice in opened))
+
+    def document(self) -> _JsonObject:
+        choices = [choice for _, choice in sorted(self.choices.items())]
+        return {**self.fields, "choices": [choice.value() for choice in choices]}
+
+
+class _ResponsesAssembler(_Assembler):
+    """The Responses API: the items that are done, and the response that ends the stream."""
+
+    def __init__(self, on_text: Callable[[Any], None]) -> None:
+        super().__init__(on_text)
+        self.items = _Places()
+        self.response: _JsonObject = {}
+
+    def add(self, event: _JsonObject) -> None:
+        kind = event.get("type")
+        if kind == "response.output_text.delta":
+            self.on_text(event.get("delta"))
+        elif kind == "response.output_item.done":
+            self._add_item(event)
+        elif kind in ("response.completed", "response.incomplete", "response.failed"):
+            self._end(_dict(event.get("response")), str(kind)[len("response.") :])
+
+    def _add_item(self, event: _JsonObject) -> None:
+        if isinstance(event.get("item"), dict):
+            index = _count(event.get("output_index", self.items.next))
+            self.items.add(index, event["item"])
+
+    def _end(self, response: _JsonObject, status: str) -> None:
+        self.response = {**response, "status": response.get("status") or status}
+        done = self.items.in_order()
+        if status == "failed":
+            self.response["status"] = status
+        elif done and len(_dicts(response.get("output"))) <= len(done):
+            self.response["output"] = done
+        self.is_over = True
+
+    def is_complete(self) -> bool:
+        return bool(self.response)
+
+    def document(self) -> _JsonObject:
+        return self.response
+
+
+class _AnthropicAssembler(_Assembler):
+    """The Messages API: blocks, each with its deltas."""
+
+    def __init__(self, on_text: Callable[[Any], None]) -> None:
+        super().__init__(on_text)
+        self.fields: _JsonObject = {}
+        self.usage = _StreamedObject()
+        self.blocks = _Places()
+        self.open: Dict[int, _StreamedObject] = {}  # the block that the deltas of an index mean
+        self.is_stopped = False
+
+    def add(self, event: _JsonObject) -> None:
+        kind = event.get("type")
+        self.usage.add(_dict(event.get("usage")))
+        if kind == "message_start":
+            message = _dict(event.get("message"))
+            self.usage.add(_dict(message.get("usage")))
+            self._add_fields(message)
+        elif kind == "content_block_start":
+            self._start_block(_count(event.get("index")), _dict(event.get("content_block")))
+        elif kind == "content_block_delta":
+            self._add_delta(_count(event.get("index")), _dict(event.get("delta")))
+        elif kind == "message_delta":
+            self._add_fields(_dict(event.get("delta")))
+        elif kind == "message_stop":
+            self.is_stopped = self.is_over = True
+
+    def _add_fields(self, fields: _JsonObject) -> None:
+        self.fields.update({key: value for key, value in fields.items() if value is not None})
+        self.reason = _str(self.fields.get("stop_reason"))
+
+    def _start_block(self, index: int, start: _JsonObject) -> None:
+        block = _StreamedObject()
+        block.add(start)
+        self.blocks.add(index, block)
+        self.open[index] = block
+        self.on_text(start.get("text"))
+
+    def _add_delta(self, index: int, delta: _JsonObject) -> None:
+        if index not in self.open:
+            self._start_block(index, {"type": "text"})
+        fields = {key: value for key, value in delta.items() if key not in ("type", "citation")}
+        if "citation" in delta:
+            fields["citations"] = [delta["citation"]]
+        self.open[index].add(fields)
+        self.on_text(delta.get("text"))
+
+    def is_complete(self) -> bool:
+        return self.is_stopped or bool(self.reason)
+
+    def document(self) -> _JsonObject:
+        content = [self._finish_block(block.value()) for block in self.blocks.in_order()]
+        return {**self.fields, "content": content, "usage": self.usage.value()}
+
+    @staticmethod
+    def _finish_block(block: _JsonObject) -> _JsonObject:
+        """{"type": "tool_use", "partial_json": '{"n": 1}', ...} -> {..., "input": {"n": 1}}"""
+        arguments = _str(block.pop("partial_json", None))
+        if arguments:
+            try:
+                block["input"] = _parse_loosely(arguments)
+            except ValueError:
+                block["input"] = arguments  # the loop says what is wrong with it
+        elif _str(block.get("type")).endswith("tool_use"):
+            block["input"] = block.get("input") or {}
+        return block
+
+
+# -- adapters --------------------------------------------------------------------------------------
+#
+# What the three protocols share. Reading a reply, deciding how it ended and repairing what goes back
+# are three places; what differs between the protocols is a method that each of them has.
+
+_MAX_REPAIRS = 8  # for one request; a server that refuses one property after the other gets no more
+
+# How a reply ended, by its finish reason in lower-case letters, on every protocol.
+_WHOLE, _CUT, _ABORTED, _REFUSED, _PAUSED = "whole", "cut", "aborted", "refused", "paused"
+_ENDS = {
+    "": _WHOLE,
+    "stop": _WHOLE,
+    "end_turn": _WHOLE,
+    "stop_sequence": _WHOLE,
+    "eos": _WHOLE,
+    "eos_token": _WHOLE,
+    "completed": _WHOLE,
+    "tool_calls": _WHOLE,
+    "tool_use": _WHOLE,
+    "function_call": _WHOLE,
+    "length": _CUT,
+    "max_tokens": _CUT,
+    "max_output_tokens": _CUT,
+    "model_length": _CUT,
+    "model_context_window_exceeded": _CUT,
+    "incomplete": _CUT,
+    "error": _ABORTED,
+    "network_error": _ABORTED,
+    "insufficient_system_resource": _ABORTED,
+    "abort": _ABORTED,
+    "aborted": _ABORTED,
+    "cancelled": _ABORTED,
+    "canceled": _ABORTED,
+    "timeout": _ABORTED,
+    "content_filter": _REFUSED,
+    "refusal": _REFUSED,
+    "safety": _REFUSED,
+    "sensitive": _REFUSED,
+    "recitation": _REFUSED,
+    "prohibited_content": _REFUSED,
+    "pause_turn": _PAUSED,
+}
+_ANNOUNCES_CALLS = ("tool_calls", "tool_use", "function_call")
+
+_CUT_REPLY = "The reply was cut at the output limit: nothing of it was executed. Be shorter."
+_EMPTY_REPLY = "The reply held neither a call nor an answer. Call a tool, or give the answer."
+_WRITTEN_CALL = (
+    "The reply holds a tool call that is written as text: nothing was executed. Call the tool "
+    "through the interface for tool calls."
+)
+_PARSER_HINT = (
+    "the server does not read this model's tool calls: they came as text "
+    "(llama.cpp: --jinja; vLLM: --enable-auto-tool-choice and --tool-call-parser)"
+)
+
+
+def _end_of(reason: str) -> str:
+    """How a reply with this finish reason ended: "length" -> _CUT, "STOP" -> _WHOLE."""
+    return _ENDS.get(reason.lower(), _WHOLE)
+
+
+class _Reply:
+    """What was read in a reply, the same for all protocols.
+
+    Attributes:
+        message: the assistant message as it came.
+        text: all of its text.
+        answer: the text that would be the answer.
+        comment: the text beside the answer.
+        calls: as the server wrote them.
+        usage: {"input_tokens": 900, "output_tokens": 40, "cached_tokens": 0}.
+        reason: the finish reason as it came, "" where there is none.
+        refusal: where the model, or a filter, refuses: why, or "".
+    """
+
+    def __init__(self, message: Any, text: str, calls: Optional[List[_WireCall]]) -> None:
+        self.message = message
+        self.text = text
+        self.answer = text
+        self.comment = ""
+        self.calls = calls or []
+        self.usage: Dict[str, int] = {}
+        self.reason = ""
+        self.refusal: Optional[str] = None
+
+    def count(self, input_tokens: int, output_tokens: Any, cached_tokens: Any) -> None:
+        self.usage = {
+            "input_tokens": input_tokens,
+            "output_tokens": _count(output_tokens),
+            "cached_tokens": _count(cached_tokens),
+        }
+
+
+def _without_draft(text: str) -> str:
+    """The text without a leading <think> block, closed or not: "<think>hm</think> 5" -> "5"."""
+    return re.sub(r"(?s)\A\s*<think>.*?(?:</think>\s*|\Z)", "", text)
+
+
+# A text that is nothing but calls in one of these notations is no answer: the server lacks the
+# parser of its model. In a longer text they are part of the answer.
+_TAGGED_CALLS = r"(?s)\A(?:<tool_call>(?:(?!</?tool_call>).)*</tool_call>\s*)+\Z"
+_CALL_NOTATION = r"""(?sx) \A (?:
+    <tool_call> \s* [\[{<\w] | <function= | <function_calls> | <invoke[ ]name=   # tags
+    | (?P<token>
+        \[TOOL_CALLS\] | <\|python_tag\|> | <\|tool_call                         # special tokens
+        | <\uff5ctool | <\uff5cDSML | <\|channel\|>commentary[ ]to=functions\.
+      )
+)"""
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_CALL_IN_LIST = rf"""(?sx) \s* ([A-Za-z_][\w-]*) \( (?: [^()'"] | {_QUOTED} )* \) \s* """
+
+
+def _read_tagged_calls(text: str, tools: Registry) -> List[_WireCall]:
+    """The calls of a text that is nothing but <tool_call> blocks of known tools; [] for any other.
+
+    '<tool_call>{"name": "look", "arguments": {"n": 1}}</tool_call>' -> look(n=1)
+    """
+    if not re.match(_TAGGED_CALLS, text):
+        return []
+    calls = []
+    for block in re.findall(r"(?s)<tool_call>(.*?)</tool_call>", text):
+        try:
+            found = _dict(_parse_loosely(block))
+        except ValueError:
+            return []
+        name, arguments = found.get("name"), found.get("arguments")
+        if name not in tools or type(arguments) not in (dict, str):
+            return []
+        calls.append(_WireCall(None, name, arguments))
+    return calls
+
+
+def _is_written_call(text: str, tools: Registry) -> bool:
+    """True for a text that is a call in one of the notations of models, and nothing more."""
+    found = re.match(_CALL_NOTATION, text)
+    if found is None:
+        return _is_list_of_calls(text, tools)
+    if found.group("token"):
+        return True
+    closing = re.match(r"(?s).*</[\w:.-]+>\s*", text)
+    if closing is None:  # cut by a stop sequence; "<tool_call> is a tag ..." is an answer
+        return not re.match(r"<tool_call>\s*\w", text)
+    rest = text[closing.end() :]
+    return not rest or re.match(_CALL_NOTATION, rest) is not None
+
+
+def _is_list_of_calls(text: str, tools: Registry) -> bool:
+    """True for '[look(n=1), wait(seconds=2)]', all of them known tools."""
+    if not (text.startswith("[") and text.endswith("]")):
+        return False
+    place = 1
+    while True:
+        call = re.compile(_CALL_IN_LIST).match(text, place)
+        if call is None or call.group(1) not in tools:
+            return False
+        place = call.end()
+        if place == len(text) - 1:
+            return True
+        if text[place] != ",":
+            return False
+        place += 1
+
+
+# A demand or a refusal, in the words of the servers. `invalid_request_error` is neither.
+_DEMANDS = r"(?i)\bmissing\b|\brequired\b|must be (?:passed|sent|provided|included|present|set)"
+_REFUSES = (
+    r"(?i)un(?:supported|known|recogni[sz]ed|expected)|extra|additional|invalid(?!_request_error)"
+    r"|not (?:supported|permitted|allowed|recogni[sz]ed|expected|valid)"
+)
+
+
+def _failed_generation(failure: "_RequestFailed") -> Optional[str]:
+    """What the model wrote where the server could not read its call (Groq: `tool_use_failed`).
+
+    The error may stand inside the message of a proxy. None for any other failure.
+    """
+    error = failure.error
+    if error.get("code") != "tool_use_failed":
+        text = _str(error.get("message"))
+        if "tool_use_failed" not in text:
+            return None
+        try:
+            inner = _dict(_parse_loosely(text[text.find("{") : text.rfind("}") + 1]))
+        except ValueError:
+            return None
+        error = _dict(inner.get("error")) or inner
+        if error.get("code") != "tool_use_failed":
+            return None
+    return _to_text(error.get("failed_generation") or "")
+
+
+class _Listener:
+    """Hands the text of one reply on to `on_text`, as it comes."""
+
+    def __init__(self, on_text: Optional[Callable[[str], Any]]) -> None:
+        self.on_text = on_text
+        self.has_heard = False
+
+    def hear(self, text: Any) -> None:
+        if self.on_text is not None and isinstance(text, str) and text:
+            self.has_heard = True
+            self.on_text(text)
+
+
+class _Request:
+    """A request of the run, encoded."""
+
+    def __init__(self, data: bytes, conversation: _Conversation) -> None:
+        self.data = data
+        self.conversation = conversation
+
+
+_SETTINGS_DOC = """
+    Args:
+        model: the name that the server knows, for example "gpt-5".
+        base_url: with or without /v1, a trailing slash or the full path; default: the variable
+            {variable}_BASE_URL, else {host}.
+        api_key: a str, or a function that gives one for each request on the wire; default: the
+            variable {variable}_API_KEY. With "" none is sent.
+        headers: sent along with each request, {{"X-Title": "my app"}}.
+        system: the system text.
+        on_text: called with the text as it arrives; makes the request a stream.
+        timeout: the longest silence, in seconds.
+        deadline: the longest time for one request of the run with all its retries, in seconds.
+        retries: how often a request is asked again: 4 allows five requests on the wire.
+        trim: how many replies to send, the last ones; or a function from the steps to those to
+            send, which may return changed copies of them. Tasks stay, calls keep their results.
+        max_observation: characters of an observation that are sent; of a longer one the middle is
+            left out.
+        ssl_context: for the default transport.
+        transport: `transport(method, url, headers, body, timeout)` gives (status, headers, chunks).
+        {more}body: further fields of the request, such as temperature=0.2. A list `tools` (a
+            server's own) stands before the run's. A misspelt setting is a TypeError.
+
+    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that cannot be
+    read, ValueError for a tool that servers refuse.
+    """
+
+
+def _describe_settings(variable: str, host: str, more: str = "") -> str:
+    return _SETTINGS_DOC.format(variable=variable, host=host, more=more)
+
+
+# Fields of a server that look like a slip of a setting.
+_NO_SLIPS = frozenset(("models",))  # OpenRouter's list of fallbacks
+# What the official packages call some settings.
+_OTHER_NAMES = {
+    "max_retries": "retries",
+    "default_headers": "headers",
+    "extra_headers": "headers",
+}
+
+
+def _is_slip_of(word: str, name: str) -> bool:
+    """True where one letter or the order of two differs: "apikey" and "api_key", "modle", "model"."""
+    one = word.replace("_", "").lower()
+    other = name.replace("_", "")
+    while one and other and one[0] == other[0]:
+        one = one[1:]
+        other = other[1:]
+    while one and other and one[-1] == other[-1]:
+        one = one[:-1]
+        other = other[:-1]
+    is_swapped = len(one) == 2 and one == other[::-1]
+    return is_swapped or (len(one) <= 1 and len(other) <= 1)
+
+
+_Init = typing.TypeVar("_Init", bound=Callable[..., None])
+
+
+def _named_settings(init: _Init) -> _Init:
+    """A constructor whose settings are given by name; a misspelt one is no field of the request."""
+    names = [name for name in inspect.signature(init).parameters if name not in ("self", "body")]
+
+    @functools.wraps(init)
+    def checked(self: Any, *arguments: Any, **settings: Any) -> None:
+        if len(arguments) > 1:
+            raise TypeError(
+                f"{type(self).__name__} takes the model's name, and settings by name: "
+                f"{type(self).__name__}(model, base_url=...)"
+            )
+        for word in settings.keys() - set(names) - _NO_SLIPS:
+            for name in names:
+                if _is_slip_of(word, name) or _OTHER_NAMES.get(word) == name:
+                    raise TypeError(
+                        f"{word}: did you mean {name}? It would be sent as a field of the body"
+                    )
+        init(self, *arguments, **settings)
+
+    return typing.cast(_Init, checked)
+
+
+class _Adapter(_Client):
+    """What the three protocols share; each is a subclass with the methods that are abstract here."""
+
+    _list_name = "messages"  # of the field that holds the conversation
+    _limit_names: Tuple[str, ...] = ()  # fields that limit the output
+    _id_pattern = _ANY_ID  # of the call ids that can be sent
+    # Properties of a message that cannot be left out.
+    _essential: "frozenset[str]" = frozenset(("role", "content"))
+
+    @_named_settings
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: Optional[str] = None,
+        api_key: Union[None, str, Callable[[], str]] = None,
+        headers: Optional[Dict[str, str]] = None,
+        system: Optional[str] = None,
+        on_text: Optional[Callable[[str], Any]] = None,
+        timeout: float = 600,
+        deadline: Optional[float] = None,
+        retries: int = 4,
+        trim: Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]] = None,
+        max_observation: int = 20_000,
+        ssl_context: Any = None,
+        transport: Any = http_transport,
+        **body: Any,
+    ) -> None:
+        super().__init__(
+            base_url, api_key, headers, timeout, deadline, retries, ssl_context, transport
+        )
+        self.model = model
+        self.system = system
+        self.on_text = on_text
+        self.trim = trim
+        self.max_observation = max_observation
+        self.extra = body
+        # What this server refused or demanded by name. Replaced, never changed: threads share it.
+        self._left_out: "frozenset[str]" = frozenset()
+        self._demanded: "frozenset[str]" = frozenset()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model!r}, base_url={_public(self.url)!r})"
+
+    def __getstate__(self) -> _JsonObject:
+        return {**super().__getstate__(), "on_text": None}
+
+    # What each protocol has of its own.
+
+    def _frame(self, conversation: _Conversation) -> _JsonObject:
+        """The fields that the adapter adds around the conversation, such as {"stream": True}."""
+        raise NotImplementedError
+
+    def _encode_tool(self, tool: Tool) -> _JsonObject:
+        """A tool as the server is told of it: {"name": "look", "parameters": {...}}."""
+        raise NotImplementedError
+
+    def _user_message(self, parts: List[Any]) -> _JsonObject:
+        """One message from str, Image and the protocol's own: {"role": "user", "content": "go"}."""
+        raise NotImplementedError
+
+    def _compose(self, text: str, actions: List[AgentAction]) -> Any:
+        """A reply of another model in the form of this protocol, before it is repaired."""
+        raise NotImplementedError
+
+    def _calls_in(self, message: Any) -> Optional[List[_WireCall]]:
+        """The calls of an assistant message; None where it is not one of this protocol."""
+        raise NotImplementedError
+
+    def _repair_reply(self, reply: _ReplyToSend) -> List[_JsonObject]:
+        """A reply as it goes back, one message or several items: as it came, but for repairs."""
+        raise NotImplementedError
+
+    def _result_message(self, call_id: str, step: AgentStep) -> Optional[_JsonObject]:
+        """The message that is the result of a call; None where the user's next message has it."""
+        raise NotImplementedError
+
+    def _result_parts(self, call_id: str, step: AgentStep) -> List[Any]:
+        """What of the result of a call is a part of the user's next message: pictures, say."""
+        raise NotImplementedError
+
+    def _read(self, document: _JsonObject) -> _Reply:
+        """What a document says. Raises _RequestFailed where it is no reply of this protocol."""
+        raise NotImplementedError
+
+    def _new_assembler(self, on_text: Callable[[Any], None]) -> _Assembler:
+        """What makes a document of the events of a stream."""
+        raise NotImplementedError
+
+    def _note_reply(self, conversation: _Conversation, message: Any) -> None:
+        """What of a reply counts for the fields around the conversation."""
+
+    def _mark_for_cache(self, tools: List[_JsonObject]) -> List[_JsonObject]:
+        return tools
+
+    def _mark_last_for_cache(self, message: bytes) -> bytes:
+        return message
+
+    def _check_tool(self, tool: Tool) -> None:
+        """ValueError for a tool that every request would be refused for."""
+        if not re.match(r"[a-zA-Z0-9_-]+\Z", tool.name):
+            raise ValueError(
+                f"servers refuse the tool name {tool.name!r}: use a-z, 0-9, '_' or '-'"
+            )
+
+    # The request.
+
+    def body(self, run: AgentRun, tools: Registry) -> _JsonObject:
+        """The JSON object as it would go out now: {"model": "m", "messages": [...], ...}.
+
+        It shows the run as it is now: steps that the caller replaced, shortened or took out since
+        the last request are sent so.
+        """
+        return dict(json.loads(self._encode(run, tools).data.decode("utf-8")))
+
+    def complete(self, prompt: str) -> str:
+        """A text completion, for ReActText: one user message, no tools.
+
+        For a server that may go on with an observation of its own making, a stop sequence helps:
+        ReActText(OpenAIChat("m", stop=["\\nObservation:"]).complete).
+        """
+        return self._complete(prompt, {})
+
+    def _complete(self, prompt: str, usage: Dict[str, int]) -> str:
+        """`complete`, which adds the tokens to `usage`."""
+        found = self(AgentRun(prompt, usage=usage), {})
+        if not isinstance(found, AgentFinish):
+            raise InvalidResponse("A tool was called, and only text was asked for.")
+        return _to_text(found.output)
+
+    def _encode(self, run: AgentRun, tools: Registry) -> _Request:
+        for tool in tools.values():
+            self._check_tool(tool)
+        conversation = self._encode_conversation(run)
+        own = self._frame(conversation).items()
+        frame = {"model": self.model, **{k: v for k, v in own if k not in self._left_out}}
+        frame.update(self.extra)
+        shown = [*(self.extra.get("tools") or ()), *map(self._encode_tool, tools.values())]
+        if shown:
+            frame["tools"] = self._mark_for_cache(shown)
+        if conversation.open and not conversation.tail:
+            conversation.tail = _encode_json(self._user_message(conversation.open))
+        tail = self._mark_last_for_cache(conversation.tail)
+        head = _encode_json(frame)[:-1] + f', "{self._list_name}": ['.encode("ascii")
+        between = b", " if conversation.sent and tail else b""
+        # One join: what was said is copied once, whatever its length.
+        data = b"".join((head, conversation.sent, between, tail, b"]}"))
+        return _Request(data, conversation)
+
+    # The conversation.
+
+    def _encode_conversation(self, run: AgentRun) -> _Conversation:
+        """The conversation with what is new in the run; anew where the caller changed the rest."""
+        if run.pending:
+            return self._encode_with_pending(run)
+        turns = self._turns_to_send(run)
+        if run._encoded is None:
+            run._encoded = {}
+        settings = (self.system, self.max_observation, self._left_out, self._demanded)
+        known: Optional[_Conversation] = run._encoded.get(self)
+        if known is None or known.settings != settings or not known.is_beginning_of(turns):
+            known = run._encoded[self] = self._begin(settings)
+        self._put_turns(known, turns)
+        return known
+
+    def _encode_with_pending(self, run: AgentRun) -> _Conversation:
+        """Somebody looks at the request while calls are pending."""
+        waiting = [AgentStep(a, "This call is pending.", "pending") for a in run.pending]
+        shown = AgentRun(run.task, run.steps + waiting, finish=run.finish, history=run.history)
+        return self._encode_conversation(shown)
+
+    def _begin(self, settings: Any) -> _Conversation:
+        return _Conversation(settings)
+
+    def _turns_to_send(self, run: AgentRun) -> List[AgentRun]:
+        """The turns, oldest first, with the steps that `trim` leaves.
+
+        A reply stays whole where one of its steps stays: every call needs its result.
+        """
+        turns = [*run.history, run]
+        if self.trim is None:
+            return turns
+        replies = [_group_by_reply(turn.steps) for turn in turns]
+        if callable(self.trim):
+            steps = [step for turn in turns for step in turn.steps]
+            kept = _match_copies(steps, self.trim(list(steps)))
+        else:
+            groups = [group for of_turn in replies for group in of_turn]
+            last = groups[max(0, len(groups) - self.trim) :]
+            kept = {id(step): step for group in last for step in group}
+        return [self._trim_turn(turn, groups, kept) for turn, groups in zip(turns, replies)]
+
+    @staticmethod
+    def _trim_turn(
+        turn: AgentRun, replies: List[List[AgentStep]], kept: Dict[int, AgentStep]
+    ) -> AgentRun:
+        steps: List[AgentStep] = []
+        for group in replies:
+            if any(id(step) in kept for step in group):
+                steps += [kept.get(id(step), step) for step in group]
+        return AgentRun(turn.task, steps, finish=turn.finish)
+
+    def _put_turns(self, conversation: _Conversation, turns: List[AgentRun]) -> None:
+        for number, turn in enumerate(turns):
+            if number == len(conversation.turns):
+                conversation.turns.append(_SentTurn(turn.task))
+                self._put_user_text(conversation, _list_of(turn.task))
+            sent = conversation.turns[number]
+            for group in _group_by_reply(turn.steps[sent.step_count :]):
+                self._put_group(conversation, group, sent.last_step)
+                sent.add_steps(group)
+            if turn.finish is not None and not sent.finish:
+                self._put_finish(conversation, turn.finish)
+                sent.finish = _contents_of_finish(turn.finish)
+
+    def _put_group(
+        self, conversation: _Conversation, group: List[AgentStep], before: Optional[AgentStep]
+    ) -> None:
+        """Put a reply with its results, or the notice about a reply that was not accepted."""
+        first = group[0]
+        if first.action.call_id or first.action.tool:
+            self._put_calls(conversation, group)
+        elif before and before.action.call_id and _from_same_request(before.action, first.action):
+            # The call whose result was to be the answer: its reply stands there already.
+            self._put_user_text(conversation, [self._show(first)])
+        else:
+            self._put_notice(conversation, first)
+
+    def _put_calls(self, conversation: _Conversation, group: List[AgentStep]) -> None:
+        group = _in_call_order(group, self._calls_in(group[0].action.message) or [])
+        first = group[0].action
+        actions = [step.action for step in group]
+        ids = self._put_reply(conversation, first.message, first.log, actions)
+        self._put_results(conversation, ids, group)
+
+    def _put_notice(self, conversation: _Conversation, step: AgentStep) -> None:
+        """A notice is the result of each call of the reply, or else what the user says."""
+        is_paused = not step.observation
+        is_incomplete = step.status == "invalid_response" and not is_paused
+        message = step.action.message
+        actions = [
+            AgentAction(_str(call.name), call.arguments, _to_text(call.call_id or ""))
+            for call in self._calls_in(message) or ()
+        ]
+        ids = self._put_reply(conversation, message, step.action.log, actions, is_incomplete)
+        if ids:
+            self._put_results(conversation, ids, [step] * len(ids))
+        elif not is_paused:
+            self._put_user_text(conversation, [self._show(step)])
+
+    def _put_finish(self, conversation: _Conversation, finish: AgentFinish) -> None:
+        if finish.reason != "return_direct":  # there the call stands for it
+            is_refusal = finish.reason == "refusal"
+            self._put_reply(conversation, finish.message, _to_text(finish.output), [], is_refusal)
+
+    def _put_reply(
+        self,
+        conversation: _Conversation,
+        message: Any,
+        text: str,
+        actions: List[AgentAction],
+        is_incomplete: bool = False,
+    ) -> List[str]:
+        """Put a reply as it came, or composed where it is another protocol's; its ids as sent."""
+        self._note_reply(conversation, message)
+        pattern = self._id_pattern
+        calls = self._calls_in(message)
+        if calls is None or len(calls) != len(actions):
+            message = self._compose(text, actions)
+            pattern = _PORTABLE_ID
+        self._put_open_message(conversation)
+        ids = [conversation.make_id(action.call_id, pattern) for action in actions]
+        names = [action.tool for action in actions]
+        stand_in = text if text.strip() else _NO_TEXT
+        reply = _ReplyToSend(message, ids, names, stand_in, is_incomplete)
+        for item in self._repair_reply(reply):
+            self._put_assistant(conversation, item)
+        return ids
+
+    def _put_assistant(self, conversation: _Conversation, message: _JsonObject) -> None:
+        """Put an assistant message, without what the server refuses and with what it demands."""
+        for name in self._demanded:
+            if message.get(name) is None:
+                message[name] = _NO_TEXT
+        conversation.keys |= message.keys() - self._essential
+        left_out = self._left_out - self._essential
+        kept = {key: value for key, value in message.items() if key not in left_out}
+        conversation.add(_encode_json(kept))
+
+    def _put_results(
+        self, conversation: _Conversation, ids: List[str], steps: List[AgentStep]
+    ) -> None:
+        for call_id, step in zip(ids, steps):
+            message = self._result_message(call_id, step)
+            if message is not None:
+                conversation.add(_encode_json(message), is_result=True)
+            conversation.say(self._result_parts(call_id, step))
+
+    def _put_user_text(self, conversation: _Conversation, parts: List[Any]) -> None:
+        conversation.say(parts)
+
+    def _put_open_message(self, conversation: _Conversation) -> None:
+        if conversation.open:
+            tail = conversation.tail or _encode_json(self._user_message(conversation.open))
+            conversation.add(tail)
+            conversation.open = []
+            conversation.tail = b""
+
+    def _show(self, step: AgentStep) -> str:
+        """The text of an observation, of which a long one lacks its middle."""
+        text = _cut_middle(_to_text(step.observation), self.max_observation)
+        return text if text.strip() else _NO_OUTPUT
+
+    # Asking.
+
+    def __call__(self, run: AgentRun, tools: Registry) -> Decision:
+        request = self._encode(run, tools)
+        deadline = self._start()  # of this request of the run, with retries and repairs
+        repairs = 0
+        while True:
+            try:
+                reply = self._ask(request.data, self._read_reply, deadline)
+                break
+            except _RequestFailed as failure:
+                self._check_no_failed_generation(failure)
+                repairs += 1
+                if repairs > _MAX_REPAIRS or not self._repair(failure, request.conversation):
+                    raise self._model_error(failure) from None
+                request = self._encode(run, tools)
+        for name, count in reply.usage.items():
+            run.usage[name] = run.usage.get(name, 0) + count
+        self._check_input_tokens(request.conversation, reply.usage["input_tokens"])
+        taken = request.conversation.ids
+        if self.trim is not None:
+            taken = {step.action.call_id for turn in [*run.history, run] for step in turn.steps}
+        return self._decide(reply, tools, taken)
+
+    def _check_input_tokens(self, conversation: _Conversation, tokens: int) -> None:
+        """A count that falls by much means that the server no longer sees the task."""
+        last = conversation.input_tokens
+        if self.trim is None and 0 < tokens < 0.6 * last:
+            _log(
+                f"{tokens} input tokens after {last}: the server silently drops the beginning "
+                f"(Ollama: num_ctx)"
+            )
+        conversation.input_tokens = tokens
+
+    @staticmethod
+    def _check_no_failed_generation(failure: "_RequestFailed") -> None:
+        """A call that the server could not read is the model's mistake, not ours."""
+        generation = _failed_generation(failure)
+        if generation is not None:
+            words = _cut_middle(failure.words, 700)
+            shown = _cut_middle(generation, 2000)
+            raise InvalidResponse(f"{words} The reply was: {shown}")
+
+    # Repairing a request that was refused. What the caller put into the body is never changed.
+
+    def _repair(self, failure: "_RequestFailed", conversation: _Conversation) -> bool:
+        """Whether the request can be sent in another form, which is remembered from now on."""
+        if failure.status not in (400, 422):
+            return False
+        words = f"{failure.words} {_to_text(failure.error.get('param') or '')}"
+        if re.search(_DEMANDS, words):
+            return self._add_demanded(words)
+        if re.search(_REFUSES, words):
+            return self._leave_out_refused(words, conversation)
+        return False
+
+    def _add_demanded(self, words: str) -> bool:
+        return False
+
+    def _leave_out_refused(self, words: str, conversation: _Conversation) -> bool:
+        """Leave out the property that the words name: of the assistant's messages, or our own."""
+        own = self._frame(conversation).keys() - {"max_tokens", "system", "instructions"}
+        candidates = (conversation.keys | own) - self._left_out - self.extra.keys()
+        for name in self._properties_named_in(words):
+            if name in candidates:
+                _log(f"the server refuses {name!r}: it is left out from now on")
+                self._left_out |= {name}
+                return True
+        return False
+
+    def _properties_named_in(self, words: str) -> List[str]:
+        """The words that may be names: "no field 'hm', please" -> ["no", "field", "hm", ...]"""
+        return re.findall(r"[\w-]+", words)
+
+    # Reading a reply.
+
+    def _read_reply(self, http_reply: _HttpReply) -> _Reply:
+        listener = _Listener(self.on_text)
+
+        def assemble(events: Iterator[Optional[_JsonObject]]) -> Optional[_JsonObject]:
+            return self._assemble(events, listener.hear)
+
+        reply = self._read(_read_document(http_reply, assemble))
+        if _end_of(reply.reason) == _ABORTED:
+            words = f"the server broke the reply off: {_one_line(reply.reason, 60)}"
+            raise _RequestFailed(words, "server")
+        if not listener.has_heard:
+            listener.hear(reply.text)
         return reply
 
-    def _refused(self, fault: _Fault, said: _Conversation) -> str:
-        """The property that a 400 names and that may be left out: of the assistant's message, or
-        one of our own. What the caller put into the body never is."""
-        words = "%s %s" % (fault.words, _to_text(fault.error.get("param") or ""))
-        words += " include" * bool(re.search("(?i)encrypted content", words))
-        if fault.status in (400, 422) and re.search(_REFUSING, words):
-            own = self._frame().keys() - {"max_tokens", "system", "instructions"}
-            for name in sorted((said.keys | own) - self._left_out - self.extra.keys()):
-                if re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(name), words):
-                    return name
-        return ""
+    def _assemble(
+        self, events: Iterator[Optional[_JsonObject]], on_text: Callable[[Any], None]
+    ) -> Optional[_JsonObject]:
+        """The document that a stream stands for; None where it was cut."""
+        assembler = self._new_assembler(on_text)
+        try:
+            for event in events:
+                if event is None:
+                    assembler.finish()
+                else:
+                    assembler.add(event)
+                if assembler.is_over:
+                    break
+        except _RequestFailed:
+            if _end_of(assembler.reason) != _CUT:  # after that, an error says nothing more
+                raise
+        if not assembler.is_complete():
+            return None
+        document = assembler.document()
+        _check_no_error(document)
+        return document
 
-    def _error(self, fault: _Fault, asked: int, key: str) -> ModelError:
-        look = _LOOK_AT.get(fault.kind, "")
-        if fault.kind == "auth":
-            sent = "a key was sent" if key else "no key was sent"
-            look = "api_key, %s_API_KEY (%s)" % (self._variable, sent)
-        if "reasoning_effort" in fault.words:  # OpenAI's newest models, on Chat Completions
-            look = "OpenAIResponses in place of OpenAIChat, or reasoning_effort='none'"
-        status = "HTTP %d from " % fault.status if fault.status else ""
-        times = "; asked %d times" % asked if asked > 1 else ""
-        words, query = fault.words, re.split("[&=]", self.url.partition("?")[2])
-        for secret in sorted([key, *self.headers.values(), *query], key=len, reverse=True):
-            words = words.replace(secret, "[hidden]") if len(secret) > 5 else words
-        told = status, _public(self.url), _cut_middle(words, 700).rstrip("."), times, look
-        return ModelError("%s%s: %s%s. Look at: %s" % told, fault.kind, fault.status)
+    # Deciding what a reply means. Nothing that is doubtful runs.
+
+    def _decide(self, reply: _Reply, tools: Registry, taken: Set[str]) -> Decision:
+        end = _end_of(reply.reason)
+        if reply.reason.lower() not in _ENDS:
+            _log(f"the finish reason {_one_line(reply.reason, 60)!r} is taken for a clean end")
+        if reply.refusal is not None or end == _REFUSED:
+            return AgentFinish(reply.refusal or reply.text, "", reply.message, "refusal")
+        if end == _PAUSED:
+            raise InvalidResponse("", reply.message, reply.text)
+        if end == _CUT or self._used_the_limit(reply):
+            raise InvalidResponse(_CUT_REPLY, reply.message, reply.text)
+        if reply.calls:
+            return self._make_actions(reply, _without_draft(reply.text), reply.calls, taken)
+        answer = _without_draft(reply.answer)
+        written = self._find_written_calls(reply, answer.strip(), tools)
+        if written:
+            return self._make_actions(reply, "", written, taken)
+        if not answer.strip() or reply.reason.lower() in _ANNOUNCES_CALLS:
+            raise InvalidResponse(_EMPTY_REPLY, reply.message, reply.text)
+        return AgentFinish(answer, reply.comment, reply.message)
+
+    @staticmethod
+    def _find_written_calls(reply: _Reply, answer: str, tools: Registry) -> List[_WireCall]:
+        """The calls of an answer that is nothing but calls in a notation that can be read.
+
+        Raises InvalidResponse for any other notation.
+        """
+        if not tools:
+            return []
+        calls = _read_tagged_calls(answer, tools)
+        if not calls and _is_written_call(answer, tools):
+            _log(_PARSER_HINT)
+            raise InvalidResponse(_WRITTEN_CALL, reply.message, reply.text)
+        return calls
+
+    def _used_the_limit(self, reply: _Reply) -> bool:
+        """Whether all the output that was allowed was used, or a token more: routers relabel it.
+
+        Still more means that other tokens are counted too, such as those of reasoning.
+        """
+        if _count(self.extra.get("n")) > 1:
+            return False
+        sent = {"max_tokens": getattr(self, "max_tokens", None), **self.extra}
+        limit = next((n for n in (_count(sent.get(name)) for name in self._limit_names) if n), 0)
+        return limit > 0 and reply.usage["output_tokens"] in (limit, limit + 1)
+
+    def _make_actions(
+        self, reply: _Reply, log: str, calls: List[_WireCall], taken: Set[str]
+    ) -> List[AgentAction]:
+        """The calls as actions. An id that the server repeats or omits becomes ""; the loop makes
+        one, so that no call is taken for a repeated one."""
+        actions = []
+        used: Set[str] = set()
+        for call in calls:
+            call_id = _str(call.call_id)
+            if call_id in taken or call_id in used or not re.match(self._id_pattern, call_id):
+                call_id = ""
+            used.add(call_id)
+            name = _str(call.name)
+            actions.append(AgentAction(name, call.arguments, call_id, log, reply.message))
+        return actions
 
 
 # -- the three protocols ---------------------------------------------------------------------------
 
 
-def _parts(parts: List[Any], kind: str, picture: Callable[[str], _JsonObject]) -> Any:
-    """The content of a message: a str, or a list of parts where there are pictures."""
+def _make_parts(parts: List[Any], kind: str, picture: Callable[[str], _JsonObject]) -> Any:
+    """The content of a message: a str, or a list of parts where there are pictures.
+
+    (["a", "b"], "text", ...) -> "a\n\nb"; (["a", Image], ...) -> [{"type": "text", ...}, {...}]
+    """
     if not _images_in(parts):
         return "\n\n".join(parts)
-    urls = [
-        "data:%s;base64,%s" % (i.media_type, _encode_base64(i.data)) for i in _images_in(parts)
-    ][::-1]
-    return [picture(urls.pop()) if _images_in(p) else {"type": kind, "text": p} for p in parts]
+    made = []
+    for part in parts:
+        if _is_image(part):
+            data = _encode_base64(part.data)
+            made.append(picture(f"data:{part.media_type};base64,{data}"))
+        else:
+            made.append({"type": kind, "text": part})
+    return made
 
 
-def _about(t: Tool, schema: str = "parameters") -> _JsonObject:
-    text = {"description": t.description} if t.description.strip() else {}
-    return {"name": t.name, **text, schema: t.parameters}
+def _describe_tool(tool: Tool, schema_name: str) -> _JsonObject:
+    """{"name": "look", "description": "Look.", "parameters": {...}}; no empty description."""
+    described: _JsonObject = {"name": tool.name}
+    if tool.description.strip():
+        described["description"] = tool.description
+    schema = tool.parameters
+    if schema.get("type") == "object" and "properties" not in schema:
+        schema = {**schema, "properties": {}}  # OpenAI: object schema missing properties
+    described[schema_name] = schema
+    return described
 
 
-def _mended(call: Any) -> _JsonObject:
-    """A call, or the function in it, with a name, and arguments that a strict parser takes."""
-    found = _dict(call)
-    arguments = _strict_arguments(found.get("arguments"))
-    return {**found, "name": _name_of(found.get("name")), "arguments": arguments}
+def _cached_tokens(usage: _JsonObject, details: str) -> int:
+    """The cached part of the input; Mistral, Moonshot and DeepSeek have names of their own."""
+    names = ("num_cached_tokens", "cached_tokens", "prompt_cache_hit_tokens")
+    counts = [_dict(usage.get(details)).get("cached_tokens"), *(usage.get(n) for n in names)]
+    return max(_count(count) for count in counts)
 
 
-def _legal(name: str) -> str:
-    """A tool's name as servers take it, for a call that another model made."""
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unknown"
+def _is_foreign_to_chat(message: _JsonObject) -> bool:
+    """True for an assistant message of the Messages API, or items of the Responses API."""
+    foreign = ("tool_use", "redacted_thinking", "server_tool_use", "output_text")
+    return "container" in message or any(
+        part.get("type") in foreign or isinstance(part.get("thinking"), str)
+        for part in _dicts(message.get("content"))
+    )
+
+
+def _repair_function(function: Any, tool: str) -> _JsonObject:
+    """A function of a call with a name that servers take, and arguments for a strict parser.
+
+    ({"name": "a.b"}, "a.b") -> {"name": "a_b", "arguments": "{}"}
+    """
+    found = _dict(function)
+    name = _legal_name(found.get("name"), tool)
+    return {**found, "name": name, "arguments": _strict_arguments(found.get("arguments"))}
+
+
+def _is_blank_part(part: _JsonObject, kind: str) -> bool:
+    """True for {"type": "text", "text": " "}."""
+    return part.get("type") == kind and not _str(part.get("text")).strip()
+
+
+def _reason_of(choices: List[_JsonObject]) -> str:
+    """The finish reason of the choices: the first that is no clean end, else the first."""
+    reasons = [_str(choice.get("finish_reason")) for choice in choices]
+    doubtful = [reason for reason in reasons if _end_of(reason) != _WHOLE]
+    return (doubtful or reasons or [""])[0]
+
+
+def _join_messages(messages: List[_JsonObject]) -> Any:
+    """The messages of several choices as one: texts joined, calls in order.
+
+    Gateways put the blocks of Claude, or the items of the Responses API, into choices of their own.
+    """
+    if len(messages) < 2:
+        return messages[0] if messages else None
+    joined = _StreamedObject()
+    for message in messages:
+        joined.add(message)
+    return joined.value()
 
 
 class OpenAIChat(_Adapter):
-    """Chat Completions, for every server that speaks it."""
+    __doc__ = "Chat Completions, for every server that speaks it.\n" + _describe_settings(
+        "OPENAI", "https://api.openai.com/v1"
+    )
+    _path = "/chat/completions"
+    _host = "https://api.openai.com/v1"
+    _variable = "OPENAI"
+    _limit_names = ("max_completion_tokens", "max_tokens")
+    _essential = frozenset(("role", "content", "tool_calls"))
 
-    __doc__ = (__doc__ or "") + (_Adapter.__doc__ or "")
-    _path, _host, _variable = "/chat/completions", "https://api.openai.com/v1", "OPENAI"
-    _limit, _calls = "max_completion_tokens", ("tool_calls", "function_call")
-    _system_in_messages = True
-    _essential = frozenset(("role", "content", *_calls))
+    def _login(self, key: str) -> Dict[str, str]:
+        return {"Authorization": f"Bearer {key}"} if key else {}
 
-    def _frame(self) -> _JsonObject:
-        return {"stream": True, "stream_options": {"include_usage": True}} if self.on_text else {}
+    # sending
 
-    def _tool(self, t: Tool) -> _JsonObject:
-        return {"type": "function", "function": _about(t)}
+    def _frame(self, conversation: _Conversation) -> _JsonObject:
+        if self.on_text is None:
+            return {}
+        return {"stream": True, "stream_options": {"include_usage": True}}
 
-    def _user(self, parts: List[Any]) -> _JsonObject:
-        return {"role": "user", "content": _parts(parts, "text", self._picture)}
+    def _encode_tool(self, tool: Tool) -> _JsonObject:
+        return {"type": "function", "function": _describe_tool(tool, "parameters")}
 
-    _picture = staticmethod(lambda url: {"type": "image_url", "image_url": {"url": url}})
+    def _begin(self, settings: Any) -> _Conversation:
+        conversation = super()._begin(settings)
+        if self.system:
+            conversation.add(_encode_json({"role": "system", "content": self.system}))
+        return conversation
 
-    def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
-        made = [{"function": {"name": _legal(n), "arguments": given}} for n, given in calls]
-        return {"role": "assistant", "content": text or None, "tool_calls": made}
+    def _user_message(self, parts: List[Any]) -> _JsonObject:
+        def picture(url: str) -> _JsonObject:
+            return {"type": "image_url", "image_url": {"url": url}}
 
-    def _calls_in(self, message: Any) -> Optional[List[Any]]:
-        if not isinstance(message, dict) or not message.keys() & {"content", *self._calls}:
+        return {"role": "user", "content": _make_parts(parts, "text", picture)}
+
+    def _put_user_text(self, conversation: _Conversation, parts: List[Any]) -> None:
+        # Mistral: "Unexpected role 'user' after role 'tool'". Pictures have no other place.
+        if conversation.after_results and not conversation.open:
+            self._put_assistant(conversation, {"role": "assistant", "content": _NO_TEXT})
+        super()._put_user_text(conversation, parts)
+
+    def _compose(self, text: str, actions: List[AgentAction]) -> Any:
+        calls = [
+            {"function": {"name": _legal_name(a.tool, a.tool), "arguments": a.tool_input}}
+            for a in actions
+        ]
+        return {"role": "assistant", "content": text or None, "tool_calls": calls}
+
+    def _calls_in(self, message: Any) -> Optional[List[_WireCall]]:
+        own_keys = {"content", "tool_calls", "function_call"}
+        if not isinstance(message, dict) or not message.keys() & own_keys:
             return None
-        foreign = ("tool_use", "redacted_thinking", "server_tool_use", "output_text")
-        for part in _dicts(message.get("content")):
-            if part.get("type") in foreign or isinstance(part.get("thinking"), str):
-                return None
-        legacy = message.get("function_call")
-        calls = _dicts(message.get("tool_calls")) or [{"function": legacy}] * bool(legacy)
-        functions = [(c.get("id"), _dict(c.get("function"))) for c in calls]
-        return [(i, f.get("name"), f.get("arguments")) for i, f in functions]
-
-    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[_JsonObject]:
-        found = {**message, "role": "assistant"}
-        calls = _dicts(found.pop("tool_calls", None))
-        if calls:
-            found["tool_calls"] = []
-            for c, call_id in zip(calls, ids):
-                own = {"id": call_id, "type": c.get("type") or "function"}
-                found["tool_calls"].append({**c, **own, "function": _mended(c.get("function"))})
-        elif ids:
-            found["function_call"] = _mended(found["function_call"])
-        content = found.get("content")
-        if isinstance(content, list):  # empty ones are refused, whole and in parts
-            kept = [p for p in _dicts(content) if p.get("type") != "text" or _text_of([p]).strip()]
-            found["content"] = kept or ("" if ids else stand_in)
-        elif not ids and not _text_of(content).strip():
-            found["content"] = stand_in
-        elif not isinstance(content, (str, type(None))):
-            found["content"] = None
-        return [found]
-
-    def _result(self, call_id: str, step: AgentStep) -> Tuple[Optional[_JsonObject], List[Any]]:
-        reply, found = _dict(step.action.message), {"role": "tool", "tool_call_id": call_id}
-        legacy = _dict(reply.get("function_call"))
-        if legacy and not reply.get("tool_calls"):
-            found = {"role": "function", "name": _name_of(legacy.get("name"))}
-        return {**found, "content": self._observed(step)}, _images_in(step.observation)
-
-    def _read(self, document: _JsonObject) -> _Reply:
-        choice = _sound((_dicts(document.get("choices")) or [{}])[0])
-        message, reason = choice.get("message"), str(choice.get("finish_reason")).lower()
-        if reason == "error":
-            raise _judged({"error": "no reason is given"})
-        if not isinstance(message, dict):
-            raise _Fault("no choices in the reply: %s" % _preview(document, 300), "bad_response")
-        groq = _dict(document.get("x_groq")).get("usage")
-        usage = _dict(document.get("usage") or choice.get("usage") or groq)
-        cached = _dict(usage.get("prompt_tokens_details")).get("cached_tokens")
-        tokens = usage.get("prompt_tokens"), usage.get("completion_tokens"), cached
-        reply = _Reply(message, _text_of(message.get("content")), self._calls_in(message), tokens)
-        reply.cut = reason in ("length", "model_length", "max_tokens")
-        reply.announced = reason in self._calls or reason == "tool_use"
-        if message.get("refusal") or reason == "content_filter":
-            reply.refusal = _to_text(message.get("refusal") or "")
-        return reply
-
-    def _assembled(
-        self, events: Iterator[Any], tell: Callable[[Any], None]
-    ) -> Optional[_JsonObject]:
-        seen: List[_JsonObject] = []
-        choices: List[_JsonObject] = []
-        deltas: List[_JsonObject] = [{"role": "assistant"}]
-        done = False
-        for event in events:
-            done = event is None
-            if done:
-                break
-            seen.append(event)
-            for choice in _dicts(event.get("choices")):
-                if not choice.get("index"):
-                    choices.append(_sound(choice))
-                    deltas.append(_dict(choice.get("delta") or choice.get("message")))
-                    tell(_text_of(deltas[-1].get("content")))
-        document = {k: v for event in seen for k, v in event.items() if v}
-        choice = {k: v for found in choices for k, v in found.items() if v}
-        if not done and "finish_reason" not in choice:
+        if _is_foreign_to_chat(message):
             return None
-        message = _merged(deltas)
-        calls = self._called(_dicts(message.pop("tool_calls", None)))
-        if calls:
-            message["tool_calls"] = calls
-        message.setdefault("content", None)  # some servers miss the key
-        return {**document, "choices": [{**choice, "message": message}] if choices else []}
+        calls = []
+        for call in _dicts(message.get("tool_calls")):
+            function = _dict(call.get("function"))
+            calls.append(_WireCall(call.get("id"), function.get("name"), function.get("arguments")))
+        return calls
+
+    def _result_message(self, call_id: str, step: AgentStep) -> Optional[_JsonObject]:
+        return {"role": "tool", "tool_call_id": call_id, "content": self._show(step)}
+
+    def _result_parts(self, call_id: str, step: AgentStep) -> List[Any]:
+        return list(_images_in(step.observation))
+
+    # repairing what goes back
+
+    def _repair_reply(self, reply: _ReplyToSend) -> List[_JsonObject]:
+        message = {**reply.message, "role": "assistant"}
+        self._repair_calls(message, reply)
+        self._drop_function_call(message)
+        self._repair_content(message, reply)
+        return [message]
 
     @staticmethod
-    def _called(deltas: List[_JsonObject]) -> List[_JsonObject]:
-        """A delta belongs to the call that its index names; without one to the call with its id,
-        else to the one opened last. It opens a call where there is none to belong to, or where it
-        brings a name and an id and that call has a name and another id already."""
-        calls: List[_JsonObject] = []
-        for delta in deltas:
-            index, call_id = delta.get("index"), delta.get("id")
-            name = _dict(delta.get("function")).get("name")
-            if index is not None:
-                own = [c for c in reversed(calls) if c["index"] == index][:1]
-            else:
-                own = [c for c in calls if call_id and c["id"] == call_id] or calls[-1:]
-            other = own and own[0]["id"] not in ("", call_id) and own[0]["name"]
-            if not own or name and call_id and other:
-                own = [{"index": index, "id": "", "name": "", "deltas": []}]
-                calls += own
-            call = own[0]
-            call["id"], call["name"] = call["id"] or call_id or "", call["name"] or name
-            call["deltas"].append({k: v for k, v in delta.items() if k != "index"})
-        return [_merged(c["deltas"]) for c in calls]
+    def _repair_calls(message: _JsonObject, reply: _ReplyToSend) -> None:
+        """Each call has an id, a type, a name and strict arguments; an empty list is refused."""
+        calls = _dicts(message.get("tool_calls"))
+        if not calls:
+            message.pop("tool_calls", None)
+            return
+        message["tool_calls"] = [
+            {
+                **call,
+                "id": call_id,
+                "type": call.get("type") or "function",
+                "function": _repair_function(call.get("function"), name),
+            }
+            for call, call_id, name in zip(calls, reply.ids, reply.names)
+        ]
+
+    @staticmethod
+    def _drop_function_call(message: _JsonObject) -> None:
+        """The form before `tool_calls` is no call; servers that send zero values have it empty."""
+        if message.get("function_call") is not None:
+            del message["function_call"]
+
+    @staticmethod
+    def _repair_content(message: _JsonObject, reply: _ReplyToSend) -> None:
+        """A message with neither text nor call is refused; so is an empty part."""
+        content = message.get("content")
+        if isinstance(content, list):
+            kept = [part for part in _dicts(content) if not _is_blank_part(part, "text")]
+            message["content"] = kept or ("" if reply.ids else reply.stand_in)
+        elif not reply.ids and not _str(content).strip():
+            message["content"] = reply.stand_in
+        elif content is not None and not isinstance(content, str):
+            message["content"] = None
+
+    def _add_demanded(self, words: str) -> bool:
+        """A server in a thinking mode demands the reasoning of each reply, others' too."""
+        name = "reasoning_content"
+        if name not in self._properties_named_in(words) or name in self._demanded:
+            return False
+        _log(f"the server demands {name!r}: it is added where a reply has none")
+        self._demanded |= {name}
+        self._left_out -= {name}
+        return True
+
+    # reading
+
+    def _read(self, document: _JsonObject) -> _Reply:
+        choices = _dicts(document.get("choices"))
+        if self._asks_for_choices():
+            choices = choices[:1]
+        for choice in choices:
+            _check_no_error(choice)
+        reason = _reason_of(choices)
+        messages = [c["message"] for c in choices if isinstance(c.get("message"), dict)]
+        if not messages and _end_of(reason) not in (_REFUSED, _ABORTED):
+            words = f"no choices in the reply: {_preview(document, 300)}"
+            raise _RequestFailed(words, "bad_response")
+        message = _join_messages(messages)
+        reply = _Reply(message, _text_of(_dict(message).get("content")), self._calls_in(message))
+        reply.reason = reason
+        refusal = _dict(message).get("refusal")
+        if refusal:
+            reply.refusal = _to_text(refusal)
+        usage = self._find_usage(document, choices)
+        tokens = _count(usage.get("prompt_tokens"))
+        cached = _cached_tokens(usage, "prompt_tokens_details")
+        reply.count(tokens, usage.get("completion_tokens"), cached)
+        return reply
+
+    def _asks_for_choices(self) -> bool:
+        return self.extra.get("n") is not None
+
+    @staticmethod
+    def _find_usage(document: _JsonObject, choices: List[_JsonObject]) -> _JsonObject:
+        """Of the document; in streams also in a choice (Moonshot) or under x_groq."""
+        of_choices = [choice.get("usage") for choice in choices]
+        places = [document.get("usage"), *of_choices, _dict(document.get("x_groq")).get("usage")]
+        return next((usage for usage in map(_dict, places) if usage), {})
+
+    def _new_assembler(self, on_text: Callable[[Any], None]) -> _Assembler:
+        return _ChatAssembler(on_text, only_first=self._asks_for_choices())
+
+
+def _words_of_item(item: _JsonObject) -> str:
+    """What a message says, be it an answer or a refusal."""
+    content = item.get("content")
+    if isinstance(content, str):
+        return content
+    return "".join(_str(part.get("text")) or _str(part.get("refusal")) for part in _dicts(content))
 
 
 class OpenAIResponses(_Adapter):
-    """The Responses API, stateless; some models demand it for tools."""
-
-    __doc__ = (__doc__ or "") + (_Adapter.__doc__ or "")
-    _path, _host, _variable = "/responses", "https://api.openai.com/v1", "OPENAI"
-    _limit, _list = "max_output_tokens", "input"
+    __doc__ = "The Responses API, stateless; some models demand it for tools.\n" + (
+        _describe_settings("OPENAI", "https://api.openai.com/v1")
+    )
+    _path = "/responses"
+    _host = "https://api.openai.com/v1"
+    _variable = "OPENAI"
+    _list_name = "input"
+    _limit_names = ("max_output_tokens",)
     _essential = frozenset((
         "type", "role", "content", "call_id", "name", "arguments", "summary", "encrypted_content",
     ))  # fmt: skip
+    _own_items = ("message", "function_call", "reasoning")
+    # Calls of a client's tools that the loop does not run: without an output they are refused.
+    _client_calls = (
+        "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call",
+    )  # fmt: skip
 
-    def _frame(self) -> _JsonObject:
-        frame: _JsonObject = {"instructions": self.system} if self.system else {}
-        frame.update(store=False, include=["reasoning.encrypted_content"])
-        return {**frame, "stream": True} if self.on_text else frame
+    def _login(self, key: str) -> Dict[str, str]:
+        return {"Authorization": f"Bearer {key}"} if key else {}
 
-    def _tool(self, t: Tool) -> _JsonObject:
-        return {"type": "function", **_about(t), "strict": False}  # left out, it means true
+    # sending
 
-    def _user(self, parts: List[Any]) -> _JsonObject:
-        content = _parts(parts, "input_text", self._picture)
+    def _frame(self, conversation: _Conversation) -> _JsonObject:
+        frame: _JsonObject = {}
+        if self.system:
+            frame["instructions"] = self.system
+        frame["store"] = False
+        frame["include"] = ["reasoning.encrypted_content"]
+        if self.on_text is not None:
+            frame["stream"] = True
+        return frame
+
+    def _encode_tool(self, tool: Tool) -> _JsonObject:
+        described = _describe_tool(tool, "parameters")
+        return {"type": "function", **described, "strict": False}  # left out, it means true
+
+    def _user_message(self, parts: List[Any]) -> _JsonObject:
+        content = _make_parts(parts, "input_text", self._picture)
         return {"type": "message", "role": "user", "content": content}
 
-    _picture = staticmethod(lambda url: {"type": "input_image", "image_url": url})
+    @staticmethod
+    def _picture(url: str) -> _JsonObject:
+        return {"type": "input_image", "image_url": url}
 
-    def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
-        said = [{"type": "message", "role": "assistant", "content": text}]
-        made = [{"type": "function_call", "name": _legal(n), "arguments": a} for n, a in calls]
-        return said + made
+    def _compose(self, text: str, actions: List[AgentAction]) -> Any:
+        said = {"type": "message", "role": "assistant", "content": text}
+        calls = []
+        for action in actions:
+            name = _legal_name(action.tool, action.tool)
+            call = {"type": "function_call", "name": name, "arguments": action.tool_input}
+            calls.append(call)
+        return [said, *calls]
 
-    def _calls_in(self, message: Any) -> Optional[List[Any]]:
+    def _calls_in(self, message: Any) -> Optional[List[_WireCall]]:
         if not isinstance(message, list):
             return None
-        calls = [i for i in _dicts(message) if i.get("type") == "function_call"]
-        return [(c.get("call_id"), c.get("name"), c.get("arguments")) for c in calls]
+        return [
+            _WireCall(item.get("call_id"), item.get("name"), item.get("arguments"))
+            for item in _dicts(message)
+            if item.get("type") == "function_call"
+        ]
 
-    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[_JsonObject]:
-        left, items = list(ids), []
-        for item in _dicts(message):
-            kind = item.get("type")
-            item = {k: v for k, v in item.items() if k != "id"}  # nothing is stored under it
-            if kind in ("message", "function_call", "reasoning"):
-                item.pop("status", None)
-            if kind == "function_call":
-                item = {**_mended(item), "call_id": left.pop(0)}
-            if kind == "reasoning":
-                if not item.get("encrypted_content") and not item.get("content"):
-                    continue  # it only points into the store
+    def _result_message(self, call_id: str, step: AgentStep) -> Optional[_JsonObject]:
+        parts = [self._show(step), *_images_in(step.observation)]
+        output = _make_parts(parts, "input_text", self._picture)
+        return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+    def _result_parts(self, call_id: str, step: AgentStep) -> List[Any]:
+        return []
+
+    # repairing what goes back
+
+    def _repair_reply(self, reply: _ReplyToSend) -> List[_JsonObject]:
+        calls = iter(zip(reply.ids, reply.names))
+        answered = {
+            item.get("call_id")
+            for item in _dicts(reply.message)
+            if _str(item.get("type")).endswith("_output")
+        }
+        items = []
+        for item in _dicts(reply.message):
+            item = self._without_store(item)
+            if item.get("type") == "function_call":
+                call_id, name = next(calls)
+                item = {**_repair_function(item, name), "call_id": call_id}
+            elif item.get("type") == "reasoning":
                 item.setdefault("summary", [])
-            said = item.get("content")
-            words = [said] + [p.get("text") or p.get("refusal") for p in _dicts(said)]
-            if kind == "message" and not any(isinstance(w, str) and w.strip() for w in words):
-                continue
-            items.append(item)
+            if self._can_go_back(item, answered):
+                items.append(item)
         while items and items[-1].get("type") == "reasoning":
-            items.pop()  # refused without the item that followed it
-        return items or [{"type": "message", "role": "assistant", "content": stand_in}]
+            items.pop()  # refused without the item that it came with
+        return items or [{"type": "message", "role": "assistant", "content": reply.stand_in}]
 
-    def _result(self, call_id: str, step: AgentStep) -> Tuple[Optional[_JsonObject], List[Any]]:
-        parts = [self._observed(step), *_images_in(step.observation)]
-        output = _parts(parts, "input_text", self._picture)
-        return {"type": "function_call_output", "call_id": call_id, "output": output}, []
+    def _without_store(self, item: _JsonObject) -> _JsonObject:
+        """An item without `id` and `status`: nothing is stored under it. Those of the server's own
+        tools keep both, which their schemas ask for."""
+        if item.get("type") not in self._own_items:
+            return item
+        return {key: value for key, value in item.items() if key not in ("id", "status")}
+
+    def _can_go_back(self, item: _JsonObject, answered: Set[Any]) -> bool:
+        """False for what is refused: an empty message, a reasoning item that only points into the
+        store, a call that nobody answers."""
+        kind = item.get("type")
+        if kind == "message":
+            return bool(_words_of_item(item).strip())
+        if kind == "reasoning":
+            return bool(item.get("encrypted_content") or item.get("content"))
+        return kind not in self._client_calls or item.get("call_id") in answered
+
+    def _properties_named_in(self, words: str) -> List[str]:
+        """A model that does not reason: "Encrypted content is not supported with this model"."""
+        named = super()._properties_named_in(words)
+        if re.search("(?i)encrypted content is not supported", words):
+            named.append("include")
+        return named
+
+    # reading
 
     def _read(self, document: _JsonObject) -> _Reply:
-        status, output = document.get("status"), document.get("output")
-        if status == "failed" or not isinstance(output, list):
-            raise _judged({"error": "no output: %s" % _preview(document, 300)})
-        content = [i.get("content") for i in _dicts(output) if i.get("type") == "message"]
+        output = document.get("output")
+        if document.get("status") == "failed" or not isinstance(output, list):
+            raise _RequestFailed(f"no output in the reply: {_preview(document, 300)}", "server")
+        messages = [item for item in _dicts(output) if item.get("type") == "message"]
+        texts = [_text_of(item.get("content"), "output_text") for item in messages]
+        reply = _Reply(output, "".join(texts), self._calls_in(output))
+        self._find_final_answer(reply, messages, texts)
+        reply.reason = self._find_reason(document)
+        reply.refusal = self._find_refusal(messages)
         usage = _dict(document.get("usage"))
-        cached = _dict(usage.get("input_tokens_details")).get("cached_tokens")
-        tokens = usage.get("input_tokens"), usage.get("output_tokens"), cached
-        text = "".join(_text_of(c, "output_text") for c in content)
-        reply = _Reply(output, text, self._calls_in(output), tokens)
-        refusals = [p["refusal"] for c in content for p in _dicts(c) if p.get("refusal")]
-        why = _dict(document.get("incomplete_details")).get("reason")
-        reply.cut = status == "incomplete"
-        if refusals or reply.cut and why == "content_filter":
-            reply.refusal = "".join(map(_to_text, refusals))
+        tokens = _count(usage.get("input_tokens"))
+        cached = _cached_tokens(usage, "input_tokens_details")
+        reply.count(tokens, usage.get("output_tokens"), cached)
         return reply
 
-    def _assembled(
-        self, events: Iterator[Any], tell: Callable[[Any], None]
-    ) -> Optional[_JsonObject]:
-        items: Dict[int, Any] = {}
-        for event in map(_dict, events):
-            kind, response = event.get("type"), _dict(event.get("response"))
-            if kind == "response.output_text.delta":
-                tell(event.get("delta"))
-            elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
-                items[_count(event.get("output_index", len(items)))] = event["item"]
-            elif kind == "response.failed":
-                return {**response, "status": "failed"}
-            elif kind in ("response.completed", "response.incomplete"):
-                output = {"output": [items[n] for n in sorted(items)]} if items else {}
-                return {**response, **output, "status": response.get("status") or str(kind)[9:]}
-        return None
+    @staticmethod
+    def _find_final_answer(reply: _Reply, messages: List[_JsonObject], texts: List[str]) -> None:
+        """Where a message has the phase `final_answer`, what the others say is a comment."""
+        final: List[str] = []
+        other: List[str] = []
+        for item, text in zip(messages, texts):
+            part = final if item.get("phase") == "final_answer" else other
+            part.append(text)
+        if final:
+            reply.answer = "".join(final)
+            reply.comment = "".join(other)
+
+    @staticmethod
+    def _find_refusal(messages: List[_JsonObject]) -> Optional[str]:
+        parts = [part for item in messages for part in _dicts(item.get("content"))]
+        refusals = [_to_text(part["refusal"]) for part in parts if part.get("refusal")]
+        return "".join(refusals) if refusals else None
+
+    @staticmethod
+    def _find_reason(document: _JsonObject) -> str:
+        """The status; of an incomplete response why it is that: "content_filter"."""
+        status = _str(document.get("status"))
+        reason = _str(_dict(document.get("incomplete_details")).get("reason"))
+        if status == "incomplete" and _end_of(reason) == _REFUSED:
+            return reason
+        return status
+
+    def _new_assembler(self, on_text: Callable[[Any], None]) -> _Assembler:
+        return _ResponsesAssembler(on_text)
+
+
+def _is_use(block: _JsonObject) -> bool:
+    """True for a call of any tool: tool_use, server_tool_use, mcp_tool_use."""
+    return _str(block.get("type")).endswith("tool_use")
+
+
+def _is_server_use(block: _JsonObject) -> bool:
+    return _is_use(block) and block.get("type") != "tool_use"
+
+
+_PROPERTY_NAME = r"[a-zA-Z0-9_.-]{1,64}\Z"
+_CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 
 
 class AnthropicMessages(_Adapter):
-    """The Messages API. max_tokens: the output limit, which it demands. cache: set breakpoints, so
-    that system text, tools and history are cached; bytes then differ only in the one that moves on.
-    """
+    __doc__ = "The Messages API.\n" + _describe_settings(
+        "ANTHROPIC",
+        "https://api.anthropic.com",
+        """max_tokens: the output limit, which this API demands.
+        cache: set breakpoints, so that system text, tools and history are cached; bytes then
+            differ only in the one that moves on.
+        """,
+    )
+    _path = "/messages"
+    _host = "https://api.anthropic.com"
+    _variable = "ANTHROPIC"
+    _limit_names = ("max_tokens",)
+    _id_pattern = r"[a-zA-Z0-9_-]+\Z"
 
-    __doc__ = (__doc__ or "") + (_Adapter.__doc__ or "")
-    _path, _host, _variable = "/messages", "https://api.anthropic.com", "ANTHROPIC"
-    _limit, _id = "max_tokens", r"[a-zA-Z0-9_-]+\Z"
-
+    @_named_settings
     def __init__(
-        self, model: str, *, max_tokens: int = 4096, cache: bool = False, **settings: Any
-    ) -> None:  # fmt: skip
-        super().__init__(model, **settings)
-        self.max_tokens, self.cache = max_tokens, cache
+        self,
+        model: str,
+        *,
+        base_url: Optional[str] = None,
+        api_key: Union[None, str, Callable[[], str]] = None,
+        headers: Optional[Dict[str, str]] = None,
+        system: Optional[str] = None,
+        on_text: Optional[Callable[[str], Any]] = None,
+        timeout: float = 600,
+        deadline: Optional[float] = None,
+        retries: int = 4,
+        trim: Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]] = None,
+        max_observation: int = 20_000,
+        ssl_context: Any = None,
+        transport: Any = http_transport,
+        max_tokens: int = 4096,
+        cache: bool = False,
+        **body: Any,
+    ) -> None:
+        super().__init__(
+            model,
+            base_url=base_url,
+            api_key=api_key,
+            headers=headers,
+            system=system,
+            on_text=on_text,
+            timeout=timeout,
+            deadline=deadline,
+            retries=retries,
+            trim=trim,
+            max_observation=max_observation,
+            ssl_context=ssl_context,
+            transport=transport,
+            **body,
+        )
+        self.max_tokens = max_tokens
+        self.cache = cache
 
     def _login(self, key: str) -> Dict[str, str]:
-        return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
+        headers = {"anthropic-version": "2023-06-01"}
+        if key:
+            headers["x-api-key"] = key
+        return headers
 
-    def _frame(self) -> _JsonObject:
+    # sending
+
+    def _frame(self, conversation: _Conversation) -> _JsonObject:
         frame: _JsonObject = {"max_tokens": self.max_tokens}
         if self.system:
-            blocks = self._marked([self._block(self.system)])
-            frame["system"] = blocks if self.cache else self.system
-        return {**frame, "stream": True} if self.on_text else frame
+            frame["system"] = self.system
+        if self.system and self.cache:
+            frame["system"] = self._mark_for_cache([self._block(self.system)])
+        if conversation.container:
+            frame["container"] = conversation.container
+        if self.on_text is not None:
+            frame["stream"] = True
+        return frame
 
-    def _marked(self, tools: List[Any]) -> List[Any]:
-        mark = {"cache_control": {"type": "ephemeral"}} if self.cache else {}
-        return [*tools[:-1], {**tools[-1], **mark}]
+    def _mark_for_cache(self, tools: List[_JsonObject]) -> List[_JsonObject]:
+        return [*tools[:-1], {**tools[-1], **_CACHE_MARK}] if self.cache else tools
 
-    def _marked_last(self, message: bytes) -> bytes:
+    def _mark_last_for_cache(self, message: bytes) -> bytes:
         if not self.cache or not message:
             return message
-        return message[:-3] + b', "cache_control": {"type": "ephemeral"}}]}'  # in its last block
+        mark = _encode_json(_CACHE_MARK)[1:]
+        return message[: -len(b"}]}")] + b", " + mark + b"]}"  # in its last block
 
-    def _tool(self, t: Tool) -> _JsonObject:
-        return _about(t, "input_schema")
+    def _check_tool(self, tool: Tool) -> None:
+        super()._check_tool(tool)
+        for name in _dict(tool.parameters.get("properties")):
+            if not re.match(_PROPERTY_NAME, name):
+                raise ValueError(
+                    f"Anthropic refuses the parameter {name!r} of the tool {tool.name!r}: use up to "
+                    f"64 of a-z, A-Z, 0-9, '_', '.' or '-'"
+                )
 
-    def _user(self, parts: List[Any]) -> _JsonObject:
-        content = [p if type(p) is dict else self._block(p) for p in parts]
+    def _encode_tool(self, tool: Tool) -> _JsonObject:
+        return _describe_tool(tool, "input_schema")
+
+    def _user_message(self, parts: List[Any]) -> _JsonObject:
+        content = [part if type(part) is dict else self._block(part) for part in parts]
         return {"role": "user", "content": content}
 
     @staticmethod
     def _block(part: Any) -> _JsonObject:
-        if not _images_in(part):
+        """A str or a picture as a block: "hi" -> {"type": "text", "text": "hi"}."""
+        if not _is_image(part):
             return {"type": "text", "text": part}
-        source = {
-            "type": "base64",
-            "media_type": part.media_type,
-            "data": _encode_base64(part.data),
-        }
+        data = _encode_base64(part.data)
+        source = {"type": "base64", "media_type": part.media_type, "data": data}
         return {"type": "image", "source": source}
 
-    def _composed(self, text: str, calls: List[Tuple[str, Any]]) -> Any:
-        made = [{"type": "tool_use", "name": _legal(n), "input": given} for n, given in calls]
-        return {"role": "assistant", "content": [self._block(text), *made]}
+    def _compose(self, text: str, actions: List[AgentAction]) -> Any:
+        uses = [
+            {"type": "tool_use", "name": _legal_name(a.tool, a.tool), "input": a.tool_input}
+            for a in actions
+        ]
+        return {"role": "assistant", "content": [self._block(text), *uses]}
 
-    def _calls_in(self, message: Any) -> Optional[List[Any]]:
-        if not isinstance(message, dict) or message.keys() != {"role", "content"}:
+    def _calls_in(self, message: Any) -> Optional[List[_WireCall]]:
+        if not isinstance(message, dict) or message.keys() - {"container"} != {"role", "content"}:
             return None
         blocks = _dicts(message["content"])
-        foreign = any(type(b.get("thinking")) is list for b in blocks)
-        if foreign or not isinstance(message["content"], list):
+        is_foreign = any(type(block.get("thinking")) is list for block in blocks)  # Mistral
+        if is_foreign or not isinstance(message["content"], list):
             return None
-        calls = [b for b in blocks if b.get("type") == "tool_use"]
-        return [(b.get("id"), b.get("name"), b.get("input")) for b in calls]
+        return [
+            _WireCall(block.get("id"), block.get("name"), block.get("input"))
+            for block in blocks
+            if block.get("type") == "tool_use"
+        ]
 
-    def _assistant(self, message: Any, ids: List[str], stand_in: str) -> List[_JsonObject]:
-        left, blocks = list(ids), []
-        for block in _dicts(message["content"]):
-            if block.get("type") == "text" and not _text_of([block]).strip():
+    def _note_reply(self, conversation: _Conversation, message: Any) -> None:
+        container = _dict(_dict(message).get("container")).get("id")
+        conversation.container = _str(container) or conversation.container
+
+    def _result_message(self, call_id: str, step: AgentStep) -> Optional[_JsonObject]:
+        return None
+
+    def _result_parts(self, call_id: str, step: AgentStep) -> List[Any]:
+        text = self._show(step)
+        images = _images_in(step.observation)
+        content = [self._block(part) for part in (text, *images)] if images else text
+        block: _JsonObject = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+        if step.status != "ok" and not images:  # refused beside a picture
+            block["is_error"] = True
+        return [block]
+
+    # repairing what goes back
+
+    def _repair_reply(self, reply: _ReplyToSend) -> List[_JsonObject]:
+        calls = iter(zip(reply.ids, reply.names))
+        content = _dicts(reply.message["content"])
+        if reply.is_incomplete:
+            content = self._without_halves(content)
+        blocks = []
+        for block in content:
+            if _is_blank_part(block, "text"):
                 continue  # returned at times, refused always
+            if _is_use(block):
+                block = {**block, "input": self._repair_input(block.get("input"))}
             if block.get("type") == "tool_use":
-                given, name = block.get("input"), _name_of(block.get("name"))
-                if type(given) is not dict or not _is_plain_json(given):
-                    given = json.loads(_strict_arguments(given))
-                block = {**block, "id": left.pop(0), "name": name, "input": given}
+                call_id, name = next(calls)
+                block = {**block, "id": call_id, "name": _legal_name(block.get("name"), name)}
             blocks.append(block)
-        return [{"role": "assistant", "content": blocks or [self._block(stand_in)]}]
+        if all(block.get("type") in ("thinking", "redacted_thinking") for block in blocks):
+            blocks.append(self._block(reply.stand_in))  # thoughts alone are no message
+        return [{"role": "assistant", "content": blocks}]
 
-    def _result(self, call_id: str, step: AgentStep) -> Tuple[Optional[_JsonObject], List[Any]]:
-        text, images = self._observed(step), _images_in(step.observation)
-        content = [self._block(p) for p in (text, *images)] if images else text
-        block = {"type": "tool_result", "tool_use_id": call_id, "content": content}
-        return None, [block if step.status == "ok" else {**block, "is_error": True}]
+    @staticmethod
+    def _repair_input(arguments: Any) -> _JsonObject:
+        """None, '{"n": ' or [1] -> {}; an object as it came."""
+        if type(arguments) is dict and _is_plain_json(arguments):
+            return arguments
+        return typing.cast(_JsonObject, json.loads(_strict_arguments(arguments)))
+
+    @staticmethod
+    def _without_halves(blocks: List[_JsonObject]) -> List[_JsonObject]:
+        """The blocks of a reply that was cut, without those of which a part is missing."""
+        answered = {block.get("tool_use_id") for block in blocks}
+        return [
+            block
+            for block in blocks
+            if not (block.get("type") == "thinking" and not block.get("signature"))
+            and not (block.get("type") == "compaction" and not block.get("content"))
+            and not (_is_server_use(block) and block.get("id") not in answered)
+        ]
+
+    # reading
 
     def _read(self, document: _JsonObject) -> _Reply:
-        content, reason = document.get("content"), document.get("stop_reason")
-        content = [self._block(content)] if isinstance(content, str) else content
+        content = document.get("content")
+        if isinstance(content, str):
+            content = [self._block(content)]
         if not isinstance(content, list):
-            raise _Fault("no content in the reply: %s" % _preview(document, 300), "bad_response")
+            words = f"no content in the reply: {_preview(document, 300)}"
+            raise _RequestFailed(words, "bad_response")
+        message: _JsonObject = {"role": "assistant", "content": content}
+        if isinstance(document.get("container"), dict):
+            message["container"] = document["container"]
+        reply = _Reply(message, _text_of(content), self._calls_in(message))
+        reply.reason = _str(document.get("stop_reason"))
+        if _end_of(reply.reason) == _REFUSED:
+            reply.refusal = self._explain_refusal(reply.text, _dict(document.get("stop_details")))
+        if _end_of(reply.reason) == _PAUSED and not content:
+            reply.reason = ""  # there is nothing to go on with
         usage = _dict(document.get("usage"))
         cached = _count(usage.get("cache_read_input_tokens"))
         fresh = _count(usage.get("input_tokens")) + _count(usage.get("cache_creation_input_tokens"))
-        message = {"role": "assistant", "content": content}
-        tokens = fresh + cached, usage.get("output_tokens"), cached
-        reply = _Reply(message, _text_of(content), self._calls_in(message), tokens)
-        reply.cut = reason in ("max_tokens", "model_context_window_exceeded")
-        reply.paused = reason == "pause_turn" and bool(content)
-        reply.announced = reason == "tool_use"
-        reply.refusal = "" if reason == "refusal" else None
+        reply.count(fresh + cached, usage.get("output_tokens"), cached)
         return reply
 
-    def _assembled(
-        self, events: Iterator[Any], tell: Callable[[Any], None]
-    ) -> Optional[_JsonObject]:
-        blocks: Dict[int, List[_JsonObject]] = {}
-        usages: List[_JsonObject] = []
-        reason = None
-        for event in map(_dict, events):
-            kind, delta = event.get("type"), _dict(event.get("delta"))
-            at = _count(event.get("index"))
-            usages += map(_dict, (_dict(event.get("message")).get("usage"), event.get("usage")))
-            reason = delta.get("stop_reason") or reason
-            if kind == "content_block_start":
-                blocks[at] = [_dict(event.get("content_block"))]
-                tell(blocks[at][0].get("text"))
-            elif kind == "content_block_delta":
-                known = ("text", "thinking", "signature", "partial_json", "citation")
-                delta = {k: delta[k] for k in known if k in delta}
-                if "citation" in delta:
-                    delta["citations"] = [delta.pop("citation")]
-                blocks.setdefault(at, [{"type": "text"}]).append(delta)
-                tell(delta.get("text"))
-            elif kind == "message_stop":
-                reason = reason or ""
-                break
-        if reason is None:
-            return None
-        content = [_merged(blocks[n]) for n in sorted(blocks)]
-        for block in content:
-            given = block.pop("partial_json", None)
-            if given:
-                block["input"] = _to_text(given)  # a text still, where it is no JSON
-                with contextlib.suppress(ValueError):
-                    block["input"] = _parse_loosely(_to_text(given))
-            elif "tool_use" in str(block.get("type")):
-                block["input"] = block.get("input") or {}
-        return {"content": content, "stop_reason": reason, "usage": _merged(usages)}
+    @staticmethod
+    def _explain_refusal(text: str, details: _JsonObject) -> str:
+        """("", {"category": "cyber", "explanation": "No."}) -> "cyber: No." """
+        why = [_str(details.get("category")), _str(details.get("explanation"))]
+        return "\n".join(filter(None, [text, ": ".join(filter(None, why))]))
+
+    def _new_assembler(self, on_text: Callable[[Any], None]) -> _Assembler:
+        return _AnthropicAssembler(on_text)
 
 
 # -- text ------------------------------------------------------------------------------------------

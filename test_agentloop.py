@@ -62,6 +62,7 @@ import unittest
 import uuid
 import warnings
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, NewType, Optional, Tuple, TypeVar, TypedDict, Union
 from unittest import mock
@@ -9215,12 +9216,12 @@ _EXAMPLES = {
         "finish: That is what the server said.",
     ],
     "memory.py": [
-        "everything       6    280  Your order number is W-17.",
-        "last             2     79  I do not know.",
-        "summary          4    244  Your order number is W-17.",
+        "everything       6    306  Your order number is W-17.",
+        "last             2    105  I was not told.",
+        "summary          4    270  Your order number is W-17.",
         "the summary: My order number is W-17. My dog's name is Rex.",
         "search           3    1",
-        "embeddings       3    120  Your order number is W-17.",
+        "embeddings       3    146  Your order number is W-17.",
     ],
     "no_progress.py": [
         (
@@ -9992,7 +9993,7 @@ class ExamplesTest(_FolderCase):
         kinds["counted"] = memory.relevant(memory.by_vectors(encode))
         odd = ["???", "!", '"', "a*", "NEAR(a b)", "x" * 9000, "w " * 3000, "\ud800?", "-1"]
         for full_text in (True, False):
-            archive = memory.Archive(self.path("odd%d.sqlite" % full_text))
+            archive = memory.Archive(":memory:")
             archive.full_text = archive.full_text and full_text
             for kind, choose in kinds.items():
                 for message in odd:
@@ -10001,7 +10002,7 @@ class ExamplesTest(_FolderCase):
                         self.assertEqual(run.output, "Noted.")
             self.assertEqual(archive.search("", 2), [])
             archive.db.close()
-        archive, count[:] = memory.Archive(self.path("long.sqlite")), []
+        archive, count[:] = memory.Archive(":memory:"), []
         for n in range(30):
             memory.ask(memory.good_listener, archive, kinds["counted"], "My n%d is %d." % (n, n))
         self.assertEqual(len(count), 30 + 29)  # each question, and each turn once
@@ -10666,6 +10667,9 @@ def _split(raw):
         at = end
 
 
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
+
+
 def _must(true, *what):
     if not true:
         raise AssertionError("a strict server refuses: " + " ".join(map(str, what)))
@@ -10687,7 +10691,7 @@ def _says(content, kinds, where):
 def _check_chat(body, extra, paused):
     _top(body, {"model", "messages", "tools", "stream", "stream_options"} | extra, extra)
     _must("stream_options" not in body or "stream" in body or extra, "stream_options")
-    due, seen, before, legacy = [], set(), "", ""
+    due, seen, before = [], set(), ""
     for n, m in enumerate(body["messages"]):
         role, where = m["role"], "messages[%d]" % n
         _must(role == "tool" or not due, where, "results are due:", due)
@@ -10695,21 +10699,21 @@ def _check_chat(body, extra, paused):
             _must(n == 0 and m["content"].strip(), where, "system")
         elif role == "user":
             _must(before != "user", where, "two user messages in a row")
+            has_picture = isinstance(m["content"], list)
+            _must(before != "tool" or has_picture, where, "user after tool")
             _says(m["content"], ("text", "image_url"), where)
         elif role == "tool":
             _must(due and m["tool_call_id"] == due.pop(0), where, "result out of order")
             _must(set(m) == {"role", "tool_call_id", "content"}, where, "keys", m)
             _must(type(m["content"]) is str, where, "content")
             _says(m["content"], (), where)
-        elif role == "function":
-            _must(set(m) == {"role", "name", "content"} and m["name"] == legacy, where, m)
         else:
             _must(role == "assistant", where, "role", role)
             for key in ("finish_reason", "logprobs", "index"):
                 _must(key not in m, where, key)
-            legacy = (m.get("function_call") or {}).get("name")
+            _must(m.get("function_call") is None, where, "function_call")
             _must("tool_calls" not in m or m["tool_calls"], where, "tool_calls is empty")
-            if not m.get("tool_calls") and not legacy:
+            if not m.get("tool_calls"):
                 content = m["content"]
                 _must(content.strip() if isinstance(content, str) else content, where, "empty")
             for call in m.get("tool_calls", ()):
@@ -10717,7 +10721,7 @@ def _check_chat(body, extra, paused):
                 _must(call["type"] == "function", where, "type", call)
                 _must(type(f["arguments"]) is str, where, "arguments", f)
                 _must(type(_strict(f["arguments"].encode())) is dict, where, f)
-                _must(type(f["name"]) is str and f["name"], where, "name", f)
+                _must(_LEGAL_NAME.match(f["name"]), where, "name", f)
                 _must(call["id"] and type(call["id"]) is str, where, "id", call)
                 _must(call["id"] not in seen, where, "id used before", call)
                 seen.add(call["id"])
@@ -10738,8 +10742,8 @@ def _check_responses(body, extra, paused):
         kind, where = item.get("type"), "input[%d]" % n
         role = item.get("role", "output" if kind == "function_call_output" else "assistant")
         _must(role != "system" and role != "developer", where, role)
-        _must("id" not in item, where, "id of an item", item)
         own = ("message", "function_call", "reasoning", "function_call_output")
+        _must("id" not in item or kind not in own, where, "id of an item", item)
         _must("status" not in item or kind not in own, where, "status", item)
         if kind == "function_call_output":
             answering = True
@@ -10759,7 +10763,8 @@ def _check_responses(body, extra, paused):
                 _must(text.strip(), where, "an empty message")
             if kind == "function_call":
                 _must(type(_strict(item["arguments"].encode())) is dict, where, item)
-                _must(item["name"] and item["call_id"], where, "name, call_id", item)
+                _must(_LEGAL_NAME.match(item["name"]), where, "name", item)
+                _must(item["call_id"], where, "call_id", item)
                 _must(item["call_id"] not in seen, where, "call_id used before")
                 seen.add(item["call_id"])
                 due.append(item["call_id"])
@@ -10789,12 +10794,15 @@ def _check_anthropic(body, extra, paused):
             due = []
             for b in results:
                 _must(b.get("is_error", True) is True, where, b)
+                has_picture = "image" in [p["type"] for p in b["content"] if type(p) is dict]
+                _must(not (has_picture and "is_error" in b), where, "is_error beside a picture")
                 _says(b["content"], ("text", "image"), where)
         else:
             _must(role == "assistant" and not results, where, m)
             for b in blocks:
                 if b["type"] == "tool_use":
-                    _must(type(b["input"]) is dict and b["name"], where, b)
+                    _must(type(b["input"]) is dict, where, b)
+                    _must(_LEGAL_NAME.match(b["name"]), where, "name", b)
                     _must(re.match(r"[a-zA-Z0-9_-]+\Z", b["id"]), where, "id", b)
                     _must(b["id"] not in seen, where, "id used before", b)
                     seen.add(b["id"])
@@ -11315,6 +11323,92 @@ class RequestTests(_ModelCase):
                     agentloop.run(_model(protocol, server), "go", tools)
                 self.assertEqual(server.raw, [])
 
+    def test_property_names_that_anthropic_refuses(self):
+        """One umlaut, and every request of the run is refused: tools.0.custom.input_schema ..."""
+        for name in ("gr\u00f6\u00dfe", "a b", "x" * 65, ""):
+            schema = {"type": "object", "properties": {name: {"type": "string"}}}
+            tools = agentloop.registry([agentloop.Tool("area", "", schema, dict)])
+            for protocol in _PROTOCOLS:
+                with self.subTest(name=name, protocol=protocol):
+                    model = _model(protocol, None)
+                    if protocol != "anthropic":
+                        model.body(agentloop.AgentRun("go"), tools)
+                        continue
+                    with self.assertRaisesRegex(ValueError, "area") as caught:
+                        model.body(agentloop.AgentRun("go"), tools)
+                    self.assertIn(repr(name), str(caught.exception))
+        names = {"a.b-c_D1": {}, "x" * 64: {}}
+        fine = agentloop.Tool("f", "", {"type": "object", "properties": names}, dict)
+        _model("anthropic", None).body(agentloop.AgentRun("go"), {"f": fine})
+
+    def test_a_foreign_schema_without_properties(self):
+        """MCP servers describe a tool without arguments so. OpenAI: `object schema missing
+        properties`."""
+        rows = [  # the schema; what is sent
+            ({"type": "object"}, {"type": "object", "properties": {}}),
+            (
+                {"type": "object", "additionalProperties": False},
+                {"type": "object", "additionalProperties": False, "properties": {}},
+            ),
+            ({"type": "object", "properties": {"a": {}}}, None),
+            ({"anyOf": []}, None),
+        ]
+        for schema, want in rows:
+            for protocol in _PROTOCOLS:
+                with self.subTest(schema=schema, protocol=protocol):
+                    tools = agentloop.registry([agentloop.Tool("f", "", dict(schema), dict)])
+                    sent = _model(protocol, None).body(agentloop.AgentRun("go"), tools)["tools"][0]
+                    sent = sent.get("function", sent)
+                    found = sent.get("parameters") or sent.get("input_schema")
+                    self.assertEqual(found, want or schema)
+                    self.assertEqual(tools["f"].parameters, schema)
+
+    def test_misspelt_settings(self):
+        """The slip would be a field of the request: the key in the body, to the wrong server."""
+        slips = [  # what was meant, what is given
+            ("base_url", "baseurl"), ("base_url", "base_uri"), ("base_url", "baseURL"), ("api_key", "apikey"),
+            ("api_key", "api_keys"), ("api_key", "apiKey"), ("timeout", "time_out"), ("timeout", "timeuot"),
+            ("deadline", "dead_line"), ("on_text", "ontext"), ("system", "sytem"), ("headers", "header"),
+            ("max_observation", "max_observations"), ("retries", "retrie"), ("transport", "transprot"), ("trim", "tirm"),
+            ("timeout", "TimeOut"), ("model", "modl"), ("retries", "max_retries"), ("headers", "extra_headers"),
+        ]  # fmt: skip
+        fields = dict.fromkeys((
+            "temperature", "top_p", "n", "stop", "seed", "user", "metadata", "reasoning_effort", "max_completion_tokens",
+            "service_tier", "store", "provider", "keep_alive", "options", "safe_prompt", "min_p", "models", "transforms",
+            "stream_options", "tool_choice", "truncation", "text", "thinking", "top_k", "include", "prompt_cache_key",
+            "extra", "header_names", "stream", "reasoning",
+        ), 1)  # fmt: skip
+        for protocol in _PROTOCOLS:
+            for meant, name in slips:
+                with self.subTest(protocol=protocol, name=name):
+                    with self.assertRaisesRegex(TypeError, "%s.*%s" % (name, meant)):
+                        _CLASSES[protocol]("m", **{name: 1})
+            with self.subTest(protocol=protocol):
+                with self.assertRaisesRegex(TypeError, "modle: did you mean model"):
+                    _CLASSES[protocol](modle="m")
+                with self.assertRaisesRegex(TypeError, "base_url="):
+                    _CLASSES[protocol]("m", "http://127.0.0.1:9/v1")
+                with self.assertRaisesRegex(TypeError, "model"):
+                    _CLASSES[protocol]()
+                body = _CLASSES[protocol](model="m", **fields).body(agentloop.AgentRun("go"), {})
+                self.assertEqual({k: body.get(k) for k in fields}, fields)
+        with self.assertRaisesRegex(TypeError, "max_tokens"):
+            agentloop.AnthropicMessages("m", max_token=9)
+        self.assertEqual(agentloop.OpenAIChat("m", max_token=9).extra, {"max_token": 9})
+
+    def test_all_settings_stand_in_the_signature_and_in_the_docstring(self):
+        names = [
+            "model", "base_url", "api_key", "headers", "system", "on_text", "timeout", "deadline",
+            "retries", "trim", "max_observation", "ssl_context", "transport",
+        ]  # fmt: skip
+        for protocol in _PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                kind = _CLASSES[protocol]
+                own = ["max_tokens", "cache"] if protocol == "anthropic" else []
+                self.assertEqual(list(inspect.signature(kind).parameters), [*names, *own, "body"])
+                for name in [*names, *own, "body"]:
+                    self.assertRegex(kind.__doc__, r"\n +%s: \S" % name)
+
     def test_the_smallest_request(self):
         rows = {
             "chat": {"model": "m", "messages": [{"role": "user", "content": "go"}]},
@@ -11479,6 +11573,23 @@ class RequestTests(_ModelCase):
         }
         run, _ = self.play("anthropic", [_text("anthropic", "ok", usage=usage)])
         self.assertEqual((run.usage["input_tokens"], run.usage["cached_tokens"]), (321, 20))
+        # Absurd counts would make the sum of a run, and every budget built on it, useless.
+        for count in (10**15 + 1, 10**18, -5, "7", 1.5, True, float("inf"), [1], {}, None):
+            for protocol in _PROTOCOLS:
+                with self.subTest(protocol=protocol, count=count):
+                    usage = _usage(protocol, 1, 1)
+                    usage = {name: count for name in usage if isinstance(usage[name], int)}
+                    usage.update(cache_read_input_tokens=count, cached_tokens=count)
+                    document = _text(protocol, "ok", usage=usage)
+                    run, _ = self.play(protocol, [document])
+                    self.assertEqual(sum(run.usage.values()), 0)
+        run, _ = self.play("chat", [_text("chat", "ok", usage=_usage("chat", 10**15, 1))])
+        self.assertEqual(run.usage["input_tokens"], 10**15)
+        for name in ("num_cached_tokens", "cached_tokens", "prompt_cache_hit_tokens"):
+            with self.subTest(name=name):  # Mistral, Moonshot, DeepSeek
+                usage = {"prompt_tokens": 90, name: 64, "prompt_tokens_details": None}
+                run, _ = self.play("chat", [_text("chat", "ok", usage=usage)])
+                self.assertEqual(run.usage["cached_tokens"], 64)
         for place in ("choice", "x_groq"):  # other servers' places
             for stream in (False, True):
                 with self.subTest(place=place, stream=stream):
@@ -11507,7 +11618,11 @@ class RequestTests(_ModelCase):
 
     def test_a_context_that_the_server_cuts_in_silence_is_logged(self):
         for protocol in _PROTOCOLS:
-            for tokens, trim, told in ((50, None, True), (150, None, False), (50, 1, False)):
+            # Templates that drop the reasoning of earlier turns make the count fall a little.
+            for tokens, trim, told in (
+                (50, None, True), (59, None, True), (60, None, False), (80, None, False),
+                (150, None, False), (0, None, False), (50, 1, False),
+            ):  # fmt: skip
                 with self.subTest(protocol=protocol, tokens=tokens, trim=trim):
                     call = ("a", "get_weather", {"city": "B"})
                     answers = [
@@ -11684,7 +11799,7 @@ class PreservedTests(_ModelCase):
                 [{**thought, **stored}, {**text, **stored}, {**call, **stored}],
                 [thought, text, call],
             ),
-            ([{**search, **stored}, call], [{**search, "status": "completed"}, call]),
+            ([{**search, **stored}, call], [{**search, **stored}, call]),
             ([{"type": "new", "id": "1"}, call, {"type": "new2", "z": 1}], 0),
             ([{"type": "reasoning", "id": "rs_1", "summary": []}, call], [call]),
             ([{"type": "reasoning", "content": [], "summary": [], "id": "r"}, call], [call]),
@@ -11706,11 +11821,119 @@ class PreservedTests(_ModelCase):
                 n = len(run.steps)
                 sent = server.said()[1:-n]
                 if not back:
-                    back = [{k: v for k, v in i.items() if k != "id"} for i in items]
+                    own = ("message", "function_call", "reasoning")
+                    back = [
+                        {k: v for k, v in i.items() if k != "id" or i["type"] not in own}
+                        for i in items
+                    ]
                     back = [{"summary": [], **i} if i["type"] == "reasoning" else i for i in back]
                 self.assertEqual(sent, back)
                 self.assertEqual(run.steps[0].action.message, items)
                 self.assertEqual(_statuses(run), ["ok"] * n)
+
+    def test_calls_of_a_client_that_nobody_runs(self):
+        """`No tool output found for custom tool call`, in each request from then on."""
+        call = {"type": "function_call", "call_id": "a", "name": "get_weather"}
+        call["arguments"] = '{"city":"B"}'
+        thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
+        kinds = ["custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call"]
+        for kind in [*kinds, "computer_call"]:
+            foreign = {"type": kind, "id": "x_1", "call_id": "x", "status": "completed"}
+            output = {"type": kind + "_output", "call_id": "x", "output": "8"}
+            rows = [  # the items of the reply; what of them goes back
+                ([foreign, call], [call]),
+                ([thought, foreign, call], [thought, call]),
+                ([call, thought, foreign], [call]),
+                ([foreign, output, call], [foreign, output, call]),
+            ]
+            for items, back in rows:
+                with self.subTest(kind=kind, items=items):
+                    document = {"status": "completed", "output": items}
+                    run, server = self.play("responses", [document, _text("responses", "ok")])
+                    self.assertEqual(server.said()[1:-1], back)
+                    self.assertEqual(_statuses(run), ["ok"])
+            with self.subTest(kind=kind):  # alone it is an empty reply
+                document = {"status": "completed", "output": [thought, foreign]}
+                run, server = self.play("responses", [document, _text("responses", "ok")])
+                self.assertEqual(_statuses(run), ["invalid_response"])
+                self.assertEqual([i["type"] for i in server.said()], ["message"] * 3)
+
+    def test_what_a_cut_reply_of_anthropic_lacks(self):
+        """Thinking without its signature, a call of the server's own tool without its result, a
+        compaction without its summary: refused in each later request (langchain#29971,
+        inspect_ai#4603)."""
+        text = {"type": "text", "text": "I compute."}
+        half = {"type": "thinking", "thinking": "First", "signature": ""}
+        bare = {"type": "thinking", "thinking": "First"}
+        signed = {**half, "signature": "s"}
+        search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web", "input": {}}
+        remote = {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "x", "input": '{"a'}
+        found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+        short = {"type": "compaction", "content": None}
+        whole = {"type": "compaction", "content": "So far."}
+        rows = [  # the blocks of the reply; what of them goes back
+            ([half], []), ([bare, text], [text]), ([signed, text], [signed, text]), ([signed], [signed]),
+            ([text, search], [text]), ([text, remote], [text]), ([search, found, text], [search, found, text]),
+            ([short, text], [text]), ([whole, text], [whole, text]), ([{"type": "redacted_thinking", "data": "x"}], None),
+        ]  # fmt: skip
+        for blocks, back in rows:
+            for reason in ("max_tokens", "refusal"):
+                with self.subTest(blocks=blocks, reason=reason):
+                    answers = [{"content": blocks, "stop_reason": reason}] + [
+                        _text("anthropic", t) for t in ("ok", "end")
+                    ]
+                    server = _Server("anthropic", answers)
+                    model = _model("anthropic", server)
+                    run = agentloop.run(model, "go", [get_weather])
+                    agentloop.run(model, run.follow_up("more"), [get_weather])
+                    sent = server.said()[1]["content"]
+                    back = blocks if back is None else back
+                    stand_in = sent[len(back) :]
+                    self.assertEqual(sent[: len(back)], back)
+                    self.assertEqual(
+                        [b["type"] for b in stand_in], [] if text in back else ["text"]
+                    )
+
+    def test_the_input_of_a_servers_tool_is_an_object(self):
+        use = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
+        search = {"type": "server_tool_use", "id": "s", "name": "web", "input": '{"q": "x'}
+        found = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
+        answers = [{"content": [search, found, use], "stop_reason": "tool_use"}]
+        server = self.play("anthropic", [*answers, _text("anthropic", "ok")])[1]
+        self.assertEqual(server.said()[1]["content"], [{**search, "input": {}}, found, use])
+
+    def test_the_container_of_the_last_reply(self):
+        """`container_id is required when there are pending tool uses generated by code execution`
+        (anthropic-sdk-typescript#1114)."""
+        for stream in (False, True):
+            with self.subTest(stream=stream):
+                answers = []
+                for name in ("c1", None, "c2"):
+                    call = ("id%d" % len(answers), "get_weather", {"city": "B"})
+                    document = _call("anthropic", call, usage={})
+                    answers.append(document)
+                    if name:
+                        document["container"] = {"id": name, "expires_at": "2026-12-01"}
+                answers.append(_text("anthropic", "ok"))
+                if stream:
+                    plain = answers
+                    answers = [_stream("anthropic", a) for a in plain]
+                    for at in (0, 2):
+                        delta = {"stop_reason": "tool_use", "container": plain[at]["container"]}
+                        event = {"type": "message_delta", "delta": delta}
+                        answers[at][-2] = _sse(event, done=False)[0]
+                server = _Server("anthropic", answers, extra=["container"], prefix=False)
+                model = _model("anthropic", server, on_text=len if stream else None)
+                run = agentloop.run(model, "go", [get_weather])
+                sent = [body.get("container") for body in server.sent]
+                self.assertEqual(sent, [None, "c1", "c1", "c2"])
+                stored = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
+                fresh = _model("anthropic", None)
+                self.assertEqual(fresh.body(stored.follow_up("?"), {})["container"], "c2")
+                # In another protocol's conversation there is no such thing.
+                body = _model("chat", None).body(stored.follow_up("?"), {})
+                _check_chat(body, set(), False)
+                self.assertNotIn("container", json.dumps(body))
 
     def test_a_responses_reply_of_which_nothing_can_be_sent(self):
         thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
@@ -11816,6 +12039,249 @@ class ReadingTests(_ModelCase):
                 answers = [_text(protocol, "ok", usage=_usage(protocol, 5, 9))]
                 self.assertEqual(self.play(protocol, answers, **settings)[0].output, "ok")
 
+    def test_finish_reasons(self):
+        """In any case of letters, on every protocol that hands one on."""
+        rows = {  # what it says of the reply: the words
+            "whole": ("stop", "STOP", "end_turn", "eos", "stop_sequence", "", None, 5),
+            "noted": ("paused_by_host", "Malformed_Function_Call"),
+            "cut": ("length", "Length", "max_tokens", "MAX_TOKENS", "model_length", "model_context_window_exceeded"),
+            "refused": ("content_filter", "refusal", "safety", "SAFETY", "sensitive", "recitation", "prohibited_content"),
+            "again": ("error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled",
+                      "Cancelled", "timeout"),
+        }  # fmt: skip
+        for kind, reasons in rows.items():
+            for reason in reasons:
+                for protocol in ("chat", "anthropic"):
+                    for stream in (False, True):
+                        with self.subTest(reason=reason, protocol=protocol, stream=stream):
+                            if stream and not isinstance(reason, str):
+                                continue
+                            call = ("a", "get_weather", {"city": "B"})
+                            calls = [] if kind in ("whole", "noted") else [call]
+                            first = _reply(protocol, "part", calls, reason=reason)
+                            answers = [first, _text(protocol, "ok")]
+                            if stream:
+                                if reason == "":
+                                    continue  # no reason: the stream was cut
+                                answers = [_stream(protocol, a) for a in answers]
+                            with _logged() as log:
+                                on_text = len if stream else None
+                                run, server = self.play(protocol, answers, on_text=on_text)
+                            statuses = ["invalid_response"] if kind == "cut" else []
+                            self.assertEqual(_statuses(run), statuses)
+                            refused = kind == "refused"
+                            self.assertEqual(run.finish.reason, "refusal" if refused else "stop")
+                            first_counts = kind in ("whole", "noted", "refused")
+                            self.assertEqual(run.output, "part" if first_counts else "ok")
+                            self.assertEqual(repr(reason) in log.getvalue(), kind == "noted")
+                            if kind == "again":
+                                self.assertEqual(server.raw[0], server.raw[1])
+                                self.assertEqual(run.requests, 1)
+        for reason in ("error", "network_error"):
+            answer = _text("chat", "half", reason=reason)
+            error, _ = self.fails("chat", [answer], "server", None, retries=0)
+            self.assertIn(reason, str(error))
+        for status in ("cancelled", "in_progress"):
+            with self.subTest(status=status), _logged() as log:
+                answers = [_text("responses", "part", status=status), _text("responses", "ok")]
+                run, _ = self.play("responses", answers)
+                self.assertEqual(run.output, "ok" if status == "cancelled" else "part")
+                self.assertEqual("in_progress" in log.getvalue(), status == "in_progress")
+
+    def test_how_much_of_the_limit_was_used(self):
+        """All of it, or one token more, is a cut; still more is counted otherwise (xAI, rig)."""
+        rows = [  # protocol, settings, the output tokens that are reported, whether it is cut
+            ("chat", {"max_tokens": 64}, 63, False), ("chat", {"max_tokens": 64}, 64, True),
+            ("chat", {"max_tokens": 64}, 65, True), ("chat", {"max_tokens": 64}, 66, False),
+            ("chat", {"max_tokens": 64, "max_completion_tokens": 9}, 9, True),
+            ("chat", {"max_tokens": 64, "n": 1}, 64, True), ("chat", {"max_tokens": 64, "n": 2}, 64, False),
+            ("chat", {"max_tokens": None}, 64, False), ("chat", {}, 64, False),
+            ("responses", {"max_output_tokens": 16}, 17, True), ("responses", {"max_output_tokens": 16}, 113, False),
+            ("anthropic", {}, 4096, True), ("anthropic", {}, 4097, True), ("anthropic", {}, 4098, False),
+            ("anthropic", {"max_tokens": 9}, 9, True), ("anthropic", {"max_tokens": 9}, 4096, False),
+        ]  # fmt: skip
+        for protocol, body, tokens, is_cut in rows:
+            with self.subTest(protocol=protocol, body=body, tokens=tokens):
+                answers = [_text(protocol, "ok", usage=_usage(protocol, 5, tokens))]
+                answers.append(_text(protocol, "ok", usage=_usage(protocol, 5, 1)))
+                run, _ = self.play(protocol, answers, body=body)
+                self.assertEqual(_statuses(run), ["invalid_response"] * is_cut)
+
+    def test_several_choices_are_one_reply(self):
+        """Gateways before Claude and the Responses API put its blocks into choices of their own;
+        where the caller asked for several, the first is the reply."""
+        text = {"role": "assistant", "content": "Let me see."}
+        calls = []
+        for n in "ab":
+            f = {"name": "get_weather", "arguments": '{"city": "%s"}' % n}
+            call = {"id": n, "type": "function", "function": f}
+            calls.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        both = [c["tool_calls"][0] for c in calls]
+        more = {"role": "assistant", "content": " Yes.", "reasoning": "hm"}
+        rows = [  # the messages of the choices; text, calls of the one message
+            ([text, calls[0]], "Let me see.", both[:1]),
+            ([calls[0], text], "Let me see.", both[:1]),
+            ([text, calls[0], more, calls[1]], "Let me see. Yes.", both),
+            ([{"content": "Let me see."}, None, calls[1]], "Let me see.", both[1:]),
+        ]
+        for messages, content, wanted in rows:
+            for stream in (False, True):
+                with self.subTest(messages=messages, stream=stream):
+                    choices = []
+                    for n, message in enumerate(messages):
+                        choice = {"index": n, "finish_reason": "stop", "message": message}
+                        if stream:
+                            choice["delta"] = choice.pop("message")
+                        choices.append(choice)
+                    answer = {"choices": choices}
+                    if stream:
+                        answer = _sse(*({"choices": [c]} for c in choices))
+                    texts = []
+                    on_text = texts.append if stream else None
+                    run, server = self.play("chat", [answer, _text("chat", "ok")], on_text=on_text)
+                    sent = server.said()[1]
+                    self.assertEqual((sent["content"], sent["tool_calls"]), (content, wanted))
+                    self.assertEqual({s.action.log for s in run.steps}, {content})
+                    self.assertEqual(_statuses(run), ["ok"] * len(wanted))
+                    self.assertEqual("".join(texts), content + "ok" if stream else "")
+        document = {
+            "choices": [{"message": text}, {"message": calls[0], "finish_reason": "length"}]
+        }
+        run, _ = self.play("chat", [document, _text("chat", "ok")])
+        self.assertEqual(_statuses(run), ["invalid_response"])
+        for stream in (False, True):
+            answer = {"choices": [{"index": 1, "message": more}, {"index": 0, "message": text}]}
+            if stream:
+                deltas = [{"index": 1, "delta": more}, {"index": 0, "delta": text}]
+                answer = _sse(*({"choices": [d]} for d in deltas))
+            else:
+                answer["choices"].reverse()
+            run, _ = self.play("chat", [answer], body={"n": 2}, on_text=len if stream else None)
+            self.assertEqual(run.output, "Let me see.")
+
+    def test_a_draft_is_no_part_of_the_answer(self):
+        """Servers without a parser for reasoning hand the draft on in the text."""
+        rows = [  # the text; the answer, None where the reply is empty
+            ("<think>\nWarm.\n</think>\n\ndone", "done"), ("<think>ok</think>done", "done"), (" <think></think> a b ", "a b "),
+            ("<think>no end", None), ("<think>a</think>", None), ("<think>a</think>\n\n", None),
+            ("say <think>hm</think>", "say <think>hm</think>"), ("a</think>b", "a</think>b"),
+            ("<think>a</think><think>b</think>c", "<think>b</think>c"), ("  plain ", "  plain "),
+        ]  # fmt: skip
+        for protocol in _PROTOCOLS:
+            for text, answer in rows:
+                with self.subTest(protocol=protocol, text=text):
+                    first = _text(protocol, text)
+                    server = _Server(protocol, [first, _text(protocol, "ok"), _text(protocol, "e")])
+                    model = _model(protocol, server)
+                    run = agentloop.run(model, "go", [get_weather])
+                    self.assertEqual(run.output, "ok" if answer is None else answer)
+                    self.assertEqual(_statuses(run), ["invalid_response"] * (answer is None))
+                    agentloop.run(model, run.follow_up("more"), [get_weather])
+                    self.assertIn(json.dumps(text)[1:-1], json.dumps(server.said()[1]))
+        call = [("a", "get_weather", {"city": "B"})]
+        answers = [_reply("chat", "<think>hm</think>I look.", call), _text("chat", "ok")]
+        self.assertEqual(self.play("chat", answers)[0].steps[0].action.log, "I look.")
+
+    def test_the_final_answer_of_the_responses_api(self):
+        """A comment taken for a part of the answer makes models stop early (langchain4j#6399)."""
+
+        def message(text, phase=None):
+            content = [{"type": "output_text", "text": text}]
+            return {"type": "message", "role": "assistant", "content": content, "phase": phase}
+
+        call = {"type": "function_call", "call_id": "a", "name": "get_weather"}
+        call["arguments"] = '{"city": "B"}'
+        one, two, end = message("I look. ", "commentary"), message("Hm. "), "final_answer"
+        rows = [  # the items; the answer and the comment
+            ([one, message("done", end)], "done", "I look. "),
+            ([message("do", end), one, two, message("ne", end)], "done", "I look. Hm. "),
+            ([one, two], "I look. Hm. ", ""),
+            ([message("done", end)], "done", ""),
+        ]
+        for items, answer, comment in rows:
+            with self.subTest(items=items):
+                server = _Server("responses", [{"output": items}, _text("responses", "ok")])
+                model = _model("responses", server)
+                run = agentloop.run(model, "go", [get_weather])
+                self.assertEqual((run.output, run.finish.log), (answer, comment))
+                agentloop.run(model, run.follow_up("more"), [get_weather])
+                self.assertEqual(server.said()[1:-1], items)
+                body = _model("chat", None).body(run.follow_up("more"), {})
+                self.assertEqual(body["messages"][1]["content"], answer)
+        answers = [{"output": [one, message("so", end), call]}, _text("responses", "ok")]
+        run, _ = self.play("responses", answers)
+        self.assertEqual(run.steps[0].action.log, "I look. so")
+
+    def test_calls_in_tags_are_calls(self):
+        """A text that is nothing but <tool_call> blocks of known tools (hermes-agent#742)."""
+        one = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "%s"}}\n</tool_call>'
+        text = (
+            '<tool_call>{"arguments": "{\\"city\\": \\"C\\"}", "name": "get_weather"}</tool_call>'
+        )
+        loose = "<tool_call>{'name': 'get_weather', 'arguments': {'city': 'D'}}</tool_call>"
+        rows = [  # the text; the cities
+            (one % "A", ["A"]), (one % "A" + one % "B", ["A", "B"]), ("\n" + one % "A" + "\n\n" + one % "B" + "\n", ["A", "B"]),
+            ("<think>Both.</think>\n" + one % "A", ["A"]), (text + loose, ["C", "D"]),
+        ]  # fmt: skip
+        for protocol in _PROTOCOLS:
+            for content, cities in rows:
+                with self.subTest(protocol=protocol, content=content):
+                    run, server = self.play(
+                        protocol, [_text(protocol, content), _text(protocol, "ok")]
+                    )
+                    self.assertEqual(_statuses(run), ["ok"] * len(cities))
+                    self.assertEqual(
+                        [s.observation for s in run.steps], ["sunny in " + c for c in cities]
+                    )
+                    results = _results(protocol, server.sent[1])
+                    calls = _sent_calls(protocol, server.sent[1])
+                    self.assertEqual([i for i, _ in results], [i for i, _, _ in calls])
+                    for call_id, name, _ in calls:
+                        self.assertRegex(call_id, r"\A[a-zA-Z0-9]{9}\Z")
+                        self.assertEqual(name, "get_weather")
+                    self.assertIn("tool_call", json.dumps(run.steps[0].action.message))
+
+    def test_calls_in_other_notations_are_invalid(self):
+        """They would be shown as the answer, and nothing was done."""
+        good = '{"name": "get_weather", "arguments": {"city": "Rome"}}'
+        rows = [
+            "<tool_call>" + good.replace("get_weather", "other") + "</tool_call>", "<tool_call>{</tool_call>",
+            "<tool_call>" + good, "<tool_call>[" + good + "]</tool_call>", '<tool_call>{"name": "get_weather"}</tool_call>',
+            "<tool_call>" + good + "</tool_call><tool_call>" + good, "<tool_call>" + good + good + "</tool_call>",
+            "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n</tool_call>",
+            "<tool_call>\n<function=get_weather>\n<parameter=city>\nRome\n</parameter>\n</function>\n</tool_call>",
+            '<function=get_weather>{"city": "Rome"}</function>', '<function=get_weather>{"city": "Rome"}',
+            '<function_calls>\n<invoke name="get_weather">\n</invoke>\n</function_calls>\n', '<invoke name="get_weather"></invoke>',
+            "[TOOL_CALLS] [" + good + "]", "[TOOL_CALLS]get_weather[ARGS]{}", '<|python_tag|>get_weather.call(city="Rome")',
+            "<|tool_call|>[" + good + "]<|/tool_call|>", "<|tool_calls_section_begin|>x", "<\uff5ctool\u2581calls\u2581begin\uff5c>x",
+            "<\uff5cDSML\uff5cfunction_calls>", "<|channel|>commentary to=functions.get_weather <|message|>{}",
+            '[get_weather(city="Rome")]', "[get_weather(city='R(o)m]e'), get_weather()]", "<think>hm</think>\n[TOOL_CALLS]x",
+        ]  # fmt: skip
+        answers = [
+            "<tool_call> is the tag that Hermes uses.", "<tool_call>" + good + "</tool_call> is how a call looks.",
+            "Like this: [TOOL_CALLS] [" + good + "]", "<functions>", "[other(city=1)]", "[get_weather(city=1), other()]",
+            '[get_weather(city="Rome")] it is', "[get_weather]", "[get_weather(]", "[]", "[1, 2]", "[get_weather() get_weather()]",
+            "<invoke>", '<invoke name="get_weather"></invoke> <- so', "<b>bold</b>",
+        ]  # fmt: skip
+        for protocol in _PROTOCOLS:
+            for text in rows:
+                with self.subTest(protocol=protocol, text=text):
+                    with _logged() as log:
+                        run, server = self.play(
+                            protocol, [_text(protocol, text), _text(protocol, "ok")]
+                        )
+                    self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
+                    self.assertIn("interface for tool calls", _notice(protocol, server.sent[1]))
+                    self.assertIn("--tool-call-parser", log.getvalue())
+                    # Where no tools were offered, it is an answer.
+                    run, _ = self.play(protocol, [_text(protocol, text)], tools=())
+                    self.assertEqual(run.output, re.sub("(?s)^<think>.*</think>\n", "", text))
+            for text in answers:
+                with self.subTest(protocol=protocol, answer=text):
+                    with _logged() as log:
+                        run, _ = self.play(protocol, [_text(protocol, text)])
+                    self.assertEqual((run.output, log.getvalue()), (text, ""))
+
     def test_cut_arguments_are_never_completed(self):
         for protocol in ("chat", "responses"):
             for reason in ("cut", "fine"):
@@ -11840,6 +12306,7 @@ class ReadingTests(_ModelCase):
         use = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
         part = [{"type": "text", "text": "Well"}, use]
         why = {"incomplete_details": {"reason": "content_filter"}}
+        details = {"stop_details": {"type": "x", "category": "cyber", "explanation": "No harm."}}
         rows = [
             ("chat", _chat({"content": None, "refusal": "I will not."}), "I will not."),
             ("chat", _chat({"content": None, "refusal": "No.", "tool_calls": [call]}), "No."),
@@ -11850,7 +12317,11 @@ class ReadingTests(_ModelCase):
             ("responses", {"status": "incomplete", "output": [asked], **why}, ""),
             ("anthropic", {"content": part, "stop_reason": "refusal"}, "Well"),
             ("anthropic", {"content": [], "stop_reason": "refusal"}, ""),
-        ]
+            ("anthropic", {"content": [], "stop_reason": "refusal", **details}, "cyber: No harm."),
+            ("anthropic", {"content": part, "stop_reason": "refusal", **details}, "Well\ncyber: No harm."),
+            ("anthropic", {"content": part, "stop_reason": "refusal", "stop_details": {"explanation": "No."}}, "Well\nNo."),
+            ("anthropic", {"content": part, "stop_reason": "refusal", "stop_details": None}, "Well"),
+        ]  # fmt: skip
         for protocol, document, output in rows:
             for stream in (False, True):
                 with self.subTest(protocol=protocol, document=document, stream=stream):
@@ -11861,6 +12332,10 @@ class ReadingTests(_ModelCase):
                         answer = _sse({"choices": [choice]})
                     elif stream:
                         answer = _stream(protocol, document)
+                    if stream and "stop_details" in document:
+                        delta = {k: document[k] for k in ("stop_reason", "stop_details")}
+                        event = {"type": "message_delta", "delta": delta}
+                        answer[-2] = _sse(event, done=False)[0]
                     asked_ = []
                     server = _Server(protocol, [answer, _text(protocol, "ok")])
                     model = _model(protocol, server, on_text=len if stream else None)
@@ -11869,6 +12344,18 @@ class ReadingTests(_ModelCase):
                     self.assertEqual((run.finish.reason, run.output), ("refusal", output))
                     self.assertEqual(asked_, [])
                     agentloop.run(model, run.follow_up("Why?"), [get_weather])  # stays legal
+
+    def test_a_filtered_choice_without_a_message(self):
+        """Azure leaves the message out where the filter took all of it."""
+        choice = {"index": 0, "finish_reason": "content_filter", "logprobs": None}
+        for answer in ({"choices": [choice]}, _sse({"choices": [choice]})):
+            with self.subTest(answer=answer):
+                answers = [answer, _text("chat", "ok")]
+                server = _Server("chat", answers)
+                model = _model("chat", server, retries=0)
+                run = agentloop.run(model, "go")
+                self.assertEqual((run.finish.reason, run.output), ("refusal", ""))
+                self.assertEqual(agentloop.run(model, run.follow_up("Why?")).output, "ok")
 
     def test_a_refusal_in_streamed_pieces(self):
         deltas = [{"refusal": "I "}, {"refusal": "will not."}, {"content": None}]
@@ -11911,18 +12398,36 @@ class ReadingTests(_ModelCase):
         self.assertIn("<function=get_weather>{x", _notice("chat", server.sent[1]))
         del error["failed_generation"]
         self.assertEqual(self.play("chat", answers)[0].output, "ok")
+        # Inside the message of a proxy (OpenHands#10187); the model is shown what it wrote.
+        error["failed_generation"] = "import csv\nprint(Rome)"
+        inner = json.dumps({"error": error})
+        proxies = ["litellm.BadRequestError: GroqException - %s\n. Received Model Group=coding"]
+        proxies += ["%s", json.dumps(error).replace("%", "%%")]
+        for words in proxies:
+            with self.subTest(words=words):
+                wrapped = {"message": words % inner if "%s" in words else words, "code": "400"}
+                answers = [(400, {}, {"error": wrapped}), _text("chat", "ok")]
+                run, server = self.play("chat", answers)
+                self.assertEqual(_statuses(run), ["invalid_response"])
+                self.assertIn("print(Rome)", _notice("chat", server.sent[1]))
+        for words in (
+            "tool_use_failed, they say",
+            'x {"code": "tool_use_failed"',
+            'a {"code": "tool_use_failed_2"}',
+        ):
+            with self.subTest(words=words):  # no such error
+                answers = [(400, {}, {"error": {"message": words}})]
+                self.fails("chat", answers, "bad_request", 400)
 
     def test_json_in_an_answer_is_an_answer(self):
         texts = ['{"name": "get_weather", "arguments": {"city": "B"}}', "[1, 2]", "{}"]
-        texts += ["<tool_call>\n{}", '```json\n{"tool": "get_weather"}\n```', '{"name": "other"}']
+        texts += ['```json\n{"tool": "get_weather"}\n```', '{"name": "other"}']
         for protocol in _PROTOCOLS:
             for text in texts:
                 with self.subTest(protocol=protocol, text=text):
                     with _logged() as log:
                         run, _ = self.play(protocol, [_text(protocol, text)])
-                    self.assertEqual((run.output, run.steps), (text, []))
-                    hint = "get_weather" in text
-                    self.assertEqual("tool call written as text" in log.getvalue(), hint)
+                    self.assertEqual((run.output, run.steps, log.getvalue()), (text, [], ""))
 
     def test_nothing_is_printed_where_logging_is_not_set_up(self):
         logger = logging.getLogger("agentloop")
@@ -11931,7 +12436,7 @@ class ReadingTests(_ModelCase):
         error = io.StringIO()
         try:
             with contextlib.redirect_stderr(error):
-                self.play("chat", [_text("chat", "<tool_call> get_weather")])
+                self.play("chat", [_text("chat", "ok", reason="brand_new")])  # is logged
         finally:
             logger.handlers, logging.root.handlers = handlers, root
         self.assertEqual(error.getvalue(), "")
@@ -11959,15 +12464,19 @@ class ReadingTests(_ModelCase):
 
         rows = [  # the name that came; the status, the name sent back
             ("look", "ok", "look"),
-            (" look\n", "ok", " look\n"),
-            ("functions.look", "ok", "functions.look"),
+            (" look\n", "ok", "look"),
+            ("functions.look", "ok", ""),
             ("Look", "unknown_tool", "Look"),
             ("look_", "unknown_tool", "look_"),
-            ("functions.functions.look", "unknown_tool", "functions.functions.look"),
-            ("", "unknown_tool", None),
-            (None, "unknown_tool", None),
-            (5, "unknown_tool", None),
-            (["look"], "unknown_tool", None),
+            ("functions.functions.look", "unknown_tool", "functions_functions_look"),
+            ("multi_tool_use.parallel", "unknown_tool", "multi_tool_use_parallel"),
+            ("look at " + "a" * 70, "unknown_tool", "look_at_" + "a" * 56),
+            ("caf\u00e9", "unknown_tool", "caf_"),
+            ("", "unknown_tool", "unknown"),
+            (" ", "unknown_tool", "unknown"),
+            (None, "unknown_tool", "unknown"),
+            (5, "unknown_tool", "unknown"),
+            (["look"], "unknown_tool", "unknown"),
         ]
         for protocol in _PROTOCOLS:
             for name, status, back in rows:
@@ -11979,7 +12488,10 @@ class ReadingTests(_ModelCase):
                     if status == "unknown_tool":
                         self.assertIn("look", run.steps[0].observation)
                     sent = _sent_calls(protocol, server.sent[1])[0][1]
-                    self.assertTrue(sent == back if back else sent and isinstance(sent, str))
+                    self.assertRegex(sent, r"\A[a-zA-Z0-9_-]{1,64}\Z")
+                    self.assertIn(sent, (back,) if back else ("look", "functions_look"))
+                    name = run.steps[0].action.message
+                    self.assertEqual(name, json.loads(json.dumps(name)))
 
     def test_arguments(self):
         good = '{"city": "B"}'
@@ -12157,26 +12669,31 @@ class ReadingTests(_ModelCase):
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
                 self.assertEqual(run.history[0].finish.message, message)
 
-    def test_the_legacy_function_call(self):
+    def test_the_form_before_tool_calls_is_no_call(self):
+        """Nobody asks for it any more; servers that send zero values send it empty."""
         f = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        message = {"role": "assistant", "content": None, "function_call": f}
-        broken = {"role": "assistant", "content": None}
-        broken["function_call"] = {"name": "get_weather", "arguments": "{"}
-        streamed = [{"function_call": {"name": "get_weather", "arguments": ""}}]
-        streamed += [{"function_call": {"arguments": a}} for a in ('{"city":', ' "B"}')]
-        stream = _sse(*[{"choices": [{"delta": d}]} for d in streamed])
-        for answer, status, sent in (
-            (_chat(message), "ok", message),
-            (stream, "ok", message),
-            (_chat(broken), "invalid_arguments", 0),
-        ):
-            with self.subTest(answer=answer):
-                run, server = self.play("chat", [answer, _text("chat", "ok")])
-                self.assertEqual(_statuses(run), [status])
-                self.assertIn(server.said()[2]["role"], "function")
-                self.assertEqual(server.said()[2]["name"], "get_weather")
-                if sent:
-                    self.assertEqual(server.said()[1], sent)
+        call = {"id": "a", "type": "function", "function": f}
+        rows = [  # beside the content; statuses, whether a call goes back
+            ("ok", {"function_call": {"name": "", "arguments": ""}}, [], False),
+            ("ok", {"function_call": f}, [], False),
+            ("", {"function_call": f}, ["invalid_response"], False),
+            (None, {"function_call": {}, "tool_calls": [call]}, ["ok"], True),
+            (None, {"function_call": f, "tool_calls": [{**call, "custom": {}}]}, ["ok"], True),
+        ]
+        for content, more, statuses, has_call in rows:
+            for stream in (False, True):
+                with self.subTest(more=more, stream=stream):
+                    message = {"role": "assistant", "content": content, **more}
+                    answers = [_chat(message, ""), _text("chat", "ok"), _text("chat", "end")]
+                    if stream:
+                        answers[0] = _sse({"choices": [{"delta": message}]})
+                    server = _Server("chat", answers)
+                    model = _model("chat", server)
+                    run = agentloop.run(model, "go", [get_weather])
+                    self.assertEqual((run.output, _statuses(run)), ("ok", statuses))
+                    agentloop.run(model, run.follow_up("more"), [get_weather])
+                    self.assertNotIn("function_call", server.said()[1])
+                    self.assertEqual("tool_calls" in server.said()[1], has_call)
 
     def test_anthropic_mends(self):
         use = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
@@ -12452,6 +12969,20 @@ class StreamTests(_ModelCase):
             ),
             ("rubbish beside", [[None, 3, p("f", x, index=0, id="a")]], [one]),
             ("tool_calls null", [[p("f", x, index=0, id="a")], {"tool_calls": None}], [one]),
+            (
+                "an index that is none",
+                [[p("f", x[:4], index=[1], id="a")], [p(None, x[4:], index={})]],
+                [one],
+            ),
+            (
+                "many pieces",
+                [
+                    [p("f", "", index=0, id="a")],
+                    *([p(None, " ", index=0)] for _ in range(2500)),
+                    [p(None, x, index=0)],
+                ],
+                [one],
+            ),
         ]
         for name, deltas, want in rows:
             for done in (True, False):
@@ -12519,6 +13050,96 @@ class StreamTests(_ModelCase):
         self.assertEqual(message, want)
         self.assertEqual(run.steps[0].action.message, want)
 
+    def test_pieces_of_reasoning_details(self):
+        """Neighbours of one type and index are one entry; as separate ones they are refused:
+        Invalid `signature` in `thinking` block (agno#5802)."""
+
+        def text(text, index=0, **more):
+            return {"type": "reasoning.text", "text": text, "index": index, **more}
+
+        def packed(data, index=1, **more):
+            return {"type": "reasoning.encrypted", "data": data, "index": index, **more}
+
+        a, f = {"format": "a"}, {"format": "f"}
+        signed = text("", signature="c2ln", **a)
+        rows = [  # the lists in the deltas; the entries that go back
+            ([[text("First ", **a)], [text("the weather.", **a)], [signed], [packed("QUFB", **f)]],
+             [text("First the weather.", signature="c2ln", **a), packed("QUFB", **f)]),
+            ([[text("a"), text("b")], [text("c", 1)], [text("d", 1), text("e", 0)]], [text("ab"), text("cd", 1), text("e")]),
+            ([[packed("a", 0)], [text("b")], [packed("c", 0)]], [packed("a", 0), text("b"), packed("c", 0)]),
+            ([[packed("a")], [packed("b")], None, [], [packed("", id="x")]], [packed("ab", id="x")]),
+            ([[{"type": "reasoning.summary", "summary": s}] for s in "ab"], [{"type": "reasoning.summary", "summary": "ab"}]),
+            ([[text("a", format=None)], [text("b", format="x")], [text("c", format=None)]], [text("abc", format="x")]),
+            ([[text(None)], [text("b")]], [text("b")]),
+            ([[{"a": 1}], [{"a": 2}], ["x"], ["x"]], [{"a": 1}, {"a": 2}, "x", "x"]),
+            (["not a list", "!"], "not a list!"),
+        ]  # fmt: skip
+        for lists, back in rows:
+            with self.subTest(lists=lists):
+                deltas = [{"reasoning_details": entries} for entries in lists]
+                call = [_part("f", "{}", index=0, id="a")]
+                _, message, run = self.echo(_deltas(*deltas, call))
+                self.assertEqual(message["reasoning_details"], back)
+
+    def test_equal_pieces_of_an_unknown_key_are_one_value(self):
+        """Groq's gpt-oss has `channel: analysis` in each delta; a text that is written is joined."""
+        rows = [  # the key; the pieces; the value
+            ("channel", ["analysis"] * 3, "analysis"), ("channel", ["analysis", "final"], "analysisfinal"),
+            ("channel", ["a", "a", "b"], "aab"), ("channel", ["", "a", None, "a", ""], "a"),
+            ("reasoning", ["ha", "ha"], "haha"), ("reasoning_content", ["ha", "ha"], "haha"), ("content", ["ha", "ha"], "haha"),
+            ("note", [1, 2, 2], 2), ("note", ["a", 5], 5), ("note", [5, "a", "b"], "ab"), ("note", [0, None], 0),
+            ("note", [True, False], False), ("note", [1, {"a": 1}, {"b": 2}], {"a": 1, "b": 2}), ("note", [None, ""], None),
+            ("note", [1, [2], 3, [4]], [2, 4]), ("name", ["x", "y", "xy", 5, "xyz"], "xyxyz"), ("name", [None, 7], None),
+        ]  # fmt: skip
+        for key, pieces, value in rows:
+            with self.subTest(key=key, pieces=pieces):
+                deltas = [{key: piece} for piece in pieces]
+                message = self.echo(_deltas(*deltas, [_part("f", "{}", index=0, id="a")]))[1]
+                self.assertEqual(message[key], value)
+
+    def test_the_whole_message_at_the_end(self):
+        """MiniMax ends its streams with the complete object; it counts, and is not heard twice."""
+        f = {"name": "f", "arguments": '{"city": "x"}'}
+        whole = {"role": "assistant", "content": "so", "tool_calls": [{"id": "a", "function": f}]}
+        call = [_part("f", '{"city": "x"}', index=0, id="a")]
+        for deltas in ([{"content": "s"}, {"content": "o"}, call], [], [{"content": "other"}]):
+            with self.subTest(deltas=deltas):
+                end = {"choices": [{"finish_reason": "tool_calls", "message": whole}]}
+                texts = []
+                stream = _deltas(*deltas, reason="", done=False) + _sse(end, done=False)
+                ran, message, run = self.echo(stream, on_text=texts.append)
+                self.assertEqual(ran, [("f", "x")])
+                self.assertEqual(message["content"], "so")
+                self.assertEqual(message["tool_calls"][0]["function"], f)
+                heard = "".join(d["content"] for d in deltas if isinstance(d, dict)) or "so"
+                self.assertEqual("".join(texts), heard + "ok")
+
+    def test_an_error_after_the_limit_changes_nothing(self):
+        """The reply used all of max_tokens, and the router adds `Token limit reached`."""
+        error = {"error": {"code": 400, "message": "Token limit reached"}, "choices": []}
+        for protocol in _PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                if protocol == "responses":
+                    continue  # the stream is over with `response.incomplete`
+                reason = "max_tokens" if protocol == "anthropic" else "length"
+                stream = _stream(protocol, _text(protocol, "half", reason=reason))[:-1]
+                stream += _sse(error)
+                run, _ = self.play(protocol, [stream, _text(protocol, "ok")], on_text=len)
+                self.assertEqual(_statuses(run), ["invalid_response"])
+                self.assertIn("output limit", run.steps[0].observation)
+        stream = _stream("chat", _text("chat", "whole"))[:-1] + _sse(error)
+        error, _ = self.fails("chat", [stream], retries=0, on_text=len)
+
+    def test_the_choices_of_a_stream_end_one_by_one(self):
+        first = {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}
+        second = {"index": 1, "delta": {"content": "b"}}
+        cut = _sse({"choices": [first]}, {"choices": [second]}, done=False)
+        run, server = self.play("chat", [cut, _text("chat", "ok")], on_text=len)
+        self.assertEqual((run.output, len(server.raw)), ("ok", 2))
+        empty = {**second, "delta": {}}
+        whole = _sse({"choices": [first, empty]}, done=False)
+        self.assertEqual(self.play("chat", [whole], on_text=len)[0].output, "a")
+
     def test_content_in_deltas(self):
         part = {"type": "text", "text": "b"}
         thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
@@ -12554,7 +13175,7 @@ class StreamTests(_ModelCase):
         events = [
             {"choices": []}, {"choices": None}, {}, [], 5, None, "text", {"object": "x"},
             {"choices": [{"index": 0}]}, {"choices": [{"index": 0, "delta": None}]},
-            {"choices": [None, 4]}, {"choices": [{"index": 1, "delta": {"content": "other"}}]},
+            {"choices": [None, 4]}, {"choices": [{"index": 1, "delta": {}}]},
             {"choices": [good]}, {"choices": {}}, {"error": None, "choices": []},
             {"choices": [{"delta": {}, "finish_reason": "stop"}]},
             {"choices": [], "usage": {"prompt_tokens": 3}},
@@ -12753,6 +13374,14 @@ class StreamTests(_ModelCase):
             ([{"type": "response.output_item.done", "item": None}, done(0, call), end()], [call]),
             ([{**done(0, thought), "output_index": None}, done(1, call), end()], [thought, call]),
             ([done(0, call), end("incomplete", status="completed")], [call]),
+            # Both at index 0: a gateway does not count (open-responses-server#63).
+            ([done(0, thought), done(0, call), end()], [thought, call]),
+            ([done(0, thought), done(1, text), done(0, call), end()], [thought, text, call]),
+            ([done(0, thought), done(0, text), done(1, call), end()], [thought, text, call]),
+            # The final output holds an item for which no `done` came.
+            ([done(1, call), end(output=[text, call])], [text, call]),
+            ([done(0, text), done(1, call), end(output=[call])], [text, call]),
+            ([done(0, text), done(1, call), end(output=[{**text}, {**call}])], [text, call]),
         ]
         for events, back in rows:
             with self.subTest(events=events):
@@ -12835,13 +13464,25 @@ class StreamTests(_ModelCase):
                 [{"type": "server_tool_use", "id": "s", "name": "web", "input": {}}, block(1, {})], ["ok"],
             ),
             ([use(1), start(0, type="text", text="I")], [{"type": "text", "text": "I"}, block(1, {})], ["ok"]),
-            ([start(0, type="new", z=1), delta(0, "new_delta", z=2), use(1)], [{"type": "new", "z": 1}, block(1, {})], ["ok"]),
+            ([start(0, type="new", z=1), delta(0, "new_delta", z=2), use(1)], [{"type": "new", "z": 2}, block(1, {})], ["ok"]),
             (
                 [start(0, type="text", text="I "), delta(0, "text_delta", text="look"), delta(0, "text_delta", text=None),
                  delta(0, "citations_delta", citation={"c": 1}), delta(0, "citations_delta", citation={"c": 2}), use(1)],
                 [{"type": "text", "text": "I look", "citations": [{"c": 1}, {"c": 2}]}, block(1, {})], ["ok"],
             ),
             ([start(0, type="text", text=""), use(1), {"type": "new_event"}, {"delta": 5}], [block(1, {})], ["ok"]),
+            # At an index that is taken: another block. Its deltas are its own.
+            ([start(0, type="text", text=""), delta(0, "text_delta", text="A"), start(0, type="text", text=""),
+              delta(0, "text_delta", text="B"), use(1)],
+             [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}, block(1, {})], ["ok"]),
+            ([use(0), js(0, '{"n":1}'), start(1, type="new"), use(0, id="t9"), js(0, '{"n":2}')],
+             [block(0, {"n": 1}), {"type": "new"}, block(0, {"n": 2}, id="t9")], ["ok"] * 2),
+            # What an unknown delta brings belongs to the block.
+            ([start(0, type="compaction", content=None),
+              delta(0, "compaction_delta", content="So far.", encrypted_content="ZW5j"), use(1)],
+             [{"type": "compaction", "content": "So far.", "encrypted_content": "ZW5j"}, block(1, {})], ["ok"]),
+            ([start(0, type="text", text="a"), delta(0, "odd_delta", y=2, z=[1]), use(1)],
+             [{"type": "text", "text": "a", "y": 2, "z": [1]}, block(1, {})], ["ok"]),
         ]  # fmt: skip
         f = agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda **k: "r")
         for events, back, statuses in rows:
@@ -12927,6 +13568,11 @@ class StreamTests(_ModelCase):
         with mock.patch("time.monotonic", lambda: clock[0]):
             error, _ = self.fails("chat", [[tick] * 9], "timeout", None, timeout=100, retries=0)
         self.assertIn("100", str(error))
+
+
+def _key_of_the_test():
+    """A key as a function, which a pickle can name."""
+    return _KEY
 
 
 class FailureTests(_ModelCase):
@@ -13320,6 +13966,236 @@ class FailureTests(_ModelCase):
         self.assertIn("key=" + secret, server.seen[0][1])
         self.assertNotIn(secret, str(caught.exception) + repr(model))
 
+    def test_what_a_refusal_means_by_its_words(self):
+        rate = "Request too large for m on tokens per min (TPM): Limit 6000, Requested 9000"
+        full = "maximum context length is 8192 tokens"
+        raw = json.dumps({"error": {"message": full, "code": 400}})
+        wrapped = 'litellm.BadRequestError: P - {"error":{"message":"%s"}}\n. Model Group=m' % full
+        python = "Error code: 400 - {'error': {'message': '%s', 'code': None}}" % full
+        rows = [  # status, error; kind, how often it is asked with retries=1, what the text names
+            # a wrong key: xAI, Gemini, others
+            (400, {"error": "Incorrect API key provided.", "code": "invalid"}, "auth", 1, "api_key"),
+            (400, [{"error": {"message": "API key not valid."}}], "auth", 1, "api_key"),
+            (400, {"error": {"message": "x", "code": "API_KEY_INVALID"}}, "auth", 1, "api_key"),
+            (400, {"error": {"message": "api_key: a field too many"}}, "bad_request", 1, "too many"),
+            # limits that waiting does not lift
+            (429, {"error": {"message": rate, "code": "rate_limit_exceeded"}}, "rate_limit", 1, rate),
+            (429, {"error": {"message": "x", "type": "insufficient_quota"}}, "rate_limit", 1, "plan"),
+            (429, {"error": {"message": "quota exceeded, retry in 38s"}}, "rate_limit", 2, "quota"),
+            (200, {"error": {"message": "x", "code": "insufficient_quota"}}, "rate_limit", 1, "x"),
+            (200, {"error": {"message": "x", "code": "rate_limit_exceeded"}}, "rate_limit", 2, "x"),
+            # an error inside a 200: its code as a status, as a word, or its type
+            (200, {"error": {"message": "x", "code": 503}}, "server", 2, "HTTP 503"),
+            (200, {"error": {"message": "x", "code": "401"}}, "auth", 1, "HTTP 401"),
+            (200, {"error": {"message": "x", "code": 404}}, "bad_request", 1, "HTTP 404"),
+            (200, {"error": {"message": "x", "code": "content_filter"}}, "bad_request", 1, "x"),
+            (200, {"error": {"message": "x", "type": "overloaded_error"}}, "server", 2, "x"),
+            (200, {"error": {"message": "x", "type": "authentication_error"}}, "auth", 1, "x"),
+            (200, {"error": {"message": "x", "code": "1302"}}, "server", 2, "x"),
+            (200, {"object": "error", "message": "boom"}, "server", 2, "boom"),
+            # llama.cpp names its own switch
+            (500, {"error": {"message": "tools need --jinja"}}, "bad_request", 1, "--jinja"),
+            # an overflow in other words, or passed on by a router or a proxy
+            (400, {"error": {"message": "x", "type": "too_many_prompt_tokens"}}, "context_length", 1, "x"),
+            (400, {"error": {"message": "Provider returned error", "metadata": {"raw": raw}}},
+             "context_length", 1, "Provider returned error: maximum context"),
+            (502, {"error": {"message": "Provider returned error", "metadata": {"raw": "gone away"}}},
+             "server", 2, "gone away"),
+            (400, {"error": {"message": "Provider returned error", "metadata": {}}}, "bad_request", 1, "P"),
+            (400, {"error": {"message": wrapped}}, "context_length", 1, "BadRequestError"),
+            (400, {"error": {"message": python}}, "context_length", 1, "Error code"),
+            (400, {"error": {"message": 'x {"error": and no more'}}, "bad_request", 1, "no more"),
+            (400, {"error": {"message": '{"error": ' + "[" * 5000}}, "bad_request", 1, "[["),
+        ]  # fmt: skip
+        for status, body, kind, asked, words in rows:
+            with self.subTest(status=status, body=str(body)[:90]):
+                answer = (status, _JSON, json.dumps(body))
+                error, server = self.fails("chat", [answer] * 2, retries=1)
+                self.assertEqual((error.kind, len(server.raw)), (kind, asked), str(error))
+                self.assertIn(words, str(error))
+
+    def test_a_wait_is_named_in_many_places(self):
+        retry_info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "38.5s"}
+        rows = [  # headers, error; the wait
+            ({"retry-after-ms": "2500"}, {}, 2.5),
+            ({"Retry-After-Ms": "2500", "Retry-After": "9"}, {}, 2.5),
+            ({"retry-after": "9"}, {"message": "try again in 3s"}, 9),
+            ({"retry-after": "soon"}, {"message": "Please try again in 3s."}, 3),
+            ({}, {"message": "Please retry in 38.6s.", "details": [1, retry_info]}, 38.5),
+            ({}, {"message": "Rate limit. Please try again in 460ms."}, 0.46),
+            ({}, {"message": "try again in 1m2.5s. Visit x"}, 60),
+            ({}, {"message": "Try again after 20 seconds"}, 20),
+            ({}, {"message": "retry after 1 minute"}, 60),
+            ({}, {"message": "retry in 5 milliseconds"}, 0.005),
+            ({}, {"message": "try again in 2h"}, 60),
+            ({}, {"message": "try again in 16s", "details": "none"}, 16),
+        ]
+        for headers, error, wait in rows:
+            with self.subTest(headers=headers, error=error):
+                del self.waits[:]
+                answer = (429, headers, json.dumps({"error": error}))
+                self.play("chat", [answer, _text("chat", "ok")])
+                self.assertAlmostEqual(self.waits[0], wait)
+        for words in ("try again in a while", "try again in 3 moons", "limit of 3 s"):
+            with self.subTest(words=words):
+                del self.waits[:]
+                self.play("chat", [(429, {}, {"error": words}), _text("chat", "ok")])
+                self.assertLess(self.waits[0], 1)
+
+    def test_each_retry_is_logged(self):
+        answers = [(429, {"retry-after": "7"}, {"error": {"message": "Slow down for " + _KEY}})]
+        answers += [ConnectionResetError("gone"), _text("chat", "ok")]
+        with _logged() as log:
+            self.play("chat", answers, retries=2)
+        first, second = log.getvalue().strip().split("\n")
+        for words in ("429", "Slow down", "waiting 7.0 s", "2 of 3"):
+            self.assertIn(words, first)
+        for words in ("ConnectionResetError: gone", "3 of 3"):
+            self.assertIn(words, second)
+        self.assertNotIn(_KEY, log.getvalue())
+
+    def test_a_deadline_is_for_a_request_with_its_retries(self):
+        far = (429, {"retry-after": "50"}, "busy")
+        error, server = self.fails("chat", [far] * 9, "rate_limit", 429, deadline=20)
+        self.assertEqual((len(server.raw), self.waits), (1, []))
+        self.assertIn("the deadline of 20 s leaves no time", str(error))
+        answers = [lambda sent: far, lambda sent: _text("chat", "ok")]
+        self.play("chat", answers, deadline=60)
+        self.assertEqual(self.waits, [50])
+        # A transport that somebody else wrote is checked at each chunk.
+        late = [b" ", lambda: threading.Event().wait(0.06) or b" ", b" ", b" "]
+        error, server = self.fails("chat", [late] * 9, "timeout", None, deadline=0.05)
+        self.assertIn("no complete reply within the deadline of 0.05 s", str(error))
+        self.assertLessEqual(server.seen[0][3], 0.05)
+        self.assertEqual(len(server.raw), 1)
+        # It is for each request anew.
+        city = [_call("chat", (str(n), "get_weather", {"city": "B"})) for n in range(3)]
+        run, server = self.play("chat", [*city, _text("chat", "ok")], deadline=5)
+        self.assertEqual((run.output, "deadline" in server.sent[0]), ("ok", False))
+
+    def test_bounds_of_a_reply(self):
+        megabyte = b"a" * (1 << 20)
+        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+        bomb = b"".join(packer.compress(megabyte) for _ in range(65)) + packer.flush()
+        rows = [  # status, headers, chunks; kind, status of the error
+            (200, _JSON, [b'{"a": "', *[megabyte] * 65], "bad_response", None),
+            (200, _JSON, [b" " * (1 << 20)] * 65, "bad_response", None),
+            (200, _SSE, [b"data: ", *[megabyte] * 65], "bad_response", None),
+            (200, _SSE, [b"data: " + megabyte + b"\n"] * 65, "bad_response", None),
+            (200, _JSON, [bomb], "bad_response", None),
+            (200, _JSON, [bomb[n : n + 9999] for n in range(0, len(bomb), 9999)], "bad_response", None),
+            (401, _JSON, [megabyte] * 65, "auth", 401),
+            (200, _JSON, [b'{"choices": ' + b"[" * 100_000], "bad_response", None),
+        ]  # fmt: skip
+        for status, headers, chunks, kind, shown in rows:
+            with self.subTest(status=status, headers=headers, first=chunks[0][:20]):
+                server = _Server("chat", [(status, headers, chunks)])
+                with self.assertRaises(agentloop.ModelError) as caught:
+                    agentloop.run(_model("chat", server, on_text=len, retries=0), "go")
+                self.assertEqual((caught.exception.kind, caught.exception.status), (kind, shown))
+                self.assertLess(len(str(caught.exception)), 1500)
+
+    def secret_in(self, error, secret):
+        """True where a secret is in an exception, or in what it was raised from."""
+        seen = []
+        while error is not None:
+            seen += [str(error), repr(error)]
+            error = error.__cause__ or error.__context__
+        return any(secret in text for text in seen)
+
+    def test_secrets_in_whatever_form_they_come_back(self):
+        url = "http://somebody:p%%40ss%%2Fword@h.test/v1?version=%s&k=a%%2Bb%%2Fc99" % ("v" * 9)
+        headers = {"X-Gateway": "Token GATEWAY-99", "X-Quoted": 'a"b\\c"d'}
+        proxies = {"http_proxy": "http://pu:PROXY-99@h.test:9", "https_proxy": "h.test:8"}
+        login = base64.b64encode(b"pu:PROXY-99").decode()
+        secrets = ["p@ss/word", "p%40ss%2Fword", "somebody", "a+b/c99", "a%2Bb%2Fc99", "v" * 9,
+                   "GATEWAY-99", 'a"b\\c"d', "PROXY-99", login, _KEY]  # fmt: skip
+        for secret in secrets:
+            answers = [
+                (400, {}, {"error": {"message": "no " + secret, "code": secret}}),
+                (200, _JSON, {"choices": [], "id": secret}),
+                (200, {"content-type": secret}, "<p>" + secret),
+                (302, {"location": "http://h.test/" + secret}, ""),
+                OSError("no " + secret),
+                [ConnectionResetError(secret)],
+                _sse({"error": {"message": secret}}),
+            ]
+            for answer in answers:
+                with self.subTest(secret=secret, answer=answer):
+                    server = _Server("chat", [answer])
+                    model = _model("chat", server, base_url=url, headers=headers, retries=0)
+                    with mock.patch.dict(os.environ, proxies):
+                        with self.assertRaises(agentloop.ModelError) as caught:
+                            agentloop.run(model, "go")
+                    self.assertFalse(self.secret_in(caught.exception, secret))
+                    self.assertNotIn(json.dumps(secret)[1:-1], str(caught.exception))
+
+    def test_a_short_key_is_hidden_where_it_stands_alone(self):
+        words = "no such key: %s! A bad alphabet was asked for"
+        for key in ("a", "as", "bad", "q9z", "anna7"):
+            with self.subTest(key=key):
+                error, _ = self.fails("chat", [(401, {}, words % key)], api_key=key)
+                self.assertNotIn("key: " + key, str(error))
+                self.assertIn("alphabet was ", str(error))
+
+    def test_a_step_about_a_failed_generation_holds_no_secret(self):
+        error = {"message": "for " + _KEY, "code": "tool_use_failed"}
+        error["failed_generation"] = "call(%s)" % _KEY
+        answers = [(400, {}, {"error": error}), _text("chat", "ok")]
+        run, server = self.play("chat", answers)
+        self.assertIn("call([hidden])", run.steps[0].observation)
+        self.assertNotIn(_KEY, repr(run) + server.raw[1].decode())
+
+    def test_what_no_header_can_carry(self):
+        rows = [  # settings; what the error names
+            ({"api_key": _KEY + "\r\nX: y"}, "api_key"),
+            ({"api_key": lambda: _KEY + "\u20ac"}, "api_key"),
+            ({"headers": {"X-Own": _KEY + "\n"}}, "X-Own"),
+            ({"headers": {"X\r\n" + _KEY: "v"}}, "headers"),
+        ]
+        for settings, words in rows:
+            with self.subTest(words=words):
+                server = _Server("chat", [])
+                with self.assertRaisesRegex(ValueError, words) as caught:
+                    agentloop.run(_model("chat", server, **settings), "go")
+                self.assertFalse(self.secret_in(caught.exception, _KEY))
+
+    def test_what_is_shown_of_a_url(self):
+        good = ["http://u:SECRET@h/v1", "http://u:pa@SECRET@h/v1", "http://SECRET@h:8080",
+                "https://u:SECRET@[::1]:1/v1?a=1&b=SECRET#SECRET"]  # fmt: skip
+        bad = ["http://u:SECRET@[bad", "ftp://u:SECRET@h/v1", "http://u:a/SECRET@h:x/v1",
+               "u:SECRET@h/v1", "http:/h/?key=SECRET", "http://h:port/v1?key=SECRET",
+               "http://u:a?SECRET@h/v1", "http://h:99999/v1", "http://h/a b", ""]  # fmt: skip
+        for url in good:
+            with self.subTest(url=url):
+                self.assertNotIn("SECRET", repr(agentloop.OpenAIChat("m", base_url=url)))
+        for url in filter(None, bad):
+            with self.subTest(url=url):
+                with self.assertRaisesRegex(ValueError, "base_url is like") as caught:
+                    agentloop.OpenAIChat("m", base_url=url)
+                self.assertNotIn("SECRET", str(caught.exception))
+
+    def test_copies_ask_like_the_model(self):
+        for how in (copy.copy, copy.deepcopy, lambda m: copy.copy(copy.deepcopy(m))):
+            for key in (_KEY, "", lambda: _KEY, None):
+                with self.subTest(how=how, key=key):
+                    server = _Server("chat", [_text("chat", "ok")] * 3)
+                    model = _model(
+                        "chat", server, api_key=key, headers={"X-Own": "1"},
+                        base_url="http://u:p@h.test/v1?v=1", metadata={"a": "b"},
+                    )  # fmt: skip
+                    made = how(model)
+                    with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "of-the-environment"}):
+                        for asked in (model, made):
+                            server.strict = False
+                            agentloop.run(asked, "go")
+                    self.assertEqual(server.seen[0], server.seen[1])
+                    made.headers["X-Own"] = "2"
+                    made.api_key = "other"
+                    agentloop.run(model, "go")
+                    self.assertEqual(server.seen[2][2]["X-Own"], "1")
+                    self.assertNotIn("other", str(server.seen[2]))
+
     def test_pickling(self):
         for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
@@ -13338,17 +14214,48 @@ class FailureTests(_ModelCase):
         )
         pickle.loads(pickle.dumps(model))  # what cannot be pickled is left out
 
+    def test_a_pickle_holds_no_secret_and_says_what_to_set(self):
+        url = "https://user:passW0RD@h.test/v1?api-key=query-S3CRET&version=vers-1"
+        environment = {"OPENAI_API_KEY": "sk-of-the-environment"}
+        with mock.patch.dict(os.environ, environment):
+            for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+                model = agentloop.OpenAIChat(
+                    "m", base_url=url, api_key=_KEY, headers={"X-Own": "header-S3CRET"}
+                )
+                data = pickle.dumps(model, protocol)
+                for secret in (_KEY, "environment", "passW0RD", "S3CRET", "vers-1"):
+                    self.assertNotIn(secret.encode(), data)
+        rows = [  # settings; what has to be set
+            ({"api_key": _KEY}, "api_key"),
+            ({"api_key": _key_of_the_test}, "api_key"),
+            ({"headers": {"X-Own": "1"}}, "headers"),
+            ({"base_url": "http://u:p@h.test/v1"}, "url"),
+            ({"base_url": "http://h.test/v1?k=1", "headers": {"A": "b"}}, "headers, url"),
+            ({"ssl_context": True}, "transport.ssl_context"),
+        ]
+        for settings, names in rows:
+            with self.subTest(names=names):
+                made = agentloop.OpenAIChat("m", **{"api_key": "", **settings})
+                for _ in range(2):
+                    made = pickle.loads(pickle.dumps(made))
+                with mock.patch.dict(os.environ, environment):
+                    with self.assertRaisesRegex(ValueError, "set its %s again" % names):
+                        made.complete("x")
+
     @_sockets
-    def test_a_pickled_model_takes_the_key_from_the_environment(self):
+    def test_an_unpickled_model_asks_once_its_key_is_set(self):
         with _Http(lambda n, head, body: _http(_text("chat", "ok"))) as server:
-            model = agentloop.OpenAIChat("m", base_url=server.url, api_key=_KEY)
-            self.assertEqual(model.complete("x"), "ok")
-            twin = pickle.loads(pickle.dumps(model))
+            given = agentloop.OpenAIChat("m", base_url=server.url, api_key=_KEY)
+            of_environment = agentloop.OpenAIChat("m", base_url=server.url)
+            none = agentloop.OpenAIChat("m", base_url=server.url, api_key="")
+            twins = [pickle.loads(pickle.dumps(m)) for m in (given, of_environment, none)]
+            twins[0].api_key = "set-later"
             with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "other"}):
-                self.assertEqual(twin.complete("x"), "ok")
-            self.assertIn("Bearer other", server.heads[1])
-            self.assertEqual(server.connections, 2)
-            del model, twin
+                for twin in twins:
+                    self.assertEqual(twin.complete("x"), "ok")
+            found = [re.findall(r"Bearer (.*)\r", head) for head in server.heads]
+            self.assertEqual(found, [["set-later"], ["other"], []])
+            del twins, twin
 
 
 def _roles(protocol, body):
@@ -13378,6 +14285,18 @@ def _pictures(protocol, message):
         elif isinstance(x, dict):
             todo = list(x.values()) + todo
     return found
+
+
+class _Incomparable:
+    """A value that cannot be compared."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise ValueError("no order")
+
+    def __str__(self):
+        return "unlike"
 
 
 class ConversationTests(_ModelCase):
@@ -13436,6 +14355,19 @@ class ConversationTests(_ModelCase):
                     texts = [t for _, t in _results(protocol, server.sent[1])]
                     self.assertEqual(texts, ["sunny in C0", "sunny in C1", "Denied."])
 
+    def test_a_run_made_by_hand_with_ids_of_another_reply(self):
+        """Every call of the message gets a result, whatever the ids of the steps."""
+        for protocol in _PROTOCOLS:
+            for ids in (("a", "a"), ("x", "y"), ("b", "x")):
+                with self.subTest(protocol=protocol, ids=ids):
+                    calls = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {})]
+                    run, _ = self.play(protocol, [_call(protocol, *calls)], max_requests=1)
+                    for step, call_id in zip(run.steps, ids):
+                        step.action.call_id = call_id
+                    body = _model(protocol, None).body(run.follow_up("more"), {})
+                    _CHECKS[protocol](body, set(), False)
+                    self.assertEqual(len(_results(protocol, body)), 2)
+
     def test_is_error_marks_what_did_not_go_well(self):
         def fail() -> str:
             raise ValueError("no")
@@ -13473,6 +14405,52 @@ class ConversationTests(_ModelCase):
                 self.assertEqual(_roles(protocol, server.sent[-1]), want)
                 self.assertEqual(_statuses(run), ["invalid_response"] * (len(answers) - 1))
 
+    def test_the_user_speaks_after_a_result(self):
+        """Mistral: Unexpected role 'user' after role 'tool'. An assistant message of our own stands
+        between; only a picture is shown right after the results."""
+        image = agentloop.Image(_PNG)
+        shot = agentloop.Tool("shot", "", {"type": "object", "properties": {}}, lambda: image)
+        rows = {  # how the first turn ends; what is sent on Chat Completions
+            "budget": "uatau", "return_direct": "uatau", "picture": "uatu", "picture, then a reply": "uatuau",
+        }  # fmt: skip
+        for end, roles in rows.items():
+            for protocol in _PROTOCOLS:
+                with self.subTest(end=end, protocol=protocol):
+                    name = "shot" if "picture" in end else "get_weather"
+                    given = {} if name == "shot" else {"city": "B"}
+                    tools = [
+                        agentloop.tool(get_weather, return_direct=end == "return_direct"),
+                        shot,
+                    ]
+                    answers = [_call(protocol, ("a", name, given)), _text(protocol, "ok")]
+                    answers.append(_text(protocol, "end"))
+                    server = _Server(protocol, answers)
+                    model = _model(protocol, server)
+                    limit = 2 if end == "picture, then a reply" else 1
+                    run = agentloop.run(model, "go", tools, max_requests=limit)
+                    run = agentloop.run(model, run.follow_up("and?"), tools)
+                    want = {"chat": roles, "responses": "uatu", "anthropic": "uau"}[protocol]
+                    if limit == 2 and protocol != "chat":
+                        want = want[:-1] + ("au" if protocol == "responses" else "uau")
+                    self.assertEqual(_roles(protocol, server.sent[limit]), want)
+                    self.assertIn("and?", _notice(protocol, server.sent[limit]))
+
+    def test_a_picture_has_no_is_error_beside_it(self):
+        """`all content must be type text if is_error is true`."""
+        for observation, marked in (
+            (["by hand", agentloop.Image(_PNG)], False),
+            (agentloop.Image(_PNG), False),
+            ("no camera", True),
+        ):
+            with self.subTest(observation=observation):
+                run = agentloop.AgentRun("go", requests=1)
+                run.pending.append(agentloop.AgentAction("shot", {}, "c1", request=1))
+                run.close(run.pending[0], observation, "done_by_hand")
+                body = _model("anthropic", None).body(run.follow_up("and?"), {})
+                _check_anthropic(body, set(), False)
+                result = body["messages"][-1]["content"][0]
+                self.assertEqual(result.get("is_error", False), marked)
+
     def test_a_rejected_answer_stands_before_the_reason(self):
         for protocol in _PROTOCOLS:
             with self.subTest(protocol=protocol):
@@ -13497,12 +14475,12 @@ class ConversationTests(_ModelCase):
                 model = _model(protocol, server)
                 run = agentloop.run(model, "go", [answer], accept=lambda run: next(reasons))
                 self.assertEqual((run.state, run.output), ("succeeded", 2))
-                want = {"chat": "uatu", "responses": "uatu", "anthropic": "uau"}
+                want = {"chat": "uatau", "responses": "uatu", "anthropic": "uau"}
                 self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
                 self.assertIn("Not 1.", _notice(protocol, server.sent[1]))
                 run = agentloop.run(model, run.follow_up("and?"), [answer])
                 self.assertEqual(run.output, "ok")
-                want = {"chat": "uatuatu", "responses": "uatuatu", "anthropic": "uauau"}
+                want = {"chat": "uatauatau", "responses": "uatuatu", "anthropic": "uauau"}
                 self.assertEqual(_roles(protocol, server.sent[2]), want[protocol])
 
     def test_follow_up(self):
@@ -13661,6 +14639,224 @@ class ConversationTests(_ModelCase):
             with self.subTest(run=run):
                 self.assertEqual(model.body(run, tools), model.body(copy.deepcopy(run), tools))
 
+    def test_what_the_caller_changes_is_sent(self):
+        """The conversation is then encoded anew; unchanged, it is the same bytes."""
+        message = {"role": "assistant", "content": "x"}
+
+        def make():
+            run = agentloop.AgentRun(["go", "there"])
+            coral = {"seen": "coral", "rows": ["coral"]}
+            for n, seen in enumerate(("amber", "beryl", coral), 1):
+                action = agentloop.AgentAction("look", {"n": n}, "call0000%d" % n, "", None, n)
+                run.steps.append(agentloop.AgentStep(action, seen))
+                run.requests = n
+            run.finish = agentloop.AgentFinish("done")
+            return run.follow_up("and?")
+
+        def first(run):
+            return run.history[0]
+
+        changes = [  # what is changed; what is then sent, what no more
+            (lambda run: setattr(first(run).steps[0], "observation", "shortened"), "shortened", "amber"),
+            (lambda run: first(run).steps.__setitem__(1, agentloop.AgentStep(first(run).steps[1].action, "new")), "new", "beryl"),
+            (lambda run: first(run).steps.pop(1), "coral", "beryl"),
+            (lambda run: first(run).steps[2].observation["rows"].append("dark"), "dark", None),
+            (lambda run: first(run).steps[2].observation.clear(), "beryl", "coral"),
+            (lambda run: first(run).steps[2].observation.update(seen=_Incomparable()), "unlike", "coral"),
+            (lambda run: first(run).steps.reverse(), "amber", None),
+            (lambda run: setattr(first(run).steps[0].action, "tool_input", {"n": "other"}), "other", None),
+            (lambda run: setattr(first(run).steps[0].action, "log", "said"), "said", None),
+            (lambda run: setattr(first(run).steps[0], "status", "denied"), "amber", None),
+            (lambda run: setattr(first(run), "finish", agentloop.AgentFinish("another")), "another", "done"),
+            (lambda run: setattr(first(run).finish, "output", "changed"), "changed", "done"),
+            (lambda run: setattr(first(run), "finish", None), "coral", "done"),
+            (lambda run: setattr(first(run), "task", "new task"), "new task", "there"),
+            (lambda run: first(run).task.pop(), "go", "there"),
+            (lambda run: setattr(run, "task", "what?"), "what?", "and?"),
+            (lambda run: setattr(run, "history", []), "and?", "go"),
+            (lambda run: first(run).steps.append(agentloop.AgentStep(agentloop.AgentAction("x", {}, "d"), "more")), "more", None),
+            (lambda run: first(run).steps.append(agentloop.AgentStep(agentloop.AgentAction("", {}, "", "", message), "no")), "no", None),
+        ]  # fmt: skip
+        for protocol in _PROTOCOLS:
+            for at, (change, there, gone) in enumerate(changes):
+                with self.subTest(protocol=protocol, at=at):
+                    model, run = _model(protocol, None, system="Be brief."), make()
+                    before = json.dumps(model.body(run, {}))
+                    self.assertEqual(json.dumps(model.body(run, {})), before)
+                    self.assertEqual(json.dumps(model.body(make(), {})), before)
+                    change(run)
+                    body = json.dumps(model.body(run, {}))
+                    self.assertEqual(body, json.dumps(model.body(copy.deepcopy(run), {})))
+                    self.assertIn(there, body)
+                    if gone:
+                        self.assertNotIn('"%s"' % gone, body)
+            with self.subTest(protocol=protocol):
+                model, run = _model(protocol, None, system="Be brief."), make()
+                model.body(run, {})
+                model.system = "Be exact."
+                body = json.dumps(model.body(run, {}))
+                self.assertIn("Be exact.", body)
+                self.assertNotIn("Be brief.", body)
+                first(run).steps[0].observation = "a" * 50
+                model.max_observation = 10
+                self.assertNotIn("a" * 20, json.dumps(model.body(run, {})))
+
+    def test_trim_may_return_changed_copies(self):
+        def mask(steps):
+            last = steps[-1:]
+            return [dataclasses.replace(s, observation="[left out]") for s in steps[:-1]] + last
+
+        def deep(steps):
+            return [dataclasses.replace(s, observation="[left out]") for s in copy.deepcopy(steps)]
+
+        def odd(steps):
+            actions = [dataclasses.replace(s.action, call_id="another") for s in steps]
+            return [agentloop.AgentStep(a, "x") for a in actions]
+
+        for protocol in _PROTOCOLS:
+            calls = [_call(protocol, ("a" + n, "get_weather", {"city": "C" + n})) for n in "12"]
+            pair = [("b%d" % n, "get_weather", {"city": "P%d" % n}) for n in (1, 2)]
+            answers = [*calls, _text(protocol, ""), _call(protocol, *pair), _text(protocol, "ok")]
+            for trim, count in ((mask, 4), (deep, 5)):
+                with self.subTest(protocol=protocol, trim=trim.__name__):
+                    server = _Server(protocol, answers, prefix=False)
+                    run = agentloop.run(_model(protocol, server, trim=trim), "go", [get_weather])
+                    text = json.dumps(server.said())
+                    self.assertEqual(text.count("[left out]"), count)
+                    self.assertEqual("sunny in P2" in text, trim is mask)
+                    self.assertNotIn("sunny in C", text)
+                    results = [i for i, _ in _results(protocol, server.sent[-1])]
+                    self.assertEqual(results, ["a1", "a2", "b1", "b2"])
+                    seen = [str(s.observation)[:8] for s in run.steps]
+                    self.assertEqual(
+                        seen, ["sunny in"[:8]] * 2 + ["The repl"] + ["sunny in"[:8]] * 2
+                    )
+            with self.subTest(protocol=protocol, trim="one of a pair"):
+                server = _Server(protocol, answers, prefix=False)
+                model = _model(protocol, server, trim=lambda steps: mask(steps[-2:])[:1])
+                agentloop.run(model, "go", [get_weather])
+                results = _results(protocol, server.sent[-1])
+                self.assertEqual(results, [("b1", "[left out]"), ("b2", "sunny in P2")])
+            with self.subTest(protocol=protocol, trim="no step of the run"):
+                with self.assertRaisesRegex(ValueError, "trim.*call_id"):
+                    self.play(protocol, calls, trim=odd)
+
+    def test_ids_of_a_reply_that_is_composed_anew(self):
+        """Mistral takes nine letters and digits, OpenAI 40 characters, Anthropic other letters."""
+        ids = ["toolu_01A09q90qw90lq917835lq9", "toolu_" + "x" * 60, "a:b", "abcdefgh9"]
+        used = [{"type": "tool_use", "id": i, "name": "note", "input": {}} for i in ids]
+        messages = {"anthropic": {"role": "assistant", "content": used}, "scripted": None}
+        messages["responses"] = [
+            {"type": "function_call", "call_id": i, "name": "note", "arguments": "{}"} for i in ids
+        ]
+        for source, message in messages.items():
+            for protocol in _PROTOCOLS:
+                if protocol == source:
+                    continue
+                with self.subTest(source=source, protocol=protocol):
+                    actions = [agentloop.AgentAction("note", {}, i, "", message, 1) for i in ids]
+                    steps = [agentloop.AgentStep(a, "noted") for a in actions]
+                    run = agentloop.AgentRun("go", steps, requests=1)
+                    body = _model(protocol, None).body(run.follow_up("?"), {})
+                    sent = [i for i, _, _ in _sent_calls(protocol, body)]
+                    self.assertEqual(sent, [i for i, _ in _results(protocol, body)])
+                    self.assertEqual((len(set(sent)), sent[3]), (4, "abcdefgh9"))
+                    for call_id in sent:
+                        self.assertRegex(call_id, r"\A[a-zA-Z0-9]{9}\Z")
+                    again = _model(protocol, None).body(run.follow_up("?"), {})
+                    self.assertEqual(again, body)
+                    # An id of that reply is taken, also where the wire has another one.
+                    answers = [_call(protocol, (ids[0], "get_weather", {"city": "B"}))]
+                    server = _Server(protocol, [*answers, _text(protocol, "ok")])
+                    turn = run.follow_up("?")
+                    turn = agentloop.run(_model(protocol, server), turn, [get_weather])
+                    self.assertEqual(_statuses(turn), ["ok"])
+
+    def test_repairs_of_a_refused_request(self):
+        """A demand is no refusal: what is demanded is added where a message has none."""
+        call = {"id": "a", "type": "function"}
+        call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
+        wrapped = {
+            "message": "Missing `reasoning_content` field in the assistant message.",
+            "type": "invalid_request_error",
+        }
+        demands = [
+            "The `reasoning_content` in the thinking mode must be passed back to the API.",
+            "thinking is enabled but reasoning_content is missing in assistant tool call message",
+            "reasoning_content is required",
+            "litellm.BadRequestError: DeepseekException - " + json.dumps({"error": wrapped}),
+        ]  # fmt: skip
+        for words in demands:
+            with self.subTest(words=words):
+                answers = []
+                for n, thought in enumerate((None, "", "I look")):
+                    message = {"role": "assistant", "content": None}
+                    if n:
+                        message["reasoning_content"] = thought
+                    message["tool_calls"] = [{**call, "id": str(n)}]
+                    answers.append(_chat(message))
+                refusal = {"error": {"message": words, "type": "invalid_request_error"}}
+                answers += [(400, {}, refusal), _text("chat", "ok")]
+                server = _Server("chat", answers, prefix=False)
+                model = _model("chat", server)
+                with _logged() as log:
+                    run = agentloop.run(model, "go", [get_weather])
+                said = [m for m in server.said() if m["role"] == "assistant"]
+                stand_in = said[0]["reasoning_content"]
+                self.assertTrue(0 < len(stand_in.strip()) < 60)
+                self.assertEqual([m["reasoning_content"] for m in said], [stand_in, "", "I look"])
+                self.assertNotIn("reasoning_content", server.said(3)[1])
+                self.assertIn("reasoning_content", log.getvalue())
+                # It is remembered, for messages of our own too.
+                body = model.body(run.follow_up("more"), {})
+                self.assertEqual(body["messages"][-2]["reasoning_content"], stand_in)
+                # Demanded again, there is nothing more to add.
+                server.answers = [(400, {}, refusal)] * 9
+                server.raw.clear()
+                with self.assertRaises(agentloop.ModelError):
+                    agentloop.run(model, run.follow_up("more"))
+                self.assertEqual(len(server.raw), 1)
+        for protocol in ("responses", "anthropic"):
+            refusal = (400, {}, {"error": {"message": "reasoning_content is required"}})
+            self.fails(protocol, [refusal], "bad_request", 400)
+        for words in ("Missing field 'other'", "'reasoning' is required"):
+            with self.subTest(words=words):  # nothing that we could add, and nothing left out
+                message = {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [call],
+                    "reasoning": "x",
+                }
+                answers = [_chat(message), (400, {}, {"error": {"message": words}})]
+                error, server = self.fails("chat", answers, "bad_request", 400)
+        thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
+        items = [thought, *_asks("responses")["output"]]
+        words = {
+            "message": "The encrypted content gAAA could not be verified.",
+            "code": "invalid_encrypted_content",
+        }
+        answers = [{"status": "completed", "output": items}, (400, {}, {"error": words})]
+        error, server = self.fails("responses", answers, "bad_request", 400)
+        self.assertIn("include", server.sent[1])
+
+    def test_at_most_eight_repairs(self):
+        names = ["vendor_%s" % letter for letter in "abcdefghijkl"]
+        call = {"id": "a", "type": "function"}
+        call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
+        message = {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [call],
+            **dict.fromkeys(names, 1),
+        }
+        refusals = [(400, {}, {"error": "Unsupported property: '%s'" % name}) for name in names]
+        error, server = self.fails("chat", [_chat(message), *refusals], "bad_request", 400)
+        self.assertEqual(len(server.raw), 1 + 1 + 8)
+        self.assertIn("vendor_i", str(error))
+        self.assertEqual(self.waits, [])
+        server = _Server("chat", [_chat(message), *refusals[:8], _text("chat", "ok")], prefix=False)
+        self.assertEqual(agentloop.run(_model("chat", server), "go", [get_weather]).output, "ok")
+
     def test_replies_of_other_models(self):
         """A run may go from one protocol to another, or have been scripted."""
         scripted = agentloop.AgentRun("go", steps=[
@@ -13726,6 +14922,22 @@ class ConversationTests(_ModelCase):
                 self.assertEqual([p["type"] for p in content], [text, picture, text, picture])
                 self.assertEqual(_pictures(protocol, content), [want, ("image/jpeg", "/9g=")])
                 self.assertEqual([p.get("text") for p in content if "text" in p], ["What is", "?"])
+
+    def test_a_tuple_with_a_picture_is_read_as_a_list(self):
+        """`return 'a caption', Image(...)`; and the type is what the bytes say."""
+        jpeg = agentloop.Image(b"\xff\xd8\xff\xe0x", "image/png")
+        schema = {"type": "object", "properties": {}}
+        for protocol in _PROTOCOLS:
+            for value in (("a caption", jpeg), ["a caption", jpeg], (jpeg,), jpeg):
+                with self.subTest(protocol=protocol, value=value):
+                    tools = [agentloop.Tool("shot", "", schema, lambda: value)]
+                    answers = [_call(protocol, ("a", "shot", {})), _text(protocol, "ok")]
+                    _run, server = self.play(protocol, answers, tools=tools)
+                    sent = json.dumps(server.said())
+                    self.assertIn("image/jpeg", sent)
+                    self.assertNotIn("image/png", sent)
+                    self.assertEqual(len(_pictures(protocol, server.said())), 1)
+                    self.assertEqual("a caption" in sent, "caption" in str(value))
 
     def test_pictures_that_tools_return(self):
         first = agentloop.Image(_PNG + b"1")
@@ -14144,6 +15356,77 @@ class OddityTests(_ModelCase):
                 run, server = self.play("chat", [(200, head, chunks)], on_text=len)
                 self.assertEqual((run.output, len(server.raw)), ("ok", 1))
 
+    def test_packed_bodies(self):
+        packers = {  # content-encoding: how it is packed
+            "gzip": gzip.compress, "x-gzip": gzip.compress, "GZIP": gzip.compress,
+            "deflate": zlib.compress, "Deflate": zlib.compress, "identity": bytes, "": bytes,
+            "DEFLATE": lambda data: zlib.compress(data)[2:-4],  # raw
+        }  # fmt: skip
+        document, stream = (
+            json.dumps(_text("chat", "o\u4f60k")),
+            _stream("chat", _text("chat", "ok")),
+        )
+        refusal = json.dumps({"error": {"message": "the model m is unknown"}}).encode()
+        for name, pack in packers.items():
+            with self.subTest(name):
+                head = {"content-encoding": name}
+                run, _ = self.play("chat", [(200, head, pack(document.encode()))])
+                self.assertEqual(run.output, "o\u4f60k")
+                packed = pack(b"".join(stream))
+                chunks = [packed[n : n + 5] for n in range(0, len(packed), 5)]
+                run, _ = self.play("chat", [(200, {**_SSE, **head}, chunks)], on_text=len)
+                self.assertEqual(run.output, "ok")
+                error, _ = self.fails("chat", [(404, head, pack(refusal))], "bad_request", 404)
+                self.assertIn("the model m is unknown", str(error))
+        for name in ("br", "zstd", "x-secret-squeeze", "gzip, br"):
+            with self.subTest(name):
+                head = {"content-encoding": name}
+                error, server = self.fails(
+                    "chat", [(200, head, b"\x0b\x1b\x80...")], "bad_response"
+                )
+                self.assertIn("packed as %s, which" % name, str(error))
+                error, server = self.fails("chat", [(401, head, b"\x0b\x1b\x80...")], "auth", 401)
+                self.assertIn("packed as %s, which" % name, str(error))
+        broken = gzip.compress(document.encode())[:20] + b"x" * 20
+        error, server = self.fails("chat", [(200, {}, broken)] * 2, "bad_response", retries=1)
+        self.assertIn("a damaged body", str(error))
+        self.assertEqual(len(server.raw), 2)
+        self.fails("chat", [(200, {"content-encoding": "deflate"}, b"")] * 5, "bad_response")
+
+    def test_a_line_that_reports_an_error(self):
+        """llama.cpp, until September 2025, GPUStack."""
+        part = _sse({"choices": [{"index": 0, "delta": {"content": "Part of"}}]}, done=False)
+        words = "the request exceeds the available context size"
+        line = 'error: {"code":400,"message":"%s"}' % words
+        for rest in (line + "\n\ndata: [DONE]\n\n", line + "\n\n", line, "error:" + words + "\n"):
+            with self.subTest(rest=rest):
+                error, server = self.fails("chat", [[*part, rest.encode()]], on_text=len)
+                self.assertEqual((error.kind, len(server.raw)), ("context_length", 1))
+                self.assertIn(words, str(error))
+
+    def test_a_document_in_a_stream(self):
+        document = json.dumps(_text("chat", "ok"))
+        for end in ("", "\n\ndata: [DONE]\n\n", "\ndata:[DONE]", "  data: [DONE]\n"):
+            with self.subTest(end=end):
+                run, _ = self.play("chat", [(200, _SSE, document + end)], on_text=len)
+                self.assertEqual(run.output, "ok")
+
+    def test_a_transport_may_give_any_iterable(self):
+        body = json.dumps(_text("chat", "ok")).encode()
+        for chunks in ([body], (body[:9], body[9:]), iter([body]), {body: 1}):
+            with self.subTest(chunks=type(chunks)):
+                model = _model("chat", lambda *request, chunks=chunks: (200, _JSON, chunks))
+                self.assertEqual(model.complete("x"), "ok")
+
+    def test_the_last_event_may_lack_its_end(self):
+        stream = b"".join(_stream("chat", _text("chat", "ok")))
+        for cut in (1, 2, len("data: [DONE]") + 2, len("data: [DONE]") + 4):
+            with self.subTest(cut=cut):
+                run, _ = self.play("chat", [[stream[:-cut]]], on_text=len)
+                self.assertEqual(run.output, "ok")
+        error, _ = self.fails("chat", [[stream[:-40]]], "connection", on_text=len, retries=0)
+        self.assertIn("ended before the reply was complete", str(error))
+
     def test_messages_without_content_or_role(self):
         call = {"id": "a", "type": "function"}
         call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
@@ -14160,6 +15443,11 @@ class OddityTests(_ModelCase):
                 model = _model("chat", server)
                 agentloop.run(model, agentloop.run(model, "go").follow_up("more"))
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
+        for content in (5, {}, [None]):
+            with self.subTest(content=content, beside="a call"):
+                message = {"role": "assistant", "content": content, "tool_calls": [call]}
+                server = self.play("chat", [_chat(message), _text("chat", "ok")])[1]
+                self.assertEqual(server.said()[1]["content"], None if content != [None] else "")
         for content in ([], [None], [{"type": "text", "text": ""}], {}, 5, "", None):
             with self.subTest(content=content):
                 answers = [
@@ -14574,6 +15862,12 @@ class HttpTests(_ModelCase):
             self.assertIn("Proxy-Authorization: Basic dTpw", proxy.heads[0])
             self.assertNotIn(_KEY, proxy.heads[0])
             self.assertNotIn("u:p", str(caught.exception))
+        opened = b"HTTP/1.1 200 Connection established\r\n\r\n"
+        with _Http(lambda n, head, body: [opened, None]) as proxy:  # and no TLS behind it
+            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                with self.assertRaises(agentloop.ModelError) as caught:
+                    self.ask("https://model.test/v1", retries=0)
+            self.assertEqual(caught.exception.kind, "connection")
         with mock.patch.dict(os.environ, {"https_proxy": "socks5://127.0.0.1:1"}):
             with self.assertRaisesRegex(agentloop.ModelError, "socks5") as caught:
                 self.ask("https://model.test/v1", retries=0)
@@ -14645,6 +15939,423 @@ class HttpTests(_ModelCase):
             status, _, chunks = agentloop.http_transport("GET", server.url, {}, b"", 5)
             self.assertEqual((status, b"".join(chunks)), (201, b"body"))
             self.assertTrue(server.heads[-1].startswith("GET / HTTP/1.1\r\n"))
+
+    def test_informational_replies_are_skipped(self):
+        early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
+        rows = {
+            "one": early, "several": b"HTTP/1.1 100 Continue\r\n\r\n" + early * 9,
+            "102": b"HTTP/1.1 102 Processing\r\n\r\n",
+        }  # fmt: skip
+        for name, first in rows.items():
+            with self.subTest(name):
+                texts = iter("abc")
+                with _Http(
+                    lambda n, head, body: first + _http(_text("chat", next(texts)))
+                ) as server:
+                    model = agentloop.OpenAIChat("m", base_url=server.url)
+                    self.assertEqual([model.complete("x") for _ in range(3)], ["a", "b", "c"])
+                    self.assertEqual(server.connections, 1)
+                    del model
+
+    def test_what_belongs_to_no_request_is_no_reply(self):
+        surplus = {
+            "a second reply": _http(_text("chat", "not asked for")), "rubbish": b"\r\n",
+            "a late 408": _http(b"", 408, ""), "103": b"HTTP/1.1 103 x\r\n\r\n",
+        }  # fmt: skip
+        for name, more in surplus.items():
+            for pause in (0, 0.02):
+                with self.subTest(name, pause=pause):
+                    texts, sent = iter("abc"), threading.Event()
+
+                    def answer(number, head, body):
+                        first = _http(_text("chat", next(texts)))
+                        wait = lambda: threading.Event().wait(pause)  # noqa: E731
+                        pieces = [first, wait, more] if pause else [first + more]
+                        return [*pieces, sent.set]
+
+                    with _Http(answer) as server:
+                        model = agentloop.OpenAIChat("m", base_url=server.url)
+                        for text in "abc":
+                            self.assertEqual(model.complete("x"), text)
+                            sent.wait(10)
+                            sent.clear()
+                            time_for_loopback = threading.Event()
+                            time_for_loopback.wait(0.02)
+                        self.assertEqual(server.connections, 3)
+                        del model
+
+    def test_what_comes_behind_the_end_of_a_stream(self):
+        for late in (False, True):
+            with self.subTest(late=late):
+                texts, gone = iter("abc"), threading.Event()
+
+                def answer(number, head, body):
+                    first = _chunked(_stream("chat", _text("chat", next(texts))), end=False)
+                    more = _chunked(_stream("chat", _text("chat", "more")))[1:]
+                    wait = lambda: gone.wait(5)  # noqa: E731
+                    return [*first, *([wait] if late else []), *more]
+
+                with _Http(answer) as server:
+                    model = agentloop.OpenAIChat("m", base_url=server.url, on_text=len)
+                    for text in "abc":
+                        self.assertEqual(model.complete("x"), text)
+                    self.assertEqual(server.connections, 3 if late else 1)
+                    gone.set()
+                    del model
+
+    def test_a_long_request_that_is_refused_before_it_is_read(self):
+        refusal = _http({"error": {"message": "too many bytes"}}, 413, "connection: close")
+
+        def serve():
+            connection = listener.accept()[0]
+            connection.recv(1000)
+            connection.sendall(refusal)
+            connection.shutdown(socket.SHUT_WR)
+            over.wait(10)
+            connection.close()
+
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(1)
+            over, thread = threading.Event(), threading.Thread(target=serve)
+            thread.start()
+            sent = []
+
+            def send(self, data, *flags):
+                if len(data) < 10_000:  # the server's
+                    return super(socket.socket, self).sendall(data, *flags)
+                sent.append(len(data))
+                if len(sent) > 1:
+                    raise BrokenPipeError("the server does not read on")
+                return super(socket.socket, self).sendall(data[:1000], *flags)
+
+            with mock.patch.object(socket.socket, "sendall", send):
+                with self.assertRaises(agentloop.ModelError) as caught:
+                    agentloop.OpenAIChat(
+                        "m", base_url="http://127.0.0.1:%d" % listener.getsockname()[1], retries=0
+                    ).complete("x" * 3_000_000)
+            over.set()
+            thread.join(10)
+        self.assertEqual((caught.exception.kind, caught.exception.status), ("context_length", 413))
+        self.assertIn("too many bytes", str(caught.exception))
+
+    def test_heads_that_are_none(self):
+        line = b"HTTP/1.1 200 OK\r\n"
+        chunked = line + b"transfer-encoding: chunked\r\n\r\n"
+        rows = {
+            "a long status line": b"HTTP/1.1 200 " + b"x" * 200_000,
+            "a long header": line + b"a: " + b"x" * 200_000,
+            "many headers": line + b"a: b\r\n" * 1000,
+            "many interim replies": b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,
+            "another version": b"HTTP/2 200 OK\r\n\r\n",
+            "a chunk without a size": chunked + b"size\r\nabc\r\n",
+            "many trailers": chunked + b"0\r\n" + b"a: b\r\n" * 1000,
+        }
+        for name, data in rows.items():
+            with self.subTest(name):
+                with _Http(lambda n, head, body: [data, None]) as server:
+                    with self.assertRaises(agentloop.ModelError) as caught:
+                        self.ask(server.url, retries=0)
+                self.assertEqual(caught.exception.kind, "connection")
+                self.assertLess(len(str(caught.exception)), 1500)
+
+    def test_more_forms_of_http(self):
+        document = json.dumps(_text("chat", "ok")).encode()
+        old = b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\n"
+        length = b"content-length: %d\r\n\r\n" % len(document)
+        chunks = [b"%x;note=1\r\n%s\r\n" % (len(c), c) for c in (document[:9], document[9:])]
+        start = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+        rows = [  # what is sent; the connections of two requests
+            ("an old server that keeps", [old + length + document], 1),
+            ("an old server that does not", [old[:17] + length + document, None], 2),
+            ("close", [b"HTTP/1.1 200 OK\r\nconnection: Close\r\n" + length + document, None], 2),
+            ("a length that is none", [old + b"content-length: x\r\n\r\n" + document, None], 2),
+            ("extensions", [start, *chunks, b"0\r\n\r\n"], 1),
+            ("trailers", [start, *chunks, b"0\r\nX-Trailer: 1\r\n\r\n"], 1),
+            ("line feeds alone", [b"HTTP/1.1 200 OK\n" + length.replace(b"\r", b"") + document], 1),
+            ("no phrase", [b"HTTP/1.1 200\r\n" + length + document], 1),
+            ("byte by byte", [(start + b"".join(chunks))[n : n + 1] for n in range(len(start) + 50)]
+             + [(start + b"".join(chunks))[len(start) + 50 :], b"0\r\n\r\n"], 1),
+        ]  # fmt: skip
+        for name, pieces, connections in rows:
+            with self.subTest(name):
+                with _Http(lambda n, head, body: pieces) as server:
+                    model = agentloop.OpenAIChat("m", base_url=server.url, retries=0)
+                    for _ in range(2):
+                        self.assertEqual(self.settled_if(connections > 1, server, model), "ok")
+                    self.assertEqual(server.connections, connections)
+                    del model
+        for status in (204, 304):
+            with self.subTest(status=status):
+                reply = b"HTTP/1.1 %d x\r\n\r\n" % status
+                with _Http(lambda n, head, body: reply) as server:
+                    for _ in range(2):
+                        found = agentloop.http_transport("GET", server.url, {}, None, 5)
+                        self.assertEqual((found[0], b"".join(found[2])), (status, b""))
+                    self.assertEqual(server.connections, 1)
+                    self.assertNotIn("content-length", server.heads[0].lower())
+
+    def settled_if(self, closes, server, model):
+        """An answer; asked for only once the server has closed what it was to close."""
+        deadline = time.monotonic() + 10
+        while closes and server.open and time.monotonic() < deadline:
+            threading.Event().wait(0.002)
+        return model.complete("x")
+
+    @unittest.skipUnless(hasattr(os, "fork"), "needs os.fork")
+    def test_a_forked_child_has_connections_of_its_own(self):
+        with _Http(lambda n, head, body: _http(_text("chat", "%d" % n))) as server:
+            model = agentloop.OpenAIChat("m", base_url=server.url)
+            self.assertEqual(model.complete("x"), "0")
+            reading, writing = os.pipe()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the server's threads do not matter to the child
+                child = os.fork()
+            if child == 0:
+                try:
+                    os.write(writing, model.complete("x").encode())
+                finally:
+                    os._exit(0)
+            os.close(writing)
+            with open(reading, "rb") as pipe:
+                self.assertEqual(pipe.read(), b"1")
+            os.waitpid(child, 0)
+            self.assertEqual((model.complete("x"), server.connections), ("2", 2))
+            del model
+
+    def test_a_deadline_ends_what_drips(self):
+        over = threading.Event()
+        start = b"HTTP/1.1 200 x\r\n"
+        rows = {
+            "a status line": (b"HTTP", b"/"), "a header": (start + b"a: ", b"b"),
+            "interim": (b"", b"HTTP/1.1 100 x\r\n\r\n"), "blanks": (start + b"\r\n", b" "),
+            "an error": (b"HTTP/1.1 500 x\r\n\r\n", b"x"),
+            "comments": (start + b"content-type: text/event-stream\r\n\r\n", b": x\n\n"),
+            "a chunk's size": (start + b"transfer-encoding: chunked\r\n\r\n", b"0"),
+        }  # fmt: skip
+        for name, (first, drip) in rows.items():
+            with self.subTest(name):
+                over.clear()
+                pieces = [first, *[drip, lambda: over.wait(0.02)] * 400, None]
+                with _Http(lambda n, head, body: pieces) as server:
+                    with self.assertRaises(agentloop.ModelError) as caught:
+                        self.ask(server.url, on_text=len, deadline=0.2, timeout=9)
+                    over.set()
+                self.assertEqual((caught.exception.kind, len(server.heads)), ("timeout", 1))
+
+    def test_connecting(self):
+        addresses = [(2, 1, 6, "", ("192.0.2.%d" % n, 80)) for n in (1, 2)]
+        asked = []
+        refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+        late = TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+
+        def connect(address, timeout):
+            asked.append((address[0], timeout))
+            error = faults.get(address[0])
+            if error:
+                raise error
+            connected = socket.socket()
+            connected.connect(("127.0.0.1", server.port))
+            return connected
+
+        rows = [  # what the two addresses do; the longest silence; words, or None for an answer
+            ({"192.0.2.1": socket.timeout("timed out")}, 600, None),
+            ({"192.0.2.1": refused}, 7, None),
+            ({"192.0.2.1": refused, "192.0.2.2": socket.timeout("x")}, 600, "timed out after 30 s"),
+            ({"192.0.2.1": refused, "192.0.2.2": socket.timeout("x")}, 7, "timed out after 7 s"),
+            ({"192.0.2.1": refused, "192.0.2.2": late}, 600, "Connection timed out"),
+        ]  # fmt: skip
+        with _Http(self.answer("chat")) as server, mock.patch(
+            "socket.getaddrinfo", lambda *args: addresses
+        ), mock.patch("socket.create_connection", connect):
+            for faults, timeout, words in rows:
+                with self.subTest(words=words, timeout=timeout):
+                    del asked[:]
+                    settings = {"retries": 0, "timeout": timeout}
+                    if words is None:
+                        self.assertEqual(self.ask("http://h.test", **settings).output, "ok")
+                    else:
+                        with self.assertRaises(agentloop.ModelError) as caught:
+                            self.ask("http://h.test", **settings)
+                        self.assertEqual(caught.exception.kind, "connection")
+                        self.assertIn("could not connect to h.test:80: ", str(caught.exception))
+                        self.assertIn(words, str(caught.exception))
+                    limits = [limit for _, limit in asked]
+                    self.assertEqual(len(asked), 2)
+                    self.assertTrue(all(min(timeout, 30) - 1 < n <= 30 for n in limits), limits)
+            addresses.clear()
+            with self.assertRaisesRegex(agentloop.ModelError, "the name has no address"):
+                self.ask("http://h.test", retries=0)
+
+    def test_the_sockets_options(self):
+        real, made, slices = socket.create_connection, [], []
+
+        def connect(address, timeout):
+            made.append(real(address, timeout))
+            return made[-1]
+
+        def receive(self, size):
+            slices.append(self.gettimeout())
+            return super(socket.socket, self).recv(size)
+
+        with _Http(self.answer("chat")) as server, mock.patch("socket.create_connection", connect):
+            model = agentloop.OpenAIChat("m", base_url=server.url, timeout=600)
+            with mock.patch.object(socket.socket, "recv", receive):
+                self.assertEqual(agentloop.run(model, "go", [get_weather]).output, "ok")
+            self.assertLessEqual(max(slices), 2)  # Ctrl-C gets through on Windows
+            self.assertEqual(made[0].getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) > 0, True)
+            for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):
+                if hasattr(socket, name):
+                    idle = made[0].getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
+                    self.assertLessEqual(idle, 60)
+            # The system's own time limit: keep-alive probes that were not answered.
+            late = TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+            with mock.patch.object(socket.socket, "recv", side_effect=late):
+                with self.assertRaisesRegex(agentloop.ModelError, "Connection timed out") as caught:
+                    self.ask(server.url, retries=0)
+            self.assertEqual(caught.exception.kind, "connection")
+            del model
+            for s in made:
+                s.close()
+
+    def test_where_no_proxy_leads(self):
+        rows = [  # NO_PROXY, the server, whether it is reached directly
+            ("192.168.0.0/16", "192.168.1.5:11434", True), ("192.168.0.0/16", "192.169.1.5", False),
+            ("10.0.0.0/8,172.16.0.0/12", "172.31.0.9", True), ("172.16.0.0/12", "172.32.0.1", False),
+            ("10.0.0.0/8", "llm.test", False), ("10.1.2.3", "10.1.2.3:8000", True),
+            ("fd00::/8", "[fd12::5]:8080", True), ("fe80::/10", "[fd12::5]:8080", False),
+            ("fd00::1", "[fd00::1]", True), ("[fd00::1]", "[fd00::1]:8080", True),
+            ("[fd00::1]:8080", "[fd00::1]:8080", True), ("[fd00::1]:9", "[fd00::1]:8080", False),
+            ("192.168.1.*", "192.168.1.5", True), ("192.168.1.*", "192.168.2.5", False),
+            ("*.corp.test", "a.b.corp.test", True), ("*.corp.test", "notcorp.test", False),
+            (".corp.test", "corp.test", True), ("corp.test", "llm.corp.test", True),
+            ("corp.test", "notcorp.test", False), ("corp.test", "corp.test.org", False),
+            ("llm.test:8080", "llm.test:8080", True), ("llm.test:8080", "llm.test:9090", False),
+            ("x, llm.test ,y", "llm.test", True), ("x llm.test", "LLM.Test", True),
+            ("LLM.Test", "llm.test", True), ("*", "any.test", True), ("", "any.test", False),
+            (",", "any.test", False),
+        ]  # fmt: skip
+        with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
+            real = socket.create_connection
+
+            def connect(address, timeout):
+                if address[1] != proxy.port:
+                    raise ConnectionRefusedError("directly")
+                return real(address, timeout)
+
+            def lookup(host, port, *more):
+                return [(2, 1, 6, "", (host, port))]
+
+            for rule, host, is_direct in rows:
+                environment = {"http_proxy": proxy.url, "no_proxy": rule}
+                with self.subTest(rule=rule, host=host), mock.patch.dict(os.environ, environment):
+                    with mock.patch("socket.create_connection", connect), mock.patch(
+                        "socket.getaddrinfo", lookup
+                    ):
+                        model = agentloop.OpenAIChat("m", base_url="http://" + host, retries=0)
+                        if is_direct:
+                            with self.assertRaisesRegex(agentloop.ModelError, "directly"):
+                                model.complete("x")
+                        else:
+                            self.assertEqual(model.complete("x"), "proxied")
+                        del model
+
+    def test_how_a_proxy_is_written(self):
+        with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
+            place = "127.0.0.1:%d" % proxy.port
+            works = {  # as people write it; the login that it should see
+                "pa#ss": "us:pa#ss", "pa/ss": "us:pa/ss", "pa?ss": "us:pa?ss", "p@ss": "us:p@ss",
+                "pa ss": "us:pa ss", "pass%": "us:pass%", "p:a": "us:p:a", "p%3Aa": "us:p:a",
+            }  # fmt: skip
+            rows = [("http://us:%s@%s" % (p, place), login) for p, login in works.items()]
+            rows += [(" http://us:pass@%s \n" % place, "us:pass"), ("us@" + place, "us:")]
+            rows += [("HTTP://%s/" % place, None)]
+            for text, login in rows:
+                with self.subTest(text=text), mock.patch.dict(os.environ, {"http_proxy": text}):
+                    del proxy.heads[:]
+                    self.assertEqual(self.ask("http://m.test", retries=0).output, "proxied")
+                    found = re.search(r"Proxy-Authorization: Basic (.*)\r", proxy.heads[0])
+                    self.assertEqual(found and base64.b64decode(found.group(1)).decode(), login)
+            with socket.socket() as gone:
+                gone.bind(("127.0.0.1", 0))
+                dead = "127.0.0.1:%d" % gone.getsockname()[1]
+                rows = [  # what it is; what the error names; how often it is asked
+                    (
+                        "socks5://us:S3CRET@127.0.0.1:9",
+                        "socks5://127.0.0.1:9 is a kind of proxy",
+                        0,
+                    ),
+                    ("https://us:S3CRET@" + place, "https://%s is a kind of proxy" % place, 0),
+                    ("http://us:S3CRET@127.0.0.1:bad", "the proxy's address is not like", 0),
+                    ("http://us:S3CRET", "the proxy's address is not like", 0),
+                    ("http://us:S3CRET@" + dead, "could not connect to the proxy " + dead, 1),
+                ]
+                for text, words, waits in rows:
+                    for scheme in ("http", "https"):
+                        with self.subTest(text=text, scheme=scheme):
+                            del self.waits[:]
+                            with mock.patch.dict(os.environ, {scheme + "_proxy": text}):
+                                with self.assertRaises(agentloop.ModelError) as caught:
+                                    self.ask(scheme + "://m.test", retries=1)
+                            self.assertIn(words, str(caught.exception))
+                            self.assertNotIn("S3CRET", str(caught.exception))
+                            self.assertEqual(caught.exception.kind, "connection")
+                            self.assertEqual(len(self.waits), waits)
+
+    def test_a_proxy_of_the_system(self):
+        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy:
+            place = "https://127.0.0.1:%d" % proxy.port  # how Python reads the registry
+            for is_direct, words in (
+                (False, "answers HTTP 502 instead"),
+                (True, "not to be found"),
+            ):
+                with self.subTest(is_direct=is_direct), mock.patch(
+                    "urllib.request.getproxies", lambda: {"https": place}
+                ), mock.patch("urllib.request.proxy_bypass", lambda host: is_direct), mock.patch(
+                    "urllib.request.getproxies_environment", dict
+                ):
+                    real = socket.getaddrinfo
+
+                    def lookup(host, *more):
+                        if host == "m.test":
+                            raise socket.gaierror(-2, "not to be found")
+                        return real(host, *more)
+
+                    with mock.patch("socket.getaddrinfo", lookup):
+                        with self.assertRaisesRegex(agentloop.ModelError, words):
+                            self.ask("https://m.test", retries=0)
+            self.assertTrue(proxy.heads[0].startswith("CONNECT m.test:443 HTTP/1.1\r\n"))
+
+    def test_addresses(self):
+        asked = []
+
+        def connect(address, timeout):
+            asked.append(address)
+            raise ConnectionRefusedError("not here")
+
+        rows = [("http://[::1]/v1", ("::1", 80)), ("https://[::1]", ("::1", 443)),
+                ("http://[2001:db8::abcd]:8/v1", ("2001:db8::abcd", 8)),
+                ("https://127.0.0.1", ("127.0.0.1", 443))]  # fmt: skip
+        with mock.patch("socket.create_connection", connect):
+            for url, address in rows:
+                with self.subTest(url=url):
+                    del asked[:]
+                    with self.assertRaises(agentloop.ModelError):
+                        self.ask(url, retries=0)
+                    self.assertEqual(asked, [address])
+        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy, mock.patch.dict(
+            os.environ, {"https_proxy": proxy.url}
+        ):
+            with self.assertRaises(agentloop.ModelError):
+                self.ask("https://[2001:db8::1]", retries=0)
+            self.assertTrue(proxy.heads[0].startswith("CONNECT [2001:db8::1]:443 "))
+        with _Http(self.answer("chat")) as proxy:
+            with mock.patch.dict(os.environ, {"http_proxy": proxy.url}):
+                self.assertEqual(self.ask("http://b\u00fccher.test").output, "ok")
+                self.assertIn("Host: xn--bcher-kva.test\r\n", proxy.heads[0])
+                headers = {"host": "other.test"}
+                self.assertEqual(self.ask("http://u:p@h.test", headers=headers).output, "ok")
+                self.assertNotIn("Host: h.test", proxy.heads[-1])
 
     def test_a_connection_is_closed_when_its_thread_ends(self):
         with _Http(self.answer("chat")) as server, warnings.catch_warnings(record=True) as found:

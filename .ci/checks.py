@@ -601,6 +601,7 @@ patch = subprocess, _exit
 [report]
 show_missing = true
 precision = 1
+exclude_also = raise NotImplementedError
 """
 
 

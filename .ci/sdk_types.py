@@ -194,7 +194,8 @@ def answer(text: str) -> str:
     return text
 
 
-TOOLS = [lookup, order, picture, pictures, fail, nothing, answer]
+FOREIGN = agentloop.Tool("ping", "Ping.", {"type": "object"}, lambda: "pong")
+TOOLS = [lookup, order, picture, pictures, fail, nothing, answer, FOREIGN]
 SCRIPT = [  # (text, [(tool, arguments as JSON text), ...], cut at the output limit)
     (
         "Let me look.",
@@ -209,6 +210,10 @@ SCRIPT = [  # (text, [(tool, arguments as JSON text), ...], cut at the output li
     ),
     ("", [("pictures", ""), ("fail", "{}"), ("nothing", "{}"), ("picture", "{}")], False),
     ("", [], False),
+    ('<tool_call>{"name": "lookup", "arguments": {"sku": "A1"}}</tool_call>', [], False),
+    ("<think>I call it.</think>[TOOL_CALLS]lookup", [], False),
+    ("<think>Only a draft", [], False),
+    ("", [("multi_tool_use.parallel", "{}"), ("python3 report.py --month 11", "{}")], False),
     ("Half an ans", [], True),
     ("", [("lookup", '{"sku": "A')], True),
     ("Done, I think.", [], False),

@@ -4,7 +4,7 @@ What you learn: what a model remembers is what the next request holds, and that 
 `AgentRun.history`, a plain list of earlier turns. So a kind of memory is a function that chooses
 that list. Every turn is kept in an archive (SQLite, from the standard library); what is *shown* is:
 
-    everything      all turns: nothing is forgotten, and each request is dearer than the last
+    everything      all turns: nothing is forgotten, and each request costs more than the last
     last            the last N turns: cheap, and what was said before is gone
     summary         the model sums up older turns; the summary is a finished turn made by hand
     search          turns that share words with the question (full-text search), and the last one
@@ -105,12 +105,11 @@ class Archive:
 
     def search(self, question, count):
         """The places (from 0) of the turns that share the rarest words with the question."""
-        words = words_of(question)
-        if not words:  # "???"
-            return []
-        if (
-            self.full_text
-        ):  # quoted: FTS5 has a syntax of its own, in which AND and * mean something
+        words = words_of(question)[:100]
+        if not words:
+            return []  # "???" asks for nothing that could be looked up
+        if self.full_text:
+            # Quoted, since FTS5 has a syntax of its own, in which AND, * and - mean something.
             match = " OR ".join(f'"{word}"' for word in words)
             rows = self.db.execute(
                 "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?",
