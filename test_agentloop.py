@@ -9216,12 +9216,12 @@ _EXAMPLES = {
         "finish: That is what the server said.",
     ],
     "memory.py": [
-        "everything       6    306  Your order number is W-17.",
-        "last             2    105  I was not told.",
-        "summary          4    270  Your order number is W-17.",
+        "everything       6    280  Your order number is W-17.",
+        "last             2     79  I do not know.",
+        "summary          4    244  Your order number is W-17.",
         "the summary: My order number is W-17. My dog's name is Rex.",
         "search           3    1",
-        "embeddings       3    146  Your order number is W-17.",
+        "embeddings       3    120  Your order number is W-17.",
     ],
     "no_progress.py": [
         (
@@ -10007,6 +10007,102 @@ class ExamplesTest(_FolderCase):
             memory.ask(memory.good_listener, archive, kinds["counted"], "My n%d is %d." % (n, n))
         self.assertEqual(len(count), 30 + 29)  # each question, and each turn once
         archive.db.close()
+
+    def test_read_web_reads_public_addresses_only(self):
+        web = self.module("read_web")
+        private = "127.0.0.1 10.0.0.7 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 "
+        private += (
+            "224.0.0.1 255.255.255.255 ::1 :: ::ffff:10.0.0.7 ::127.0.0.1 fe80::1%lo fc00::1 "
+        )
+        private += "ff02::1 2002:7f00:1:: 64:ff9b::7f00:1"
+        for address in private.split():
+            with self.subTest(address):
+                self.assertFalse(web.is_public(address))
+        for address in ("93.184.215.14", "2606:4700::1111"):
+            with self.subTest(address):
+                self.assertTrue(web.is_public(address))
+        read_web = web.web_reader().function
+        for url in (
+            "http://127.1/",
+            "http://[::1]/",
+            "ftp://x/",
+            "//x",
+            "http://user@127.0.0.1:22/",
+        ):
+            with self.subTest(url), self.assertRaises(PermissionError):
+                read_web(url)
+
+    def test_ask_sqlite_can_only_read(self):
+        import sqlite3  # not everywhere: Pyodide has it as a package of its own
+
+        ask, path = self.module("ask_sqlite"), self.path("shop.db")
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.executescript(ask.EXAMPLE)
+        before = Path(path).read_bytes()
+        schema, query = (tool.function for tool in ask.database_tools(path))
+        self.assertEqual(query("SELECT count(*) FROM orders")["rows"], [[3]])
+        self.assertIn("cents", schema("orders")[0])
+        for sql in (
+            "DELETE FROM orders", "DROP TABLE orders", "UPDATE orders SET cents = 0", "VACUUM",
+            "CREATE TABLE x (y)", "PRAGMA query_only = OFF", "PRAGMA table_info(orders)",
+            "ATTACH 'x.db' AS x", "SELECT 1; DELETE FROM orders", "BEGIN", "",
+            "SELECT * FROM customers", "SELECT max(card_number) FROM customers AS c",
+            "SELECT 1 FROM customers ORDER BY card_number", "SELECT sql FROM sqlite_stat1",
+        ):  # fmt: skip
+            with self.subTest(sql):
+                if sql:
+                    with self.assertRaises((sqlite3.Error, sqlite3.Warning)):
+                        query(sql)
+                else:
+                    self.assertEqual(query(sql)["rows"], [])
+        self.assertEqual(Path(path).read_bytes(), before)
+        self.assertEqual(os.listdir(self.folder), ["shop.db"])
+
+    def test_skills_stay_in_their_folder(self):
+        skills, root = self.module("skills"), Path(self.folder)
+        (root / "tea").mkdir()
+        (root / "tea" / "SKILL.md").write_bytes(
+            b"\xef\xbb\xbf---\r\nname: tea\r\ndescription: >\r\n  How to make it:\r\n  hot.\r\n---\r\nBoil."
+        )
+        (root / "secret.txt").write_text("secret", encoding="utf-8")
+        loaded = skills.load_skills(self.folder)
+        self.assertEqual(loaded["tea"]["description"], "How to make it: hot.")
+        read_skill = skills.skill_reader(loaded).function
+        self.assertEqual(read_skill("tea"), "Boil.")
+        outside = ["../secret.txt", str(root / "secret.txt"), ".", "x/../../secret.txt"]
+        with contextlib.suppress(OSError, NotImplementedError):  # Windows may refuse links
+            os.symlink(str(root / "secret.txt"), str(root / "tea" / "link"))
+            outside.append("link")
+        for name in outside:
+            with self.subTest(name), self.assertRaises(PermissionError):
+                read_skill("tea", name)
+        (root / "nameless").mkdir()
+        (root / "nameless" / "SKILL.md").write_text("---\nname: x\n---\n", encoding="utf-8")
+        with self.assertRaisesRegex(ValueError, "a description"):
+            skills.load_skills(self.folder)
+
+    def test_sub_agents_never_spend_more_than_there_is(self):
+        sub = self.module("sub_agents")
+        made, lock = [], threading.Lock()
+
+        def model(run, tools):
+            with lock:
+                made.append(run)
+            return agentloop.AgentFinish("x")
+
+        asks = sub.Budget(50).metered(model, 3)
+
+        def spend():
+            with contextlib.suppress(sub.BudgetSpent):
+                for _ in range(20):
+                    asks(agentloop.AgentRun("x"), {})
+
+        threads = [threading.Thread(target=spend) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(made), 47)
 
     def test_coding_agent_asks_a_person(self):
         """What runs unasked starts no program that the model wrote."""
