@@ -9217,12 +9217,12 @@ _EXAMPLES = {
         "finish: That is what the server said.",
     ],
     "memory.py": [
-        "everything       6    280  Your order number is W-17.",
-        "last             2     79  I do not know.",
-        "summary          4    244  Your order number is W-17.",
+        "everything       6    306  Your order number is W-17.",
+        "last             2    105  I was not told.",
+        "summary          4    270  Your order number is W-17.",
         "the summary: My order number is W-17. My dog's name is Rex.",
         "search           3    1",
-        "embeddings       3    120  Your order number is W-17.",
+        "embeddings       3    146  Your order number is W-17.",
     ],
     "no_progress.py": [
         (

@@ -1,19 +1,19 @@
-"""Kinds of memory for a long conversation, in one database file that survives a restart.
+"""Four kinds of memory for a long conversation, in one database file that survives a restart.
 
-What you learn: what a model remembers is what the next request holds, and that is
+    python3 memory.py
+
+What one learns: what a model remembers is what the next request holds, and that is
 `AgentRun.history`, a plain list of earlier turns. So a kind of memory is a function that chooses
 that list. Every turn is kept in an archive (SQLite, from the standard library); what is *shown* is:
 
-    everything      all turns: nothing is forgotten, and each request is dearer than the last
+    everything      all turns: nothing is forgotten, and each request costs more than the last
     last            the last N turns: cheap, and what was said before is gone
     summary         the model sums up older turns; the summary is a finished turn made by hand
-    search          turns that share words with the question (full-text search), and the last one
+    search          turns that share words with the question (full text search), and the last one
     embeddings      turns that are close in meaning, by vectors, and the last one
 
-The program says the same six things to each memory, closes the archives, opens them again and
+The program tells five such memories the same six things, closes the archives, opens them again and
 asks each the same question. The scripted model knows only what it is shown, as a real one does.
-
-    python3 memory.py
 
 By hand, a process for each turn:
 
@@ -24,7 +24,7 @@ Embeddings: `pip install model2vec` (small, no torch) or `pip install sentence-t
 `--embeddings minishlab/potion-base-8M` or the name of any such model. Without one, counted letter
 triples stand in: they find "ordered" for "orders", but not "hound" for "dog".
 
-Change and try: `last(2)` to `last(5)`; a fact given twice with different values; a summary that
+To change and try: `last(2)` to `last(5)`; a fact told twice with different values; a summary that
 keeps less. A summary is lossy and the prompt decides what is lost: read it (it is printed).
 """
 
@@ -46,19 +46,14 @@ SUMMARISE = """Sum up this conversation for yourself, in short sentences. Keep e
 wish and decision; leave out small talk.
 
 What was summed up before:
-{before}
+%s
 
 What was said since:
-{since}"""
+%s"""
 
 
 def as_text(turn):
-    return f"User: {turn.task}\nAssistant: {turn.output}"
-
-
-def words_of(text):
-    """ "My dog's name!" -> ["dog", "my", "name", "s"]"""
-    return sorted(set(re.findall(r"\w+", text.lower())))
+    return "User: %s\nAssistant: %s" % (turn.task, turn.output)
 
 
 # -- the archive: every turn, for good ----------------------------------------------------------
@@ -71,7 +66,7 @@ class Archive:
         self.db = sqlite3.connect(str(path))
         self.db.execute("CREATE TABLE IF NOT EXISTS turns (n INTEGER PRIMARY KEY, run TEXT)")
         self.db.execute("CREATE TABLE IF NOT EXISTS summary (upto INTEGER, text TEXT)")
-        self.db.execute("CREATE TABLE IF NOT EXISTS vectors (n INTEGER, encoder TEXT, vector TEXT)")
+        self.db.execute("CREATE TABLE IF NOT EXISTS vectors (n INTEGER, model TEXT, vector TEXT)")
         try:
             self.db.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(said, tokenize='porter')"
@@ -87,13 +82,12 @@ class Archive:
     def add(self, run):
         alone = copy.copy(run)
         alone.history = []  # each turn is kept once, not once more in every later one
-        text = json.dumps(agentloop.to_json(alone), ensure_ascii=False)
+        said = as_text(run).encode("utf-8", "replace").decode("utf-8")  # no lone surrogates
         with self.db:  # both tables or neither, synced when the block ends
+            text = json.dumps(agentloop.to_json(alone))
             row = self.db.execute("INSERT INTO turns (run) VALUES (?)", (text,)).lastrowid
             if self.full_text:
-                self.db.execute(
-                    "INSERT INTO words (rowid, said) VALUES (?, ?)", (row, as_text(run))
-                )
+                self.db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (row, said))
 
     def summary(self):
         """How many turns the summary covers, and its text."""
@@ -106,39 +100,36 @@ class Archive:
 
     def search(self, question, count):
         """The places (from 0) of the turns that share the rarest words with the question."""
-        words = words_of(question)
-        if not words:  # "???"
-            return []
-        if (
-            self.full_text
-        ):  # quoted: FTS5 has a syntax of its own, in which AND and * mean something
-            match = " OR ".join(f'"{word}"' for word in words)
+        words = set(re.findall(r"\w+", question.lower())[:100])  # FTS5 bounds its expressions
+        if not words:
+            return []  # "???" asks for nothing that could be looked up
+        if self.full_text:
+            match = " OR ".join('"%s"' % word for word in sorted(words))
             rows = self.db.execute(
                 "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?",
                 (match, count),
             )
             return [row - 1 for (row,) in rows]
-        said = [words_of(as_text(turn)) for turn in self.turns()]
+        said = [set(re.findall(r"\w+", as_text(turn).lower())) for turn in self.turns()]
         score = [
-            sum(1 / sum(word in other for other in said) for word in words if word in these)
+            sum(1 / sum(word in other for other in said) for word in words & these)
             for these in said
         ]
         places = sorted(range(len(said)), key=lambda place: -score[place])
         return [place for place in places[:count] if score[place]]
 
-    def vectors(self, encoder, encode):
-        """A vector for each turn. Each turn is encoded once, and its vector kept."""
-        known = "SELECT n FROM vectors WHERE encoder = ?"
-        rows = self.db.execute(f"SELECT n, run FROM turns WHERE n NOT IN ({known})", (encoder,))
-        new = [(n, as_text(agentloop.from_json(json.loads(text)))) for n, text in rows]
-        vectors = encode([text for _, text in new])
+    def vectors(self, encode, model):
+        """The vector of each turn. A turn is encoded once, when it is first looked at."""
+        query = "SELECT n, vector FROM vectors WHERE model = ?"
+        known = {n: json.loads(vector) for n, vector in self.db.execute(query, (model,))}
+        turns = list(enumerate(self.turns()))
+        new = [(place, as_text(turn)) for place, turn in turns if place not in known]
         with self.db:
-            self.db.executemany(
-                "INSERT INTO vectors VALUES (?, ?, ?)",
-                [(n, encoder, json.dumps(vector)) for (n, _), vector in zip(new, vectors)],
-            )
-        kept = "SELECT vector FROM vectors WHERE encoder = ? ORDER BY n"
-        return [json.loads(text) for (text,) in self.db.execute(kept, (encoder,))]
+            for (place, _), vector in zip(new, encode([text for _, text in new])):
+                known[place] = vector
+                row = (place, model, json.dumps(vector))
+                self.db.execute("INSERT INTO vectors VALUES (?, ?, ?)", row)
+        return [known[place] for place, _ in turns]
 
 
 # -- the kinds of memory: each chooses what is shown ---------------------------------------------
@@ -159,7 +150,7 @@ def summary(model, keep=2, batch=3):
     """Turns that are older than the last `keep` are summed up, `batch` or more at a time.
 
     In batches, since each new summary costs a request, and changes the beginning of every later
-    request, so that the provider's prompt cache has to begin anew.
+    request, so that the provider's prompt cache has to begin again.
     """
 
     def choose(archive, question):
@@ -167,17 +158,18 @@ def summary(model, keep=2, batch=3):
         upto, text = archive.summary()
         if len(turns) - keep - upto >= batch:
             older = turns[upto : len(turns) - keep]
-            task = SUMMARISE.format(before=text, since="\n".join(map(as_text, older)))
+            task = SUMMARISE % (text, "\n".join(map(as_text, older)))
             run = agentloop.run(model, task, max_requests=2)
-            if run.output:  # no summary came: show the turns themselves, try again next time
+            # No summary came, or a refusal: show the turns themselves, try again next time.
+            if run.output and run.finish.reason == "stop":
                 upto, text = len(turns) - keep, run.output
                 archive.keep_summary(upto, text)
-        known = agentloop.AgentRun(
+        told = agentloop.AgentRun(
             "What do you know from the beginning of our conversation?",
             finish=agentloop.AgentFinish(text),
             state="model_ended",
         )
-        return ([known] if upto else []) + turns[upto:]
+        return ([told] if upto else []) + turns[upto:]
 
     return choose
 
@@ -193,56 +185,53 @@ def relevant(search, count=2):
     return choose
 
 
-def by_vectors(encoder, encode):
-    """A search by the angle between vectors. `encode(texts)`: {"dog": 0.6, ...} for each text."""
+def by_vectors(encode, name="letters"):
+    """A search by the angle between vectors; encode(texts) gives a vector for each text.
+
+    The archive keeps the vectors under the model's `name`: those of two models do not compare.
+    """
+
+    def unit_vectors(texts):
+        if not texts:
+            return
+        for vector in encode(texts):
+            if not isinstance(vector, dict):
+                vector = {str(place): float(x) for place, x in enumerate(vector)}
+            size = math.sqrt(sum(x * x for x in vector.values())) or 1.0
+            yield {key: x / size for key, x in vector.items()}
 
     def search(archive, question, count):
-        (asked,) = encode([question])
-        score = [
-            sum(weight * vector.get(key, 0.0) for key, weight in asked.items())
-            for vector in archive.vectors(encoder, encode)
-        ]
-        return sorted(range(len(score)), key=lambda place: -score[place])[:count]
+        said = archive.vectors(unit_vectors, name)
+        (asked,) = unit_vectors([question])
+        score = [sum(x * v.get(key, 0.0) for key, x in asked.items()) for v in said]
+        return sorted(range(len(said)), key=lambda place: -score[place])[:count]
 
     return search
-
-
-def unit(vector):
-    """{"a": 3, "b": 4} -> {"a": 0.6, "b": 0.8}: of length 1, so that a product is a cosine."""
-    length = math.sqrt(sum(x * x for x in vector.values())) or 1.0
-    return {key: x / length for key, x in vector.items()}
 
 
 def letter_triples(texts):
     """What stands in for an embedding model: how often each three letters come in a row."""
     for text in texts:
-        words = " ".join(["", *re.findall(r"\w+", text.lower()), ""])
+        words = " %s " % " ".join(re.findall(r"\w+", text.lower()))
         counts = {}
         for start in range(len(words) - 2):
             counts[words[start : start + 3]] = counts.get(words[start : start + 3], 0) + 1
-        yield unit(counts)
+        yield counts
 
 
 def encoder(name):
-    """The function that encodes with the model of that name, by whichever package is there."""
-    if not name:
-        return letter_triples
-    if importlib.util.find_spec("model2vec"):
+    """The embedding model of that name, by whichever package is there."""
+    if name and importlib.util.find_spec("model2vec"):
         from model2vec import StaticModel
 
-        model = StaticModel.from_pretrained(name)
-    elif importlib.util.find_spec("sentence_transformers"):
+        return StaticModel.from_pretrained(name).encode
+    if name and importlib.util.find_spec("sentence_transformers"):
         from sentence_transformers import SentenceTransformer
 
-        model = SentenceTransformer(name)
-    else:
+        return SentenceTransformer(name).encode
+    if name:
         sys.exit("--embeddings needs a package: pip install model2vec")
-
-    def encode(texts):
-        vectors = model.encode(texts) if texts else []
-        return [unit({str(at): float(x) for at, x in enumerate(vector)}) for vector in vectors]
-
-    return encode
+    return letter_triples
 
 
 # -- a turn of the conversation ------------------------------------------------------------------
@@ -257,28 +246,28 @@ def ask(model, archive, memory, question, tools=()):
 
 
 def good_listener(run, tools):
-    """The scripted model. It notes what is said, sums up, and answers from what it is shown."""
-    said = re.findall(r"User: (.*)", run.task)
-    if said:  # it is asked to sum up: facts stay, small talk goes
+    """The scripted model. It notes what it is told, sums up, and answers from what it is shown."""
+    told = re.findall(r"User: (.*)", run.task)
+    if told:  # it is asked to sum up: facts stay, small talk goes
         before = re.findall(r"My [^\n]+", run.task.split("since:")[0])
-        return agentloop.AgentFinish("\n".join(before + [s for s in said if s.startswith("My")]))
+        return agentloop.AgentFinish("\n".join(before + [s for s in told if s.startswith("My")]))
     asked = re.match(r"What is my (.+)\?", run.task)
     if not asked:
         return agentloop.AgentFinish("Noted.")
     shown = "\n".join(map(as_text, run.history))
-    fact = re.search(f"My {re.escape(asked.group(1))} is ([^.]+)", shown)
+    fact = re.search("My %s is ([^.]+)" % re.escape(asked.group(1)), shown)
     if not fact:
-        return agentloop.AgentFinish("I do not know.")
-    return agentloop.AgentFinish(f"Your {asked.group(1)} is {fact.group(1)}.")
+        return agentloop.AgentFinish("I was not told.")
+    return agentloop.AgentFinish("Your %s is %s." % (asked.group(1), fact.group(1)))
 
 
-SAID = [
+TOLD = [
     "My order number is W-17.",
     "My dog's name is Rex.",
     "It rains today, and the train was late.",
     "Soup for lunch again.",
     "My favourite colour is blue.",
-    "???",
+    "The office is loud this week.",
 ]
 
 
@@ -288,27 +277,27 @@ def kinds(model, embeddings=None):
         "last": last(2),
         "summary": summary(model),
         "search": relevant(Archive.search),
-        "embeddings": relevant(by_vectors(embeddings or "letters", encoder(embeddings))),
+        "embeddings": relevant(by_vectors(encoder(embeddings), embeddings or "letters")),
     }
 
 
 def compare(model, embeddings):
-    """Say the same to each memory, restart, and ask each the same."""
-    print("memory       turns  chars  What is my order number?")
+    """Tell each memory the same, restart, and ask each the same."""
+    print("%-12s %5s %6s  %s" % ("memory", "turns", "chars", "What is my order number?"))
     with tempfile.TemporaryDirectory() as folder:
         for name, memory in kinds(model, embeddings).items():
-            path = Path(folder) / f"{name}.sqlite"
+            path = Path(folder) / (name + ".sqlite")
             archive = Archive(path)
-            for sentence in SAID:
+            for sentence in TOLD:
                 ask(model, archive, memory, sentence)
             archive.db.close()
 
             archive = Archive(path)  # as another process would, a week later
             run = ask(model, archive, memory, "What is my order number?")
             shown = sum(len(as_text(turn)) for turn in run.history)
-            print(f"{name:12} {len(run.history):5} {shown:6}  {run.output}")
+            print("%-12s %5d %6d  %s" % (name, len(run.history), shown, run.output))
             if name == "summary":
-                print("    the summary:", archive.summary()[1].replace("\n", " "))
+                print("    the summary: %s" % archive.summary()[1].replace("\n", " "))
             archive.db.close()
 
 
@@ -323,7 +312,7 @@ def main():
     options = parser.parse_args()
     model = good_listener
     if options.model:
-        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
+        model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=1000)
     if not options.question:
         return compare(model, options.embeddings)
     memory = kinds(model, options.embeddings)[options.memory]
