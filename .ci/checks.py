@@ -301,7 +301,7 @@ def _():
     # Deep JSON takes more native stack there than node allows: a crash, where CPython raises RecursionError.
     node = ("node", "--stack-size=4000", CI / "pyodide_tests.mjs")
     with scratch() as folder:
-        return ran_tests(sh(*node, modules, copy(folder), limit=600))
+        return ran_tests(sh(*node, modules, copy(folder), limit=1200))
 
 
 @contextlib.contextmanager
@@ -540,7 +540,7 @@ def _():
 @check("README and reference pages in a fresh clone")
 def _():
     with scratch() as folder:
-        return last_line(sh(sys.executable, CI / "readme.py", copy(folder), limit=600))
+        return last_line(sh(sys.executable, CI / "readme.py", copy(folder), limit=1200))
 
 
 @check("real model")

@@ -25,7 +25,7 @@ import types
 from pathlib import Path
 
 BLOCK = re.compile(r"^( *)```(\S*)[^\n]*\n(.*?)^\1```[ \t]*$", re.M | re.S)
-SECONDS = 300  # for a page
+SECONDS = 600  # for a page; the whole test file is in one
 
 
 # -- the stand-in for a model ---------------------------------------------------------------------
