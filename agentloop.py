@@ -8176,10 +8176,8 @@ def _run_demo() -> int:
 
 
 def _is_terminal(stream: Any) -> bool:
-    try:
-        return stream is not None and bool(stream.isatty())
-    except ValueError:  # it is closed
-        return False
+    """False also for None, which standard streams are under pythonw and some services."""
+    return stream is not None and bool(stream.isatty())
 
 
 def _shows_colours() -> bool:
@@ -8476,6 +8474,7 @@ def _make_parser() -> Any:
 def main(arguments: Optional[List[str]] = None) -> int:
     """The command line; `arguments` as in sys.argv[1:]. Returns the exit status: 0 answer, 1 the
     server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C."""
+    out: Any
     for out in (sys.stdout, sys.stderr):
         if hasattr(out, "reconfigure"):
             out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
@@ -8670,7 +8669,7 @@ class _Session:
             elif run.task != question:
                 run = run.follow_up(question)
             try:
-                return self._ask(run)
+                return self._run_turn(run)
             except KeyboardInterrupt:
                 self.screen.show_line(f"interrupted; {run._show_totals()}")
                 return 130
@@ -8697,13 +8696,13 @@ class _Session:
             try:
                 if run is not None and resumes:
                     resumes = False
-                    status = self._ask(run)
+                    status = self._run_turn(run)
                 line = _read_line("> ")
                 if line is None:
                     return status
                 if line.strip():
                     run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
-                    status = self._ask(run)
+                    status = self._run_turn(run)
             except KeyboardInterrupt:
                 self.screen.show_line("\ninterrupted")
                 now = time.monotonic()
@@ -8711,8 +8710,8 @@ class _Session:
                     return 130
                 interrupted = now
 
-    def _ask(self, run: AgentRun) -> int:
-        """One turn; returns the exit status."""
+    def _run_turn(self, run: AgentRun) -> int:
+        """Returns the exit status."""
         options = self.options
         screen = self.screen
         screen.begin_turn()

@@ -8830,7 +8830,8 @@ class CommandLineTest(_FolderCase):
         model = Slow([agentloop.AgentFinish("ok")])
         with mock.patch.object(agentloop, "OpenAIChat", lambda *a, **k: model):
             with mock.patch.object(sys, "stderr", err), mock.patch("builtins.print", _print_now):
-                self.assertEqual(agentloop.main(["q", "--model", "m"]), 0)
+                with contextlib.redirect_stdout(io.StringIO()):
+                    self.assertEqual(agentloop.main(["q", "--model", "m"]), 0)
         text = "".join(seen)
         self.assertIn("\r... 1 s", text)
         self.assertRegex(text, r"\r +\r[^\n]*model_ended")
@@ -8955,6 +8956,54 @@ class CommandLineTest(_FolderCase):
             status, out, err = self.call("--model", "m", stdin=typed)
         self.assertEqual((status, out, asked), (0, "re: one\nre: three\n", ["one", "two", "three"]))
         self.assertEqual(err.count("interrupted"), 1)
+
+    @_sockets
+    @unittest.skipIf(os.name == "nt" or _BROWSER, "needs a terminal of POSIX")
+    def test_a_conversation_on_a_terminal(self):
+        """Typed at a prompt, ended by Ctrl-D; the text is not shown twice."""
+        import pty
+
+        self.server.seen[:], self.server.answers[:] = [], ["It is noon."]
+        master, slave = pty.openpty()
+        child = subprocess.Popen(
+            [sys.executable, str(_FILE), "--model", "m", "--base-url", self.server.url],
+            stdin=slave, stdout=slave, stderr=slave, env=_env(), start_new_session=True,
+        )  # fmt: skip
+        os.close(slave)
+        seen = b""
+        typed = [b"What time?\n", b"\x04"]
+        with contextlib.suppress(OSError):  # the child has closed it
+            while True:
+                seen += os.read(master, 4096)
+                if seen.endswith(b"> ") and typed:
+                    os.write(master, typed.pop(0))
+                    seen += b"|"
+        os.close(master)
+        self.assertEqual(child.wait(30), 0, seen)
+        self.assertEqual(seen.count(b"It is noon."), 1, seen)
+        self.assertEqual(self.server.seen[0][2]["messages"][0]["content"], "What time?")
+
+    def test_main_of_a_file_that_nobody_registered(self):
+        names = {"__name__": "elsewhere", "__file__": str(_FILE)}
+        exec(compile(_FILE.read_bytes(), str(_FILE), "exec", dont_inherit=True), names)
+        for args, text in (
+            (["--version"], "sha256 "),
+            (["--tools", self.tools, "--schema"], "wait"),
+        ):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                self.assertEqual(names["main"](args), 0)
+            self.assertIn(text, out.getvalue())
+        with mock.patch.object(sys, "argv", ["agentloop.py", "--version"]):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                self.assertEqual(agentloop.main(), 0)
+
+    def test_ctrl_c_before_anything_is_asked(self):
+        slow = self.write("slow.py", "raise KeyboardInterrupt\n")
+        self.assertEqual(self.call("q", "--model", "m", "--tools", slow), (130, "", ""))
+
+    def test_a_journal_that_is_no_file(self):
+        status, out, err = self.call("q", "--model", "m", "--journal", self.folder)
+        self.assertEqual((status, out, len(err.splitlines())), (2, "", 2), err)
 
     @_sockets
     def test_a_tool_that_ends_the_program(self):
