@@ -9882,6 +9882,8 @@ class ExamplesTest(_FolderCase):
         cls.scratch = tempfile.mkdtemp(prefix="agentloop-")
         cls.pool = concurrent.futures.ThreadPoolExecutor(3)
         cls.files = [p.name for p in sorted(cls.examples.glob("*.py"))]
+        if sys.implementation.name == "pypy":  # its sqlite3 tells an authorizer too little
+            cls.files.remove("ask_sqlite.py")
         course = cls.examples / "course"
         cls.lessons = [p.parent.name for p in sorted(course.glob("[0-9]*/lesson.py"))]
         cls.files += ["course/%s/lesson.py" % name for name in cls.lessons]
@@ -9921,7 +9923,8 @@ class ExamplesTest(_FolderCase):
         return self.results[(name, *more)].result()
 
     def test_each_has_its_output_checked(self):
-        self.assertEqual(sorted(set(self.files) ^ set(_EXAMPLES)), [])
+        left_out = {"ask_sqlite.py"} if sys.implementation.name == "pypy" else set()
+        self.assertEqual(set(self.files) ^ set(_EXAMPLES), left_out)
 
     def test_examples(self):
         for name in self.files:
@@ -10083,6 +10086,7 @@ class ExamplesTest(_FolderCase):
             with self.subTest(url), self.assertRaises(PermissionError):
                 read_web(url)
 
+    @unittest.skipIf(sys.implementation.name == "pypy", "its authorizer is told too little")
     def test_ask_sqlite_can_only_read(self):
         import sqlite3  # not everywhere: Pyodide has it as a package of its own
 
