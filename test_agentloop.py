@@ -9791,6 +9791,10 @@ _SLIPS = {
 }
 
 
+_EXAMPLE_SECONDS = 15 if _WINE else 5  # Wine takes up to 2 s to start a process
+if os.name == "nt":  # no `resource`, no line about memory
+    _EXAMPLES["benchmark.py"].remove("memory: ")
+
 _ARGUMENTS = {  # the figures of the benchmark take too long, and depend on what else runs here
     "benchmark.py": ["--quick", "growth", "parallel", "memory", "wire", "journal"],
 }
@@ -9889,6 +9893,8 @@ class ExamplesTest(_FolderCase):
         cls.files += ["course/%s/lesson.py" % name for name in cls.lessons]
         cls.before = cls.listed()
         jobs = [(name, _ARGUMENTS.get(name, [])) for name in cls.files]
+        if _WINE:
+            jobs = [job for job in jobs if job[0] not in ("coding_agent.py", "mcp_tools.py")]
         for name in cls.lessons:
             jobs += [("course/%s/check.py" % name, more) for more in ([], ["--solution"])]
         jobs.sort(key=lambda job: "benchmark" in job[0])  # the longest ones are not left to the end
@@ -9927,11 +9933,19 @@ class ExamplesTest(_FolderCase):
         self.assertEqual(set(self.files) ^ set(_EXAMPLES), left_out)
 
     def test_examples(self):
+        ends_trees = (
+            "coding_agent.py",
+            "mcp_tools.py",
+        )  # Wine's taskkill ends no tree of processes
         for name in self.files:
+            if _WINE and name in ends_trees:
+                continue
             with self.subTest(name):
                 more = _ARGUMENTS.get(name, [])
                 status, out, err, seconds, left = self.result(name, *more)
-                if seconds > 5 and not more:  # others ran beside it: once more, alone
+                if (
+                    seconds > _EXAMPLE_SECONDS and not more
+                ):  # others ran beside it: once more, alone
                     status, out, err, seconds, left = self.example(name)
                 self.assertEqual(status, 0, out + err)
                 for text in _EXAMPLES[name]:
@@ -9940,7 +9954,7 @@ class ExamplesTest(_FolderCase):
                 self.assertNotIn("Warning", err)
                 self.assertEqual(left, [], "it leaves files where it is run")
                 if not more:
-                    self.assertLess(seconds, 5)
+                    self.assertLess(seconds, _EXAMPLE_SECONDS)
 
     def test_course(self):
         """Each check fails for the exercise as handed out, with a hint; not for the solution."""
