@@ -9792,8 +9792,6 @@ _SLIPS = {
 
 
 _EXAMPLE_SECONDS = 15 if _WINE else 5  # Wine takes up to 2 s to start a process
-if os.name == "nt":  # no `resource`, no line about memory
-    _EXAMPLES["benchmark.py"].remove("memory: ")
 
 _ARGUMENTS = {  # the figures of the benchmark take too long, and depend on what else runs here
     "benchmark.py": ["--quick", "growth", "parallel", "memory", "wire", "journal"],
@@ -9933,19 +9931,13 @@ class ExamplesTest(_FolderCase):
         self.assertEqual(set(self.files) ^ set(_EXAMPLES), left_out)
 
     def test_examples(self):
-        ends_trees = (
-            "coding_agent.py",
-            "mcp_tools.py",
-        )  # Wine's taskkill ends no tree of processes
         for name in self.files:
-            if _WINE and name in ends_trees:
-                continue
+            if _WINE and name in ("coding_agent.py", "mcp_tools.py"):
+                continue  # they end trees of processes, which Wine's taskkill cannot
             with self.subTest(name):
                 more = _ARGUMENTS.get(name, [])
                 status, out, err, seconds, left = self.result(name, *more)
-                if (
-                    seconds > _EXAMPLE_SECONDS and not more
-                ):  # others ran beside it: once more, alone
+                if seconds > _EXAMPLE_SECONDS and not more:  # others ran beside it: alone
                     status, out, err, seconds, left = self.example(name)
                 self.assertEqual(status, 0, out + err)
                 for text in _EXAMPLES[name]:
