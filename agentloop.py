@@ -30,14 +30,16 @@ Vocabulary, used alike in code, messages and documentation:
     budget       how many requests a run may make          max_requests=10
 
 Sections: errors, data, tools, loop, journal, models, command line. Each can be understood with
-those above it alone, and the file can be cut off at any banner from the bottom up.
+those above it alone, and the file can be cut off at any banner from the bottom up (then shorten
+`__all__`).
 
 MIT licence; its text stands at the end of the file.
 """
 
 from __future__ import annotations
 
-# A Python that is too old stops at the next line, with a SyntaxError that shows it.
+# The next line is a trick: what it assigns is not used. The parser of a Python that is too old
+# reports `:=` as a SyntaxError before anything runs, and shows the line, which says what is needed.
 (PYTHON := "agentloop needs Python 3.8 or newer")
 
 import collections
@@ -50,9 +52,11 @@ import functools
 import inspect
 import itertools
 import json
+import math
 import operator
 import os
 import re
+import reprlib
 import stat
 import sys
 import time
@@ -63,11 +67,11 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, FrozenSet, Generator, Iterable, Iterator, List
 from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
 
-# subtle: `dataclass` looks this module up in sys.modules, because the annotations are strings. A
-# file that was loaded without being entered there gets an entry while its classes are made.
-_is_registered = __name__ in sys.modules
-if not _is_registered:
-    sys.modules[__name__] = typing
+# subtle: `dataclass` looks this module up in sys.modules, because the annotations are strings. It is
+# not there where importlib's spec_from_file_location and exec_module loaded the file and nobody
+# entered it, or where `exec` ran its text. Then another module stands in for it, until the last
+# dataclass, `Tool`, is made.
+sys.modules.setdefault(__name__, typing)
 
 __version__ = "1.1.0"
 __all__ = [
@@ -174,6 +178,9 @@ def _safe_str(value: Any) -> str:
         return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
 
 
+# Two copies of this file in one process (a package may vendor its own) exchange actions, runs and
+# errors, although `isinstance` knows only those of one copy. So each class says in an attribute
+# `type` what it is, and that is compared.
 def _kind_of(value: Any) -> str:
     """The class attribute `type`: "AgentRun" for an AgentRun of this or another copy of the file.
 
@@ -181,9 +188,9 @@ def _kind_of(value: Any) -> str:
     attributes may raise, or exist whatever their name (a mock).
     """
     for cls in type(value).__mro__:
-        kind = cls.__dict__.get("type")
-        if kind is not None:
-            return kind if type(kind) is str else ""
+        tag = cls.__dict__.get("type")
+        if tag is not None:
+            return tag if type(tag) is str else ""
     return ""
 
 
@@ -236,23 +243,24 @@ def _to_text(value: Any) -> str:
 def _beginning_of(value: Any, limit: int) -> Any:
     """As much of a value as `limit` characters can show; what would be cut off is not encoded.
 
-    ("abcdef", 3) -> "abcd"; ([1, 2, 3, 4, 5], 3) -> [1, 2, 3].
+    ("abcdef", 3) -> "abcd": one more than fits, so that who shows it sees that it is cut and
+    writes "abc ...". ([1, 2, 3, 4, 5], 3) -> [1, 2, 3].
     """
-    left = limit
+    budget = limit
 
     def shorten(value: Any, depth: int) -> Any:
-        nonlocal left
+        nonlocal budget
         if type(value) is str:
-            value = value[: left + 1]
-            left -= len(value)
+            value = value[: budget + 1]
+            budget -= len(value)
         if type(value) not in (list, tuple, dict) or depth == 0:
             return value
         items = value.items() if type(value) is dict else enumerate(value)
         kept = []
         for key, item in items:
-            if left <= 0:
+            if budget <= 0:
                 break
-            left -= 1
+            budget -= 1
             kept.append((key, shorten(item, depth - 1)))
         return dict(kept) if type(value) is dict else [item for _, item in kept]
 
@@ -266,20 +274,25 @@ def _preview(value: Any, limit: int = 60) -> str:
     return _one_line(text, limit)
 
 
+def _short_repr(value: Any) -> str:
+    """A short piece of its repr on one line, for a developer: None -> "None"; "a" -> "'a'"."""
+    return _one_line(reprlib.repr(value))
+
+
 def _is_plain_json(value: Any, depth: int = _MAX_DEPTH) -> bool:
     """True for what JSON gives back unchanged: exact types, finite numbers, at most `depth` deep."""
-    kind = type(value)
-    if kind is str or kind is bool or value is None:
+    cls = type(value)
+    if cls is str or cls is bool or value is None:
         return True
-    if kind is int:
+    if cls is int:
         return bool(value.bit_length() < _MAX_INTEGER_BITS)
-    if kind is float:
-        return bool(value - value == 0.0)  # false for inf and nan
+    if cls is float:
+        return math.isfinite(value)
     if depth == 0:
         return False
-    if kind is list:
+    if cls is list:
         return all(_is_plain_json(item, depth - 1) for item in value)
-    if kind is dict:
+    if cls is dict:
         return all(type(k) is str and _is_plain_json(v, depth - 1) for k, v in value.items())
     return False
 
@@ -299,6 +312,13 @@ _strict_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
 _loose_decoder = json.JSONDecoder(parse_constant=_refuse_constant, strict=False)
 
 
+_STRING_OR_BRACKET = r"""(?sx)
+    " [^"\\]* (?: \\. [^"\\]* )* "?   # a string, also one that does not end
+    | [\[{]
+    | [\]}]
+"""
+
+
 def _is_deeper(text: str, limit: int) -> bool:
     """True where brackets stand more than `limit` deep; those in strings do not count.
 
@@ -307,7 +327,7 @@ def _is_deeper(text: str, limit: int) -> bool:
     if text.count("[") + text.count("{") <= limit:
         return False
     depth = 0
-    for match in re.finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', text, re.S):
+    for match in re.finditer(_STRING_OR_BRACKET, text):
         if match.group() in "[{":
             depth += 1
         elif match.group() in "]}":
@@ -320,7 +340,10 @@ def _is_deeper(text: str, limit: int) -> bool:
 def _parse_json(
     text: str, decoder: json.JSONDecoder = _strict_decoder, max_depth: int = _MAX_DEPTH
 ) -> Any:
-    """One JSON value: '{"n": 1}' -> {"n": 1}. ValueError for anything else, NaN, or too deep."""
+    """One JSON value, read strictly: '{"n": 1}' -> {"n": 1}.
+
+    ValueError for anything else, NaN, or more than `max_depth` lists and objects in one another.
+    """
     if len(text) > max_depth and _is_deeper(text, max_depth):
         raise ValueError(f"nested more than {max_depth} deep")
     text = text.strip(" \t\r\n")
@@ -333,11 +356,11 @@ def _parse_json(
 # What a Python literal may consist of: what JSON has too. No names, operators or numbers with
 # underscores, so that reading one never shows a warning of Python's.
 _LITERAL_TOKENS = r"""(?sx)
-    ' (?: [^'\\] | \\\D )* '                            # a string
+    ' (?: [^'\\] | \\\D )* '                              # a string
     | " (?: [^"\\] | \\\D )* "
     | -? \d+ (?: \.\d* )? (?: [eE][-+]?\d+ )? (?![\w.])   # a number
     | True | False | None
-    | [\[\]{}:,\s]+
+    | [\[\]{}:,\s]+                                      # between them
 """
 
 
@@ -369,15 +392,21 @@ def _double_unknown_escapes(text: str) -> str:
 
 
 def _parse_loosely(text: str) -> Any:
-    """JSON, also with raw control characters in its strings, or a Python literal. Else ValueError."""
+    r"""JSON, also with raw control characters in its strings, or a Python literal.
+
+    '{"n": "a<newline>b"}' -> {"n": "a\nb"}; "{'n': None}" -> {"n": None}. Else ValueError.
+    """
     try:
         return _parse_json(text, _loose_decoder)
     except ValueError:
         return _parse_literal(text)
 
 
-# Only a fence at the start of a line ends the block: the text may hold others.
-_CODE_FENCE = r"(?s)\s*```[\w-]*[ \t]*\n(.*?)(?:\n[ \t]*```\s*)?\Z"
+_CODE_FENCE = r"""(?sx)
+    \s* ``` [\w-]* [ \t]* \n     # the opening fence, with the name of a language
+    (.*?)
+    (?: \n [ \t]* ``` \s* )? \Z   # one at the start of a line; the text may hold others
+"""
 
 
 def _copy_value(value: Any) -> Any:
@@ -385,11 +414,19 @@ def _copy_value(value: Any) -> Any:
 
 
 def _read_arguments(tool_input: Any) -> _JsonObject:
-    """The arguments that a model gave, as a dict of the caller's own; '{"n": 1}' -> {"n": 1}.
+    r"""The arguments that a model gave, as a dict of the caller's own.
 
-    A text has to be one JSON object. It is read leniently where only one reading is possible (in a
-    code fence, encoded once more, with raw control characters, as a Python literal), and never
-    completed. None, "" and "null" are no arguments: {}. ValueError, with the reason, for the rest.
+    A text has to be one JSON object. It is read leniently where only one reading is possible, and
+    never completed. ValueError, with the reason, for anything else.
+
+        {"n": 1}                  {"n": 1}, a copy
+        '{"n": 1}'                {"n": 1}
+        None, "", "null"          {}
+        '```json\n{"n": 1}\n```'  {"n": 1}                  in a code fence
+        '"{\\"n\\": 1}"'          {"n": 1}                  encoded once more
+        '{"n": "a<newline>b"}'    {"n": "a\nb"}             raw control characters
+        "{'n': None}"             {"n": None}               a Python literal
+        '{"n": 1', "[1]", 5       ValueError
     """
     if type(tool_input) is dict:
         try:
@@ -408,16 +445,17 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
 
 
 def _read_arguments_text(text: str) -> Any:
+    """The value that a text stands for, by the table above; "" -> None, "[1]" -> [1]."""
+    if not text or text.isspace():
+        return None
     try:
         value = _parse_json(text)
-    except ValueError as error:
-        if not text.strip():
-            return None
+    except ValueError as json_error:
         fence = re.match(_CODE_FENCE, text)
         try:
             value = _parse_loosely(fence.group(1) if fence else text)
         except ValueError:
-            raise ValueError(str(error)) from None  # how JSON sees it is what helps
+            raise ValueError(str(json_error)) from None  # the JSON error is the more useful one
     if type(value) is str:
         value = _parse_loosely(value)
     return value
@@ -425,16 +463,22 @@ def _read_arguments_text(text: str) -> Any:
 
 # -- the data classes ------------------------------------------------------------------------------
 
-State = Literal["running", "model_ended", "succeeded", "budget_exhausted"]
-Reason = Literal["stop", "refusal", "return_direct"]
-# A status may also be any word that a caller gave to `AgentRun.close`, such as "denied".
-Status = Union[
+State = Literal["running", "model_ended", "succeeded", "budget_exhausted"]  # of a run
+Reason = Literal["stop", "refusal", "return_direct"]  # of a finish
+Status = Union[  # of a step
     Literal[
-        "ok", "unknown_tool", "invalid_arguments", "tool_error", "duplicate_call",
-        "invalid_response", "not_accepted", "unknown_outcome", "not_executed",
+        "ok",  # the tool returned
+        "unknown_tool",  # there is no tool of that name
+        "invalid_arguments",  # they do not fit the tool's parameters
+        "tool_error",  # the tool raised
+        "duplicate_call",  # its id was used before in the conversation
+        "invalid_response",  # the reply could not be read
+        "not_accepted",  # `accept` rejected the finish
+        "unknown_outcome",  # it was interrupted, and may have taken effect
+        "not_executed",  # the run ended, or another turn began, before it started
     ],
-    str,
-]  # fmt: skip
+    str,  # any word that a caller gave to `AgentRun.close`, such as "denied"
+]
 
 
 class _Data:
@@ -556,9 +600,7 @@ class AgentStep(_Data):
         action: the call. It has an empty `tool` and `call_id` where a reply held none
             (`invalid_response`, `not_accepted`).
         observation: the tool's own return value; a text where the call failed or did not run.
-        status: "ok", "unknown_tool", "invalid_arguments", "tool_error", "duplicate_call",
-            "invalid_response", "not_accepted", "unknown_outcome", "not_executed", or the word that
-            a caller gave to `AgentRun.close`.
+        status: how it ended, for example "ok" or "tool_error". `Status` has all words.
     """
 
     type = "AgentStep"
@@ -638,13 +680,14 @@ def _from_same_request(one: AgentAction, other: AgentAction) -> bool:
 
 
 def _check_task(task: Any) -> None:
+    """ "How many?", ["What is on it?", Image(...)] -> None; TypeError for [], None, 5."""
     if isinstance(task, str):
         return
     is_list = isinstance(task, list) and len(task) > 0
     if not is_list or not all(isinstance(part, str) or _is_image(part) for part in task):
         raise TypeError(
             "a task is a str, a list of str and Image, or an AgentRun to go on with; "
-            f"got {_preview(task)}"
+            f"got {_short_repr(task)}"
         )
 
 
@@ -723,7 +766,7 @@ class AgentRun(_RunInternals):
         """The next turn of this conversation, with a budget of its own; works on any run.
 
         Pending calls are closed first: as `not_executed`, or `unknown_outcome` where they had
-        started. TypeError for a task that is none, RuntimeError while a stream holds the run.
+        started. TypeError if `task` is not a valid task, RuntimeError while a stream holds the run.
         """
         if self._stream is not None:
             raise RuntimeError("a stream holds this run: exhaust or close it before the next turn")
@@ -744,8 +787,8 @@ class AgentRun(_RunInternals):
     def load(path: Union[str, "os.PathLike[str]"]) -> "AgentRun":
         """The last turn in a journal, its earlier turns as history. Reads only, needs no lock.
 
-        ValueError, with path and line, where the file is no journal, is damaged, is newer than
-        this version, or has no turns yet.
+        ValueError, with path and line, where the file is not a journal, is damaged, is newer
+        than this version, or has no turns yet. It needs the section `journal`.
         """
         return _load_journal(path)
 
@@ -845,7 +888,7 @@ _OBJECT_FIELDS = {"action": "AgentAction", "finish": "AgentFinish"}
 
 
 def _pack_value(name: str, value: Any) -> _JsonObject:
-    """The entries of a JSON object that keep a value of any kind under `name`.
+    """The entries of a JSON object that keep any value under `name`.
 
     Plain JSON is kept as it is: ("observation", 3) -> {"observation": 3}. Pictures are kept as
     such: {"observation_images": [...]}. The rest as the text that the model is shown:
@@ -880,12 +923,12 @@ def to_json(x: Any) -> _JsonObject:
     """
     if _is_image(x):
         return {"type": "Image", "media_type": x.media_type, "data": _encode_base64(x.data)}
-    kind = _kind_of(x)
-    if kind not in _CLASSES:
+    tag = _kind_of(x)
+    if tag not in _CLASSES:
         names = ", ".join([*_CLASSES, "Image"])
         raise TypeError(f"to_json takes one of {names}; got {type(x).__name__}")
-    entries: _JsonObject = {"type": kind}
-    for f in dataclasses.fields(_CLASSES[kind]):
+    entries: _JsonObject = {"type": tag}
+    for f in dataclasses.fields(_CLASSES[tag]):
         value = getattr(x, f.name)
         if f.name in _LIST_FIELDS:
             entries[f.name] = [to_json(item) for item in value]
@@ -903,8 +946,11 @@ def _encode_base64(data: bytes) -> str:
 
 
 def from_json(d: _JsonObject) -> Any:
-    """The object that `to_json` wrote. A field that is missing takes its default, so that JSON of
-    an older file is read. ValueError for anything else."""
+    """The object that `to_json` wrote: {"type": "AgentFinish", "output": "3 left"} -> AgentFinish.
+
+    A field that is missing takes its default, so that JSON of an older file is read. ValueError
+    for anything else.
+    """
     try:
         if d["type"] == "Image":
             import base64
@@ -918,14 +964,15 @@ def from_json(d: _JsonObject) -> Any:
         return cls(**values)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(
-            f"not what to_json wrote ({type(error).__name__}: {error}): {_preview(d)}"
+            f"not what to_json wrote ({type(error).__name__}: {error}): {_short_repr(d)}"
         ) from None
 
 
 def _field_from_json(d: _JsonObject, name: str) -> Any:
+    """({"steps": [{"type": "AgentStep", ...}]}, "steps") -> [AgentStep(...)]."""
     if name in _LIST_FIELDS:
         if not isinstance(d[name], list):
-            raise TypeError(f"{name} is no list")
+            raise TypeError(f"{name} is not a list")
         return [_object_from_json(item, _LIST_FIELDS[name]) for item in d[name]]
     if name in _OBJECT_FIELDS:
         if name == "finish" and d[name] is None:
@@ -934,9 +981,9 @@ def _field_from_json(d: _JsonObject, name: str) -> Any:
     return _unpack_value(d, name)
 
 
-def _object_from_json(d: Any, kind: str) -> Any:
-    if d["type"] != kind:
-        raise TypeError(f"expected {kind}")
+def _object_from_json(d: Any, tag: str) -> Any:
+    if d["type"] != tag:
+        raise TypeError(f"expected {tag}")
     return from_json(d)
 
 
@@ -2847,7 +2894,8 @@ Registry = Dict[str, Tool]
 Model = Callable[[AgentRun, Registry], Decision]  # what `run` and `stream` take
 
 
-if not _is_registered:
+# The last dataclass is made: nothing stands in for this module any more (see the imports).
+if sys.modules[__name__] is typing:
     del sys.modules[__name__]
 
 
