@@ -186,11 +186,11 @@ def _kind_of(value: Any) -> str:
     "" for anything else. The value itself is not looked at: a tool may have returned it, and its
     attributes may raise, or exist whatever their name (a mock).
     """
-    for cls in type(value).__mro__:
-        tag = cls.__dict__.get("type")
-        if tag is not None:
-            return tag if type(tag) is str else ""
-    return ""
+    try:
+        tag = getattr(type(value), "type", "")
+    except Exception:  # its class has a metaclass that raises
+        return ""
+    return tag if type(tag) is str else ""
 
 
 def _is_image(value: Any) -> bool:
@@ -235,7 +235,7 @@ def _to_text(value: Any) -> str:
         if isinstance(value, str):
             return str.__str__(value)
         return json.dumps(value, ensure_ascii=False, default=_to_jsonable)
-    except Exception:  # keys that are no str, a circle, too deep, attributes that raise
+    except Exception:  # keys that are not str, a circle, too deep, attributes that raise
         return _safe_str(value)
 
 
@@ -432,32 +432,33 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
             return {k: _copy_value(v) for k, v in tool_input.items()}
         except Exception as error:  # what a model of the caller's own put there
             raise ValueError(f"cannot be copied: {type(error).__name__}") from None
-    if isinstance(tool_input, str):
-        arguments = _read_arguments_text(tool_input)
-    else:
-        arguments = tool_input
-    if arguments is None:
-        return {}
-    if type(arguments) is not dict:
-        raise ValueError("not an object")
-    return arguments
-
-
-def _read_arguments_text(text: str) -> Any:
-    """The value that a text stands for, by the table above; "" -> None, "[1]" -> [1]."""
-    if not text or text.isspace():
-        return None
-    try:
-        value = _parse_json(text)
-    except ValueError as json_error:
-        fence = re.match(_CODE_FENCE, text)
+    value = tool_input
+    if isinstance(value, str):
+        if not value or value.isspace():
+            return {}
         try:
-            value = _parse_loosely(fence.group(1) if fence else text)
-        except ValueError:
-            raise ValueError(str(json_error)) from None  # the JSON error is the more useful one
+            value = _parse_json(value)
+        except ValueError as json_error:
+            value = _parse_leniently(value, json_error)
     if type(value) is str:
         value = _parse_loosely(value)
-    return value
+    if type(value) is dict:
+        return value
+    if value is None:
+        return {}
+    raise ValueError("not an object")
+
+
+def _parse_leniently(text: str, json_error: ValueError) -> Any:
+    """The value of a text that is not JSON, without its code fence: "{'n': 1}" -> {"n": 1}.
+
+    Where it is not readable, `json_error` is raised: it says more than that of the Python literal.
+    """
+    fence = re.match(_CODE_FENCE, text)
+    try:
+        return _parse_loosely(fence.group(1) if fence else text)
+    except ValueError:
+        raise ValueError(str(json_error)) from None
 
 
 # -- the data classes ------------------------------------------------------------------------------
@@ -596,7 +597,7 @@ class AgentStep(_Data):
     """An action and its result.
 
     Attributes:
-        action: the call. It has an empty `tool` and `call_id` where a reply held none
+        action: the call. It has an empty `tool` and `call_id` where the reply held no call
             (`invalid_response`, `not_accepted`).
         observation: the tool's own return value; a text where the call failed or did not run.
         status: how it ended, for example "ok" or "tool_error". `Status` has all words.
@@ -755,7 +756,7 @@ class AgentRun(_RunInternals):
         Args:
             action: found by its `call_id`; ValueError where that is not pending.
             observation: any value, like a tool's.
-            status: any word; "ok" where someone else did it. ValueError for none.
+            status: a word; "ok" where someone else did it. ValueError for "".
         """
         if not isinstance(status, str) or not status:
             raise ValueError("status is a word that says how the call ended, such as 'denied'")
@@ -904,7 +905,7 @@ def _pack_value(name: str, value: Any) -> _JsonObject:
 
 
 def _unpack_value(entries: _JsonObject, name: str) -> Any:
-    """The value that `_pack_value` kept under `name`; KeyError where there is none."""
+    """The value that `_pack_value` kept under `name`; KeyError where there is no value."""
     if f"{name}_images" not in entries:
         return entries[name]
     value = entries[f"{name}_images"]
@@ -1203,9 +1204,10 @@ class _Type:
     def distance(self, value: Any) -> Optional[int]:
         """How far a value is from this type; with it a union finds the alternative that was meant.
 
-        0: it fits by its shape, as far as its first level shows. None: it is another JSON type. Between
-        them: a text that is none of the choices is 1; an object is 1 for each name that is missing or
-        unknown, and 50 for each tag (a Literal) with another value, more than any wrong names.
+        0: it fits by its shape, as far as its first level shows. None: it is another JSON type.
+        Between them: 1 for a text that is not one of the choices. For an object 1 for each name
+        that is missing or unknown, and 50 for each tag (a Literal) with another value, more than
+        wrong names are likely to add up to.
         """
         if type(value) in self.json_types:
             return 0
@@ -1479,7 +1481,7 @@ class _Record(_Type):
         fields: the types by name.
         required: the names that must be given.
         make: what is called with the converted fields; None for a dict of them.
-        others: the type of further names, for a function with **options; else None.
+        extra: the type of further names, for a function with **options; else None.
         reserved: names that are not among these, since something else fills them in.
     """
 
@@ -1490,7 +1492,7 @@ class _Record(_Type):
         fields: Dict[str, _Type],
         required: List[str],
         make: Optional[Callable[..., Any]] = None,
-        others: Optional[_Type] = None,
+        extra: Optional[_Type] = None,
         reserved: Iterable[str] = (),
     ) -> None:
         super().__init__({"type": "object"})
@@ -1498,15 +1500,14 @@ class _Record(_Type):
         self.schema["properties"] = schemas
         self.schema["required"] = required
         self.schema["additionalProperties"] = False
-        if others is not None:
-            self.schema["additionalProperties"] = others.schema
-            if others.schema == _ANY.schema:
+        if extra is not None:
+            self.schema["additionalProperties"] = extra.schema
+            if extra.schema == _ANY.schema:
                 self.schema["additionalProperties"] = True
         self.fields = fields
         self.required = required
-        self.required_names = frozenset(required)
         self.make = make
-        self.others = others
+        self.extra = extra
         self.reserved = frozenset(reserved)
         self.passthrough = {name: each.passthrough_classes for name, each in fields.items()}
         # null for a field that may be left out, and takes no null, means "not given".
@@ -1531,7 +1532,9 @@ class _Record(_Type):
                 converted[name] = self._find_type(name).convert(item, mode)
             except _Mismatch as mismatch:
                 faults += mismatch.below(name)
-        if not entries.keys() >= self.required_names:
+        # Where as many values were converted as there are fields, no field is missing, unless some
+        # of the values are extra ones. This saves a look for each name in most calls.
+        if self.extra is not None or len(converted) < len(self.fields):
             faults += _missing(self.required, entries)
         if faults:
             raise _Mismatch(faults)
@@ -1555,9 +1558,9 @@ class _Record(_Type):
     def _find_type(self, name: Any) -> _Type:
         if name in self.fields:
             return self.fields[name]
-        if self.others is None or name in self.reserved:
+        if self.extra is None or name in self.reserved:
             raise _unknown_name(name, self.fields)
-        return self.others
+        return self.extra
 
     def distance(self, value: Any) -> Optional[int]:
         if type(value) is not dict:
@@ -1714,7 +1717,7 @@ class _Union(_Type):
         return _expected(" or ".join(dict.fromkeys(words)), value).faults
 
     def _choose(self, value: Any) -> List[_Type]:
-        """The alternatives whose names and tags fit an object; all of them where none's do."""
+        """The alternatives whose names and tags fit an object; else all of them."""
         if type(value) is not dict:
             return self.alternatives
         fitting = [a for a in self.alternatives if a.distance(value) == 0]
@@ -2705,13 +2708,13 @@ class _Signature:
         builder = _SchemaBuilder(target.closure())
         hints = builder.resolve(target.function, {})
         where = f"{target.name}: parameter"
-        others: Optional[_Type] = None
+        extra: Optional[_Type] = None
         reserved: Set[str] = set()
         shown: List[inspect.Parameter] = []
         for parameter in parameters:
             hint = hints.get(parameter.name, parameter.annotation)
             if parameter.kind is parameter.VAR_KEYWORD:
-                others = builder.build(hint, f"{where} {parameter.name!r}")
+                extra = builder.build(hint, f"{where} {parameter.name!r}")
                 reserved = target.taken_names()
             elif parameter.kind is parameter.VAR_POSITIONAL:
                 self.variadic = parameter.name
@@ -2723,7 +2726,7 @@ class _Signature:
         self.is_by_name = not (self.injected or self.by_position or self.variadic)
         fields = builder.build_parameters(shown, hints, self.docstring, where)
         required = _required_names(shown)
-        self.record: _Type = _Record(fields, required, others=others, reserved=reserved)
+        self.record: _Type = _Record(fields, required, extra=extra, reserved=reserved)
         definitions = builder.schemas_by_name()
         if definitions:
             self.record = self.record.extended(**{"$defs": definitions})
