@@ -2046,8 +2046,11 @@ def _applies(limited: _Type, name: str, limit: Any) -> bool:
 
 
 def _has_keyword(name: str, limit: Any) -> bool:
-    """Whether the schema can say it. It has no word for a date's limit; a pattern has to be anchored
-    at both ends, since llama.cpp's grammar converter refuses others."""
+    """Whether the schema can show a limit: 1 of "ge"; "^a+$" of "pattern", but not "a+".
+
+    JSON Schema has no word for a date's limit. A pattern has to be anchored at both ends, since
+    llama.cpp's grammar converter refuses others; it is checked all the same.
+    """
     if name == "pattern":
         return isinstance(limit, str) and re.match(r"\^.*(?<!\\)\$\Z", limit) is not None
     return type(limit) in (int, float)
@@ -2067,6 +2070,8 @@ class _Constrained(_Type):
             keyword = _LIMITS[name].keyword
             if keyword in ("min", "max"):
                 keyword += inner.length_keyword
+            if name == "pattern":
+                re.compile(limit)  # a wrong one is an error of the developer, now
             if _has_keyword(name, limit):
                 self.schema[keyword] = limit
 
