@@ -30,16 +30,17 @@ Vocabulary, used alike in code, messages and documentation:
     budget       how many requests a run may make          max_requests=10
 
 Sections: errors, data, tools, loop, journal, models, command line. Each can be understood with
-those above it alone, and the file can be cut off at any banner from the bottom up (then shorten
-`__all__`).
+those above it alone, and the file can be cut off at any banner from the bottom up (then
+shorten `__all__`).
 
 MIT licence; its text stands at the end of the file.
 """
 
 from __future__ import annotations
 
-# The next line is a trick: what it assigns is not used. The parser of a Python that is too old
-# reports `:=` as a SyntaxError before anything runs, and shows the line, which says what is needed.
+# The next line is a trick: what it assigns is not used. The parser of a Python that is
+# too old reports `:=` as a SyntaxError before anything runs, and shows the line, which
+# says what is needed.
 (PYTHON := "agentloop needs Python 3.8 or newer")
 
 import collections
@@ -66,10 +67,10 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, FrozenSet, Generator, Iterable, Iterator, List
 from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
 
-# subtle: `dataclass` looks this module up in sys.modules, because the annotations are strings. It is
-# not there where importlib's spec_from_file_location and exec_module loaded the file and nobody
-# entered it, or where `exec` ran its text. Then another module stands in for it, until the last
-# dataclass, `Tool`, is made.
+# subtle: `dataclass` looks this module up in sys.modules, because the annotations are
+# strings. It is not there where importlib's spec_from_file_location and exec_module
+# loaded the file and nobody entered it, or where `exec` ran its text. Then another module
+# stands in for it, until the last dataclass, `Tool`, is made.
 sys.modules.setdefault(__name__, typing)
 
 __version__ = "1.1.0"
@@ -88,11 +89,12 @@ __all__ = [
 class InvalidResponse(Exception):
     """A reply that a model could not read. Models raise it; the loop records it and goes on.
 
-    Callers of the loop never see it: it becomes a step with the status `invalid_response`.
+    Callers of the loop never see it: it becomes a step with the status
+    `invalid_response`.
 
     Args:
-        observation: what the model is shown about it, for example "The reply was cut: be shorter."
-            With "" nothing is said, and the model continues its message.
+        observation: what the model is shown about it, for example "The reply was cut: be
+            shorter." With "" nothing is said, and the model continues its message.
         message: the reply as it came, any JSON value.
         log: the text in it.
     """
@@ -114,8 +116,10 @@ class ModelError(Exception):
     Attributes:
         kind: "auth", "rate_limit", "context_length", "bad_request", "server", "timeout",
             "connection" or "bad_response".
-        status: the status of the HTTP reply, for example 429; None where there was no reply.
-        agent_run: the run so far, set by the loop. Resuming it runs no tool a second time.
+        status: the status of the HTTP reply, for example 429; None where there was no
+            reply.
+        agent_run: the run so far, set by the loop. Resuming it runs no tool a second
+            time.
     """
 
     agent_run: "AgentRun"
@@ -135,8 +139,9 @@ _SCALAR_TYPES = (str, int, float, bool, type(None))
 _MAX_DEPTH = 100  # lists and objects inside one another; deeper ones overflow a small stack
 _MAX_INTEGER_BITS = 10_000  # Python refuses to write or read more than 4,300 digits
 
-# Characters that a terminal obeys or that nobody sees: C0, C1, line and paragraph separators, zero
-# width, bidirectional controls, lone surrogates, tags. Joiners are kept: scripts and emoji need them.
+# Characters that a terminal obeys or that nobody sees: C0, C1, line and paragraph
+# separators, zero width, bidirectional controls, lone surrogates, tags. Joiners are kept:
+# scripts and emoji need them.
 _UNPRINTABLE = (
     "[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
@@ -144,7 +149,7 @@ _UNPRINTABLE = (
 
 
 def _escape(text: str) -> str:
-    r"""Unprintable characters as escapes: 'a<newline>b' -> 'a\nb'. Letters of every script stay."""
+    r"""Unprintable characters as escapes: 'a<newline>b' -> 'a\nb'. All letters stay."""
 
     def escape_one(match: "re.Match[str]") -> str:
         return match.group().encode("unicode_escape").decode("ascii")
@@ -160,7 +165,7 @@ def _one_line(text: str, limit: int = 200) -> str:
 
 
 def _cut_middle(text: str, limit: int) -> str:
-    """The text; where it is longer than `limit`, without its middle, and with a note that says so."""
+    """The text; where it is longer than `limit`, with a note in place of its middle."""
     if len(text) <= limit:
         return text
     head = limit - limit // 3
@@ -177,14 +182,14 @@ def _safe_str(value: Any, show: Callable[[Any], str] = str) -> str:
         return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
 
 
-# Two copies of this file in one process (a package may vendor its own) exchange actions, runs and
-# errors, although `isinstance` knows only those of one copy. So each class says in an attribute
-# `type` what it is, and that is compared.
+# Two copies of this file in one process (a package may vendor its own) exchange actions,
+# runs and errors, although `isinstance` knows only those of one copy. So each class says
+# in an attribute `type` what it is, and that is compared.
 def _kind_of(value: Any) -> str:
-    """The class attribute `type`: "AgentRun" for an AgentRun of this or another copy of the file.
+    """The class attribute `type`: "AgentRun" for an AgentRun of this or another copy.
 
-    "" for anything else. The value itself is not looked at: a tool may have returned it, and its
-    attributes may raise, or exist whatever their name (a mock).
+    "" for anything else. The value itself is not looked at: a tool may have returned it,
+    and its attributes may raise, or exist whatever their name (a mock).
     """
     try:
         tag = getattr(type(value), "type", "")
@@ -194,7 +199,7 @@ def _kind_of(value: Any) -> str:
 
 
 def _is_image(value: Any) -> bool:
-    """True for an Image of this or another copy of the file; not for an object that resembles one."""
+    """True for an Image of this or another copy; not for what only resembles one."""
     if _kind_of(value) != "Image":
         return False
     fields = getattr(value, "__dict__", {})
@@ -202,13 +207,13 @@ def _is_image(value: Any) -> bool:
 
 
 def _images_in(value: Any) -> List["Image"]:
-    """The pictures in an observation or a task: an Image alone, or those in a list or tuple."""
+    """The pictures in an observation or a task: an Image alone, or in a list or tuple."""
     values = value if type(value) in (list, tuple) else [value]
     return [v for v in values if _is_image(v)]
 
 
 def _to_jsonable(value: Any) -> Any:
-    """Something closer to JSON for what json.dumps does not know: {2, 1} -> [1, 2], b"a" -> "a"."""
+    """Closer to JSON, for what json.dumps does not know: {2, 1} -> [1, 2], b"a" -> "a"."""
     if _is_image(value):
         return f"[picture: {value.media_type}, {len(value.data)} bytes]"
     if isinstance(value, (bytes, bytearray)):
@@ -223,9 +228,9 @@ def _to_jsonable(value: Any) -> Any:
 
 
 def _to_text(value: Any) -> str:
-    """What a model is shown of a value: a str as it is, else JSON with non-ASCII, else str().
+    """What a model is shown of a value: a str as it is, else JSON, else str().
 
-    (1, "a") -> '[1, "a"]'. Never raises: a tool may have returned anything.
+    (1, "a") -> '[1, "a"]', with letters of every script as they are. Never raises: a tool may have returned anything.
     """
     try:
         if type(value) in (list, tuple) and _images_in(value):
@@ -240,10 +245,10 @@ def _to_text(value: Any) -> str:
 
 
 def _beginning_of(value: Any, limit: int) -> Any:
-    """As much of a value as `limit` characters can show; what would be cut off is not encoded.
+    """As much of a value as `limit` characters can show; the rest is not encoded.
 
-    ("abcdef", 3) -> "abcd": one more than fits, so that who shows it sees that it is cut and
-    writes "abc ...". ([1, 2, 3, 4, 5], 3) -> [1, 2, 3].
+    ("abcdef", 3) -> "abcd": one more than fits, so that who shows it sees that it is cut
+    and writes "abc ...". ([1, 2, 3, 4, 5], 3) -> [1, 2, 3].
     """
     budget = limit
 
@@ -267,19 +272,20 @@ def _beginning_of(value: Any, limit: int) -> Any:
 
 
 def _preview(value: Any, limit: int = 60) -> str:
-    """A short piece of a value on one line, for a message: "a" -> '"a"'; [1, 2] -> "[1, 2]"."""
+    """A short piece of a value on one line: "a" -> '"a"'; [1, 2] -> "[1, 2]"."""
     value = _beginning_of(value, limit)
-    text = json.dumps(value, ensure_ascii=False) if type(value) is str else _to_text(value)
-    return _one_line(text, limit)
+    if type(value) is str:
+        return _one_line(json.dumps(value, ensure_ascii=False), limit)
+    return _one_line(_to_text(value), limit)
 
 
 def _short_repr(value: Any) -> str:
-    """A short piece of its repr on one line, for a developer: None -> "None"; "a" -> "'a'"."""
+    """A short piece of its repr on one line, for a developer: None -> "None"."""
     return _one_line(_safe_str(_beginning_of(value, 100), repr), 100)
 
 
 def _is_plain_json(value: Any, depth: int = _MAX_DEPTH) -> bool:
-    """True for what JSON gives back unchanged: exact types, finite numbers, at most `depth` deep."""
+    """True for what JSON gives back unchanged: no subclasses, infinity, or deep values."""
     cls = type(value)
     if cls is str or cls is bool or value is None:
         return True
@@ -341,7 +347,8 @@ def _parse_json(
 ) -> Any:
     """One JSON value, read strictly: '{"n": 1}' -> {"n": 1}.
 
-    ValueError for anything else, NaN, or more than `max_depth` lists and objects in one another.
+    ValueError for anything else, NaN, or more than `max_depth` lists and objects in one
+    another.
     """
     if len(text) > max_depth and _is_deeper(text, max_depth):
         raise ValueError(f"nested more than {max_depth} deep")
@@ -352,8 +359,8 @@ def _parse_json(
     return value
 
 
-# What a Python literal may consist of: what JSON has too. No names, operators or numbers with
-# underscores, so that reading one never shows a warning of Python's.
+# What a Python literal may consist of: what JSON has too. No names, operators or numbers
+# with underscores, so that reading one never shows a warning of Python's.
 _LITERAL_TOKENS = r"""(?sx)
     ' (?: [^'\\] | \\\D )* '                              # a string
     | " (?: [^"\\] | \\\D )* "
@@ -364,7 +371,10 @@ _LITERAL_TOKENS = r"""(?sx)
 
 
 def _parse_literal(text: str) -> Any:
-    """A Python literal that JSON could hold: "{'n': None}" -> {"n": None}. Else ValueError."""
+    """A Python literal that JSON could hold: "{'n': None}" -> {"n": None}.
+
+    ValueError for anything else, such as a call, a set or a number with underscores.
+    """
     import ast
 
     if len(text) > _MAX_LITERAL or _is_deeper(text, _MAX_LITERAL_DEPTH):
@@ -393,7 +403,8 @@ def _double_unknown_escapes(text: str) -> str:
 def _parse_loosely(text: str) -> Any:
     r"""JSON, also with raw control characters in its strings, or a Python literal.
 
-    '{"n": "a<newline>b"}' -> {"n": "a\nb"}; "{'n': None}" -> {"n": None}. Else ValueError.
+    '{"n": "a<newline>b"}' -> {"n": "a\nb"}; "{'n': None}" -> {"n": None}. ValueError for
+    anything else.
     """
     try:
         return _parse_json(text, _loose_decoder)
@@ -415,8 +426,8 @@ def _copy_value(value: Any) -> Any:
 def _read_arguments(tool_input: Any) -> _JsonObject:
     r"""The arguments that a model gave, as a dict of the caller's own.
 
-    A text has to be one JSON object. It is read leniently where only one reading is possible, and
-    never completed. ValueError, with the reason, for anything else.
+    A text has to be one JSON object. It is read leniently where only one reading is
+    possible, and never completed. ValueError, with the reason, for anything else.
 
         {"n": 1}                  {"n": 1}, a copy
         '{"n": 1}'                {"n": 1}
@@ -450,9 +461,10 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
 
 
 def _parse_leniently(text: str, json_error: ValueError) -> Any:
-    """The value of a text that is not JSON, without its code fence: "{'n': 1}" -> {"n": 1}.
+    """The value of a text that is not strict JSON: "{'n': 1}" -> {"n": 1}.
 
-    Where it is not readable, `json_error` is raised: it says more than that of the Python literal.
+    Where it is not readable, the text of `json_error` is raised: it says more than that of
+    the Python literal.
     """
     fence = re.match(_CODE_FENCE, text)
     try:
@@ -482,8 +494,11 @@ Status = Union[  # of a step
 
 
 class _Data:
-    """What the data classes share. `dataclass` could write these methods for each of them, but
-    compiles them one by one, which would double the time of the import."""
+    """What the data classes share.
+
+    `dataclass` could write these methods for each of them, but compiles them one by one, which
+    would double the time of the import.
+    """
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -500,7 +515,7 @@ class _Data:
 
 
 def _media_type_of(data: bytes) -> Optional[str]:
-    r"""What the first bytes say: b"\x89PNG..." -> "image/png"; None where they say nothing.
+    r"""What the first bytes say: b"\x89PNG..." -> "image/png"; else None.
 
     These four are what every vendor takes, and a wrong type is refused for ever.
     """
@@ -541,7 +556,7 @@ class Image(_Data):
         return f"Image(<{len(self.data)} bytes>, {self.media_type!r})"
 
 
-_SHOWN_ARGUMENTS = 10_000  # characters: a longer text is shown as it came, without reading it
+_SHOWN_ARGUMENTS = 10_000  # characters: a longer text is shown unread, as it came
 
 
 @dataclass(repr=False, eq=False)
@@ -554,9 +569,10 @@ class AgentAction(_Data):
             `arguments` to read them.
         call_id: what ties the result to the call; the loop fills it in where it is "".
         log: the text that came beside the call.
-        message: the assistant message it came in, untouched; one object for all actions of a reply.
-        request: the number, within the turn and from 1, of the request that gave it; filled in by
-            the loop.
+        message: the assistant message it came in, untouched; one object for all actions
+            of a reply.
+        request: the number, within the turn and from 1, of the request that gave it;
+            filled in by the loop.
     """
 
     type = "AgentAction"
@@ -571,7 +587,8 @@ class AgentAction(_Data):
     def arguments(self) -> Optional[_JsonObject]:
         """The arguments as a dict of their own, read as the loop reads them: {"sku": "A1"}.
 
-        None where `tool_input` is not one object; then the call will be `invalid_arguments`.
+        None where `tool_input` is not one object; then the call will be
+        `invalid_arguments`.
         """
         try:
             return _read_arguments(self.tool_input)
@@ -597,9 +614,10 @@ class AgentStep(_Data):
     """An action and its result.
 
     Attributes:
-        action: the call. It has an empty `tool` and `call_id` where the reply held no call
-            (`invalid_response`, `not_accepted`).
-        observation: the tool's own return value; a text where the call failed or did not run.
+        action: the call. It has an empty `tool` and `call_id` where the reply held no
+            call (`invalid_response`, `not_accepted`).
+        observation: the tool's own return value; a text where the call failed or did not
+            run.
         status: how it ended, for example "ok" or "tool_error". `Status` has all words.
     """
 
@@ -629,7 +647,8 @@ class AgentFinish(_Data):
         output: the answer, any value. Of a refusal its explanation.
         log: the text around the answer.
         message: the assistant message it came in, untouched.
-        reason: "stop", "refusal", or "return_direct" where a tool's observation is the answer.
+        reason: "stop", "refusal", or "return_direct" where a tool's observation is the
+            answer.
     """
 
     type = "AgentFinish"
@@ -652,10 +671,10 @@ Decision = Union[AgentFinish, AgentAction, List[AgentAction]]  # what a model re
 
 
 def _group_by_reply(steps: Iterable[AgentStep]) -> List[List[AgentStep]]:
-    """Neighbouring steps whose actions came in one reply: [a1, a2, b1] -> [[a1, a2], [b1]].
+    """Neighbouring steps of one reply together: [a1, a2, b1] -> [[a1, a2], [b1]].
 
-    A step about a reply without calls stands alone; so does one of a run made by hand, without
-    request and message.
+    A step about a reply without calls stands alone; so does one of a run made by hand,
+    without request and message.
     """
     groups: List[List[AgentStep]] = []
     for step in steps:
@@ -721,13 +740,14 @@ class AgentRun(_RunInternals):
         pending: actions that were proposed and are not done, in order.
         started: the call ids among them whose execution has begun.
         finish: the model's finish, or None.
-        state: "running" (also where the caller interrupted it), "model_ended", "succeeded" or
-            "budget_exhausted".
+        state: "running" (also where the caller interrupted it), "model_ended",
+            "succeeded" or "budget_exhausted".
         requests: how many were begun in this turn.
-        usage: token counts, summed: {"input_tokens": 900, "output_tokens": 40, "cached_tokens": 0}.
-            `input_tokens` is the whole input, `cached_tokens` the part of it read from a cache.
-        history: the earlier turns, oldest first, as AgentRuns with an empty history of their own; a
-            plain list, which the caller may shorten or replace.
+        usage: token counts, summed: {"input_tokens": 900, "output_tokens": 40,
+            "cached_tokens": 0}. `input_tokens` is the whole input, `cached_tokens` the
+            part of it read from a cache.
+        history: the earlier turns, oldest first, as AgentRuns with an empty history of
+            their own; a plain list, which the caller may shorten or replace.
     """
 
     type = "AgentRun"
@@ -756,7 +776,7 @@ class AgentRun(_RunInternals):
         Args:
             action: found by its `call_id`; ValueError where that is not pending.
             observation: any value, like a tool's.
-            status: a word; "ok" where someone else did it. ValueError for "".
+            status: any word; "ok" where someone else did it. ValueError for none.
         """
         if not isinstance(status, str) or not status:
             raise ValueError("status is a word that says how the call ended, such as 'denied'")
@@ -765,8 +785,9 @@ class AgentRun(_RunInternals):
     def follow_up(self, task: Any) -> "AgentRun":
         """The next turn of this conversation, with a budget of its own; works on any run.
 
-        Pending calls are closed first: as `not_executed`, or `unknown_outcome` where they had
-        started. TypeError if `task` is not a valid task, RuntimeError while a stream holds the run.
+        Pending calls are closed first: as `not_executed`, or `unknown_outcome` where they
+        had started. TypeError if `task` is not a valid task, RuntimeError while a stream
+        holds the run.
         """
         if self._stream is not None:
             raise RuntimeError("a stream holds this run: exhaust or close it before the next turn")
@@ -787,8 +808,8 @@ class AgentRun(_RunInternals):
     def load(path: Union[str, "os.PathLike[str]"]) -> "AgentRun":
         """The last turn in a journal, its earlier turns as history. Reads only, needs no lock.
 
-        ValueError, with path and line, where the file is not a journal, is damaged, is newer
-        than this version, or has no turns yet. It needs the section `journal`.
+        ValueError, with path and line, where the file is not a journal, is damaged, is
+        newer than this version, or has no turns yet. It needs the section `journal`.
         """
         return _load_journal(path)
 
@@ -890,9 +911,9 @@ _OBJECT_FIELDS = {"action": "AgentAction", "finish": "AgentFinish"}
 def _pack_value(name: str, value: Any) -> _JsonObject:
     """The entries of a JSON object that keep any value under `name`.
 
-    Plain JSON is kept as it is: ("observation", 3) -> {"observation": 3}. Pictures are kept as
-    such: {"observation_images": [...]}. The rest as the text that the model is shown:
-    {"observation": "[1, 2]", "observation_as_text": true}.
+    Plain JSON is kept as it is: ("observation", 3) -> {"observation": 3}. Pictures are
+    kept as such: {"observation_images": [...]}. The rest as the text that the model is
+    shown: {"observation": "[1, 2]", "observation_as_text": true}.
     """
     if _is_plain_json(value):
         return {name: value}
@@ -918,8 +939,8 @@ def to_json(x: Any) -> _JsonObject:
     """An action, step, finish, run or Image as a JSON object with a `type`.
 
     to_json(AgentFinish("3 left")) -> {"type": "AgentFinish", "output": "3 left", ...}. An
-    observation or output that is not plain JSON is written as the text that the model is shown, and
-    marked. TypeError for anything else.
+    observation or output that is not plain JSON is written as the text that the model is
+    shown, and marked. TypeError for anything else.
     """
     if _is_image(x):
         return {"type": "Image", "media_type": x.media_type, "data": _encode_base64(x.data)}
@@ -946,10 +967,10 @@ def _encode_base64(data: bytes) -> str:
 
 
 def from_json(d: _JsonObject) -> Any:
-    """The object that `to_json` wrote: {"type": "AgentFinish", "output": "3 left"} -> AgentFinish.
+    """What `to_json` wrote: {"type": "AgentFinish", "output": "5"} -> AgentFinish("5").
 
-    A field that is missing takes its default, so that JSON of an older file is read. ValueError
-    for anything else.
+    A field that is missing takes its default, so that JSON of an older file is read.
+    ValueError for anything else.
     """
     try:
         if d["type"] == "Image":
@@ -1028,8 +1049,9 @@ class _ArgumentFault:
 
     Attributes:
         problem: for example "expected integer".
-        details: gives the rest of the text, for example ', got "many"'. It is called only where the
-            fault is shown: most are not, since a union tries one alternative after the other.
+        details: gives the rest of the text, for example ', got "many"'. It is called only
+            where the fault is shown: most are not, since a union tries one alternative
+            after the other.
         path: the keys that lead to the value, for example ("items", 2, "qty").
         count: how many faults this one stands for, see `_Mismatch`.
     """
@@ -1070,8 +1092,8 @@ def _path_step(key: Any) -> str:
 class _Mismatch(Exception):
     """A value does not fit its annotation; `faults` say why.
 
-    The first twenty are kept, and one that counts for the rest, so that the work for each level of
-    a deep value is bounded.
+    The first twenty are kept, and one that counts for the rest, so that the work for each
+    level of a deep value is bounded.
     """
 
     def __init__(self, faults: List[_ArgumentFault]) -> None:
@@ -1144,7 +1166,7 @@ class _BoundArguments:
 
 
 class _Outcome:
-    """What a union made of a value: `converted`, or the `faults` where no alternative fits."""
+    """What a union made of a value: `converted`, or the `faults` where none fits."""
 
     def __init__(self, value: Any, converted: Any, faults: List[_ArgumentFault]) -> None:
         self.value = value  # subtle: kept, so that no other value gets its id meanwhile
@@ -1155,14 +1177,15 @@ class _Outcome:
 class _Mode:
     """How values are converted.
 
-    A union tries each of its alternatives strictly, then each leniently, and so does every union in
-    its value, again for each try of the outer one. In recursive types that would be exponential. So
-    the unions in a union share a memo: each converts a part of the value once.
+    A union tries each of its alternatives strictly, then each leniently, and so does
+    every union in its value, again for each try of the outer one. In recursive types that
+    would be exponential. So the unions in a union share a memo: each converts a part of
+    the value once.
 
     Attributes:
         strict: take no other spelling, such as "5" for an integer.
-        memo: the outcomes by union, id of the value (which may have no hash) and `strict`.
-            None outside of any union.
+        memo: the outcomes by union, id of the value (which may have no hash) and
+            `strict`. None outside of any union.
     """
 
     def __init__(
@@ -1181,7 +1204,8 @@ class _Type:
 
     Attributes:
         schema: the JSON Schema that the model is shown.
-        passthrough_classes: the Python classes whose values need neither check nor conversion.
+        passthrough_classes: the Python classes whose values need neither check nor
+            conversion.
         json_types: the Python classes of the JSON values that may be meant for this type.
         length_keyword: "Length" where JSON Schema has minLength, "Items" for minItems; ""
             where the values have no length.
@@ -1202,12 +1226,12 @@ class _Type:
         return value
 
     def distance(self, value: Any) -> Optional[int]:
-        """How far a value is from this type; with it a union finds the alternative that was meant.
+        """How far a value is from this type: by it a union finds the alternative meant.
 
-        0: it fits by its shape, as far as its first level shows. None: it is another JSON type.
-        Between them: 1 for a text that is not one of the choices. For an object 1 for each name
-        that is missing or unknown, and 50 for each tag (a Literal) with another value, more than
-        wrong names are likely to add up to.
+        0 fits by its shape, as far as the first level shows; None is another JSON type.
+        Between them, 1 is a text that is not one of the choices; an object has 1 for each
+        name that is missing or unknown, and 50 for each tag (a Literal) with another value,
+        more than wrong names are likely to add up to.
         """
         if type(value) in self.json_types:
             return 0
@@ -1532,8 +1556,9 @@ class _Record(_Type):
                 converted[name] = self._find_type(name).convert(item, mode)
             except _Mismatch as mismatch:
                 faults += mismatch.below(name)
-        # Where as many values were converted as there are fields, no field is missing, unless some
-        # of the values are extra ones. This saves a look for each name in most calls.
+        # Where as many values were converted as there are fields, no field is missing,
+        # unless some of the values are extra ones. This saves a look for each name in
+        # most calls.
         if self.extra is not None or len(converted) < len(self.fields):
             faults += _missing(self.required, entries)
         if faults:
@@ -1792,7 +1817,8 @@ def _match(pattern: str, text: str) -> "re.Match[str]":
 
 def _parse_iso_date(cls: Any, text: str) -> Any:
     """ "2024-01-31" -> date(2024, 1, 31)."""
-    return cls.fromisoformat(_match(_DATE, text)[0])  # alone it takes other forms since 3.11
+    # Alone, fromisoformat takes further forms since Python 3.11.
+    return cls.fromisoformat(_match(_DATE, text)[0])
 
 
 def _normalize_date(text: str) -> str:
@@ -1979,8 +2005,8 @@ class _Limit:
 
     Args:
         words: what a model is shown; the limit itself follows: "a value of at least".
-        keyword: of JSON Schema, for example "minimum". "min" and "max" go on with the type's
-            `length_keyword`: "minLength".
+        keyword: of JSON Schema, for example "minimum". "min" and "max" go on with the
+            type's `length_keyword`: "minLength".
         is_met: whether a converted value keeps a limit.
     """
 
@@ -2048,8 +2074,8 @@ def _applies(limited: _Type, name: str, limit: Any) -> bool:
 def _has_keyword(name: str, limit: Any) -> bool:
     """Whether the schema can show a limit: 1 of "ge"; "^a+$" of "pattern", but not "a+".
 
-    JSON Schema has no word for a date's limit. A pattern has to be anchored at both ends, since
-    llama.cpp's grammar converter refuses others; it is checked all the same.
+    JSON Schema has no word for a date's limit. A pattern has to be anchored at both ends,
+    since llama.cpp's grammar converter refuses others; it is checked all the same.
     """
     if name == "pattern":
         return isinstance(limit, str) and re.match(r"\^.*(?<!\\)\$\Z", limit) is not None
@@ -2085,7 +2111,8 @@ class _Constrained(_Type):
         for name, limit in self.limits:
             try:
                 is_met = _LIMITS[name].is_met(converted, limit)
-            except (TypeError, ValueError, ArithmeticError):  # times with and without a zone
+            except (TypeError, ValueError, ArithmeticError):
+                # For example times with and without a zone, which cannot be compared.
                 is_met = False
             if not is_met:
                 shown = limit.pattern if isinstance(limit, re.Pattern) else limit
@@ -2321,7 +2348,8 @@ _WITH_METADATA: _JsonObject = {"include_extras": True} if _HAS_ANNOTATED else {}
 class _SchemaBuilder:
     """Makes types of the annotations of one tool. No other place knows annotations.
 
-    What cannot come from JSON is a TypeError that begins with `where`: "f: parameter 'x'".
+    What cannot come from JSON is a TypeError that begins with `where`: "f: parameter
+    'x'".
 
     Args:
         closure: names that the annotations may use besides those of their module.
@@ -2400,7 +2428,7 @@ class _SchemaBuilder:
         return _Choice(list(zip(values, members)), names)
 
     def build_mapping(self, hint: Any, where: str) -> _Type:
-        """Dict[str, int] -> {"type": "object", "additionalProperties": {"type": "integer"}}."""
+        """Dict[str, int] -> a type that converts {"a": "1"} to {"a": 1}."""
         args = typing.get_args(hint)
         if not args:
             return _Mapping(_STRING, _ANY)
@@ -2412,7 +2440,7 @@ class _SchemaBuilder:
         return _Mapping(key, self.build(args[1], where))
 
     def build_array(self, hint: Any, where: str) -> _Type:
-        """List[int] -> {"type": "array", "items": {"type": "integer"}}; also sets and tuples."""
+        """List[int] -> a type that converts ["1"] to [1]; Set[int] -> to {1}."""
         make = _container_of(hint)
         args = typing.get_args(hint)
         if not args:
@@ -2450,7 +2478,7 @@ class _SchemaBuilder:
     def build_definition(self, hint: Any, where: str) -> _Type:
         if _is_alias(hint):
             return self.build(hint.__value__, where)
-        # With its own name: a class made inside a function is not among its module's names.
+        # With its own name: that of a class made inside a function is not in its module.
         hints = self.resolve(hint, {hint.__name__: hint})
         docstring = _Docstring(_class_docstring(hint))
         if _is_typed_dict(hint):
@@ -2742,7 +2770,7 @@ class _Signature:
         action: AgentAction,
         run: AgentRun,
     ) -> _BoundArguments:
-        """def f(n: int, /, *, run: AgentRun) and {"n": "5"} -> args (5,), kwargs {"run": run}."""
+        """def f(n: int, /, run: AgentRun), {"n": "5"} -> args (5,), kwargs {"run": run}."""
         try:
             kwargs = self.record.convert(arguments, _LENIENT)
         except _Mismatch as mismatch:
@@ -2766,11 +2794,11 @@ class _Signature:
 class Tool(_Data):
     """A function that a model may call. `tool` and `registry` make it from a function.
 
-    Made by hand, from a foreign schema for example, it is called as function(**arguments). Of the
-    arguments the loop then checks only that they are an object, contain every name in `required`
-    and, where `additionalProperties` is false, no name that is not in `properties`; the values
-    pass as they came. A wrong name is a ValueError when it is made, a schema of the wrong form a
-    TypeError.
+    Made by hand, from a foreign schema for example, it is called as
+    function(**arguments). Of the arguments the loop then checks only that they are an
+    object, contain every name in `required` and, where `additionalProperties` is false,
+    no name that is not in `properties`; the values pass as they came. A wrong name is a
+    ValueError when it is made, a schema of the wrong form a TypeError.
 
     Attributes:
         name: an identifier of at most 64 characters, or with "-" in it: "lookup_stock".
@@ -2851,7 +2879,8 @@ Registry = Dict[str, Tool]
 Model = Callable[[AgentRun, Registry], Decision]  # what `run` and `stream` take
 
 
-# The last dataclass is made: nothing stands in for this module any more (see the imports).
+# The last dataclass is made: nothing stands in for this module any more (see the
+# imports).
 if sys.modules[__name__] is typing:
     del sys.modules[__name__]
 
