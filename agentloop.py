@@ -30,14 +30,17 @@ Vocabulary, used alike in code, messages and documentation:
     budget       how many requests a run may make          max_requests=10
 
 Sections: errors, data, tools, loop, journal, models, command line. Each can be understood with
-those above it alone, and the file can be cut off at any banner from the bottom up.
+those above it alone, and the file can be cut off at any banner from the bottom up (then
+shorten `__all__`).
 
 MIT licence; its text stands at the end of the file.
 """
 
 from __future__ import annotations
 
-# A Python that is too old stops at the next line, with a SyntaxError that shows it.
+# The next line is a trick: what it assigns is not used. The parser of a Python that is
+# too old reports `:=` as a SyntaxError before anything runs, and shows the line, which
+# says what is needed.
 (PYTHON := "agentloop needs Python 3.8 or newer")
 
 import collections
@@ -50,6 +53,7 @@ import functools
 import inspect
 import itertools
 import json
+import math
 import operator
 import os
 import re
@@ -63,11 +67,11 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, FrozenSet, Generator, Iterable, Iterator, List
 from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
 
-# subtle: `dataclass` looks this module up in sys.modules, because the annotations are strings. A
-# file that was loaded without being entered there gets an entry while its classes are made.
-_is_registered = __name__ in sys.modules
-if not _is_registered:
-    sys.modules[__name__] = typing
+# subtle: `dataclass` looks this module up in sys.modules, because the annotations are
+# strings. It is not there where importlib's spec_from_file_location and exec_module
+# loaded the file and nobody entered it, or where `exec` ran its text. Then another module
+# stands in for it, until the last dataclass, `Tool`, is made.
+sys.modules.setdefault(__name__, typing)
 
 __version__ = "1.1.0"
 __all__ = [
@@ -85,11 +89,12 @@ __all__ = [
 class InvalidResponse(Exception):
     """A reply that a model could not read. Models raise it; the loop records it and goes on.
 
-    Callers of the loop never see it: it becomes a step with the status `invalid_response`.
+    Callers of the loop never see it: it becomes a step with the status
+    `invalid_response`.
 
     Args:
-        observation: what the model is shown about it, for example "The reply was cut: be shorter."
-            With "" nothing is said, and the model continues its message.
+        observation: what the model is shown about it, for example "The reply was cut: be
+            shorter." With "" nothing is said, and the model continues its message.
         message: the reply as it came, any JSON value.
         log: the text in it.
     """
@@ -111,8 +116,10 @@ class ModelError(Exception):
     Attributes:
         kind: "auth", "rate_limit", "context_length", "bad_request", "server", "timeout",
             "connection" or "bad_response".
-        status: the status of the HTTP reply, for example 429; None where there was no reply.
-        agent_run: the run so far, set by the loop. Resuming it runs no tool a second time.
+        status: the status of the HTTP reply, for example 429; None where there was no
+            reply.
+        agent_run: the run so far, set by the loop. Resuming it runs no tool a second
+            time.
     """
 
     agent_run: "AgentRun"
@@ -132,8 +139,9 @@ _SCALAR_TYPES = (str, int, float, bool, type(None))
 _MAX_DEPTH = 100  # lists and objects inside one another; deeper ones overflow a small stack
 _MAX_INTEGER_BITS = 10_000  # Python refuses to write or read more than 4,300 digits
 
-# Characters that a terminal obeys or that nobody sees: C0, C1, line and paragraph separators, zero
-# width, bidirectional controls, lone surrogates, tags. Joiners are kept: scripts and emoji need them.
+# Characters that a terminal obeys or that nobody sees: C0, C1, line and paragraph
+# separators, zero width, bidirectional controls, lone surrogates, tags. Joiners are kept:
+# scripts and emoji need them.
 _UNPRINTABLE = (
     "[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
@@ -141,7 +149,7 @@ _UNPRINTABLE = (
 
 
 def _escape(text: str) -> str:
-    r"""Unprintable characters as escapes: 'a<newline>b' -> 'a\nb'. Letters of every script stay."""
+    r"""Unprintable characters as escapes: 'a<newline>b' -> 'a\nb'. All letters stay."""
 
     def escape_one(match: "re.Match[str]") -> str:
         return match.group().encode("unicode_escape").decode("ascii")
@@ -157,7 +165,7 @@ def _one_line(text: str, limit: int = 200) -> str:
 
 
 def _cut_middle(text: str, limit: int) -> str:
-    """The text; where it is longer than `limit`, without its middle, and with a note that says so."""
+    """The text; where it is longer than `limit`, with a note in place of its middle."""
     if len(text) <= limit:
         return text
     head = limit - limit // 3
@@ -166,29 +174,32 @@ def _cut_middle(text: str, limit: int) -> str:
     return f"{text[:head]}\n{gap}\n{text[tail:]}"
 
 
-def _safe_str(value: Any) -> str:
-    """str(value), or a placeholder where that raises."""
+def _safe_str(value: Any, show: Callable[[Any], str] = str) -> str:
+    """str(value), or what else is to `show` it; a placeholder where that raises."""
     try:
-        return str(value)
+        return show(value)
     except Exception as error:
         return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
 
 
+# Two copies of this file in one process (a package may vendor its own) exchange actions,
+# runs and errors, although `isinstance` knows only those of one copy. So each class says
+# in an attribute `type` what it is, and that is compared.
 def _kind_of(value: Any) -> str:
-    """The class attribute `type`: "AgentRun" for an AgentRun of this or another copy of the file.
+    """The class attribute `type`: "AgentRun" for an AgentRun of this or another copy.
 
-    "" for anything else. The value itself is not looked at: a tool may have returned it, and its
-    attributes may raise, or exist whatever their name (a mock).
+    "" for anything else. The value itself is not looked at: a tool may have returned it,
+    and its attributes may raise, or exist whatever their name (a mock).
     """
-    for cls in type(value).__mro__:
-        kind = cls.__dict__.get("type")
-        if kind is not None:
-            return kind if type(kind) is str else ""
-    return ""
+    try:
+        tag = getattr(type(value), "type", "")
+    except Exception:  # its class has a metaclass that raises
+        return ""
+    return tag if type(tag) is str else ""
 
 
 def _is_image(value: Any) -> bool:
-    """True for an Image of this or another copy of the file; not for an object that resembles one."""
+    """True for an Image of this or another copy; not for what only resembles one."""
     if _kind_of(value) != "Image":
         return False
     fields = getattr(value, "__dict__", {})
@@ -196,13 +207,13 @@ def _is_image(value: Any) -> bool:
 
 
 def _images_in(value: Any) -> List["Image"]:
-    """The pictures in an observation or a task: an Image alone, or those in a list or tuple."""
+    """The pictures in an observation or a task: an Image alone, or in a list or tuple."""
     values = value if type(value) in (list, tuple) else [value]
     return [v for v in values if _is_image(v)]
 
 
 def _to_jsonable(value: Any) -> Any:
-    """Something closer to JSON for what json.dumps does not know: {2, 1} -> [1, 2], b"a" -> "a"."""
+    """Closer to JSON, for what json.dumps does not know: {2, 1} -> [1, 2], b"a" -> "a"."""
     if _is_image(value):
         return f"[picture: {value.media_type}, {len(value.data)} bytes]"
     if isinstance(value, (bytes, bytearray)):
@@ -217,9 +228,9 @@ def _to_jsonable(value: Any) -> Any:
 
 
 def _to_text(value: Any) -> str:
-    """What a model is shown of a value: a str as it is, else JSON with non-ASCII, else str().
+    """What a model is shown of a value: a str as it is, else JSON, else str().
 
-    (1, "a") -> '[1, "a"]'. Never raises: a tool may have returned anything.
+    (1, "a") -> '[1, "a"]', with letters of every script as they are. Never raises: a tool may have returned anything.
     """
     try:
         if type(value) in (list, tuple) and _images_in(value):
@@ -229,30 +240,31 @@ def _to_text(value: Any) -> str:
         if isinstance(value, str):
             return str.__str__(value)
         return json.dumps(value, ensure_ascii=False, default=_to_jsonable)
-    except Exception:  # keys that are no str, a circle, too deep, attributes that raise
+    except Exception:  # keys that are not str, a circle, too deep, attributes that raise
         return _safe_str(value)
 
 
 def _beginning_of(value: Any, limit: int) -> Any:
-    """As much of a value as `limit` characters can show; what would be cut off is not encoded.
+    """As much of a value as `limit` characters can show; the rest is not encoded.
 
-    ("abcdef", 3) -> "abcd"; ([1, 2, 3, 4, 5], 3) -> [1, 2, 3].
+    ("abcdef", 3) -> "abcd": one more than fits, so that who shows it sees that it is cut
+    and writes "abc ...". ([1, 2, 3, 4, 5], 3) -> [1, 2, 3].
     """
-    left = limit
+    budget = limit
 
     def shorten(value: Any, depth: int) -> Any:
-        nonlocal left
+        nonlocal budget
         if type(value) is str:
-            value = value[: left + 1]
-            left -= len(value)
+            value = value[: budget + 1]
+            budget -= len(value)
         if type(value) not in (list, tuple, dict) or depth == 0:
             return value
         items = value.items() if type(value) is dict else enumerate(value)
         kept = []
         for key, item in items:
-            if left <= 0:
+            if budget <= 0:
                 break
-            left -= 1
+            budget -= 1
             kept.append((key, shorten(item, depth - 1)))
         return dict(kept) if type(value) is dict else [item for _, item in kept]
 
@@ -260,26 +272,32 @@ def _beginning_of(value: Any, limit: int) -> Any:
 
 
 def _preview(value: Any, limit: int = 60) -> str:
-    """A short piece of a value on one line, for a message: "a" -> '"a"'; [1, 2] -> "[1, 2]"."""
+    """A short piece of a value on one line: "a" -> '"a"'; [1, 2] -> "[1, 2]"."""
     value = _beginning_of(value, limit)
-    text = json.dumps(value, ensure_ascii=False) if type(value) is str else _to_text(value)
-    return _one_line(text, limit)
+    if type(value) is str:
+        return _one_line(json.dumps(value, ensure_ascii=False), limit)
+    return _one_line(_to_text(value), limit)
+
+
+def _short_repr(value: Any) -> str:
+    """A short piece of its repr on one line, for a developer: None -> "None"."""
+    return _one_line(_safe_str(_beginning_of(value, 100), repr), 100)
 
 
 def _is_plain_json(value: Any, depth: int = _MAX_DEPTH) -> bool:
-    """True for what JSON gives back unchanged: exact types, finite numbers, at most `depth` deep."""
-    kind = type(value)
-    if kind is str or kind is bool or value is None:
+    """True for what JSON gives back unchanged: no subclasses, infinity, or deep values."""
+    cls = type(value)
+    if cls is str or cls is bool or value is None:
         return True
-    if kind is int:
+    if cls is int:
         return bool(value.bit_length() < _MAX_INTEGER_BITS)
-    if kind is float:
-        return bool(value - value == 0.0)  # false for inf and nan
+    if cls is float:
+        return math.isfinite(value)
     if depth == 0:
         return False
-    if kind is list:
+    if cls is list:
         return all(_is_plain_json(item, depth - 1) for item in value)
-    if kind is dict:
+    if cls is dict:
         return all(type(k) is str and _is_plain_json(v, depth - 1) for k, v in value.items())
     return False
 
@@ -299,6 +317,13 @@ _strict_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
 _loose_decoder = json.JSONDecoder(parse_constant=_refuse_constant, strict=False)
 
 
+_STRING_OR_BRACKET = r"""(?sx)
+    " [^"\\]* (?: \\. [^"\\]* )* "?   # a string, also one that does not end
+    | [\[{]
+    | [\]}]
+"""
+
+
 def _is_deeper(text: str, limit: int) -> bool:
     """True where brackets stand more than `limit` deep; those in strings do not count.
 
@@ -307,7 +332,7 @@ def _is_deeper(text: str, limit: int) -> bool:
     if text.count("[") + text.count("{") <= limit:
         return False
     depth = 0
-    for match in re.finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', text, re.S):
+    for match in re.finditer(_STRING_OR_BRACKET, text):
         if match.group() in "[{":
             depth += 1
         elif match.group() in "]}":
@@ -320,7 +345,11 @@ def _is_deeper(text: str, limit: int) -> bool:
 def _parse_json(
     text: str, decoder: json.JSONDecoder = _strict_decoder, max_depth: int = _MAX_DEPTH
 ) -> Any:
-    """One JSON value: '{"n": 1}' -> {"n": 1}. ValueError for anything else, NaN, or too deep."""
+    """One JSON value, read strictly: '{"n": 1}' -> {"n": 1}.
+
+    ValueError for anything else, NaN, or more than `max_depth` lists and objects in one
+    another.
+    """
     if len(text) > max_depth and _is_deeper(text, max_depth):
         raise ValueError(f"nested more than {max_depth} deep")
     text = text.strip(" \t\r\n")
@@ -330,19 +359,22 @@ def _parse_json(
     return value
 
 
-# What a Python literal may consist of: what JSON has too. No names, operators or numbers with
-# underscores, so that reading one never shows a warning of Python's.
+# What a Python literal may consist of: what JSON has too. No names, operators or numbers
+# with underscores, so that reading one never shows a warning of Python's.
 _LITERAL_TOKENS = r"""(?sx)
-    ' (?: [^'\\] | \\\D )* '                            # a string
+    ' (?: [^'\\] | \\\D )* '                              # a string
     | " (?: [^"\\] | \\\D )* "
     | -? \d+ (?: \.\d* )? (?: [eE][-+]?\d+ )? (?![\w.])   # a number
     | True | False | None
-    | [\[\]{}:,\s]+
+    | [\[\]{}:,\s]+                                      # between them
 """
 
 
 def _parse_literal(text: str) -> Any:
-    """A Python literal that JSON could hold: "{'n': None}" -> {"n": None}. Else ValueError."""
+    """A Python literal that JSON could hold: "{'n': None}" -> {"n": None}.
+
+    ValueError for anything else, such as a call, a set or a number with underscores.
+    """
     import ast
 
     if len(text) > _MAX_LITERAL or _is_deeper(text, _MAX_LITERAL_DEPTH):
@@ -369,15 +401,22 @@ def _double_unknown_escapes(text: str) -> str:
 
 
 def _parse_loosely(text: str) -> Any:
-    """JSON, also with raw control characters in its strings, or a Python literal. Else ValueError."""
+    r"""JSON, also with raw control characters in its strings, or a Python literal.
+
+    '{"n": "a<newline>b"}' -> {"n": "a\nb"}; "{'n': None}" -> {"n": None}. ValueError for
+    anything else.
+    """
     try:
         return _parse_json(text, _loose_decoder)
     except ValueError:
         return _parse_literal(text)
 
 
-# Only a fence at the start of a line ends the block: the text may hold others.
-_CODE_FENCE = r"(?s)\s*```[\w-]*[ \t]*\n(.*?)(?:\n[ \t]*```\s*)?\Z"
+_CODE_FENCE = r"""(?sx)
+    \s* ``` [\w-]* [ \t]* \n     # the opening fence, with the name of a language
+    (.*?)
+    (?: \n [ \t]* ``` \s* )? \Z   # one at the start of a line; the text may hold others
+"""
 
 
 def _copy_value(value: Any) -> Any:
@@ -385,61 +424,81 @@ def _copy_value(value: Any) -> Any:
 
 
 def _read_arguments(tool_input: Any) -> _JsonObject:
-    """The arguments that a model gave, as a dict of the caller's own; '{"n": 1}' -> {"n": 1}.
+    r"""The arguments that a model gave, as a dict of the caller's own.
 
-    A text has to be one JSON object. It is read leniently where only one reading is possible (in a
-    code fence, encoded once more, with raw control characters, as a Python literal), and never
-    completed. None, "" and "null" are no arguments: {}. ValueError, with the reason, for the rest.
+    A text has to be one JSON object. It is read leniently where only one reading is
+    possible, and never completed. ValueError, with the reason, for anything else.
+
+        {"n": 1}                  {"n": 1}, a copy
+        '{"n": 1}'                {"n": 1}
+        None, "", "null"          {}
+        '```json\n{"n": 1}\n```'  {"n": 1}                  in a code fence
+        '"{\\"n\\": 1}"'          {"n": 1}                  encoded once more
+        '{"n": "a<newline>b"}'    {"n": "a\nb"}             raw control characters
+        "{'n': None}"             {"n": None}               a Python literal
+        '{"n": 1', "[1]", 5       ValueError
     """
     if type(tool_input) is dict:
         try:
             return {k: _copy_value(v) for k, v in tool_input.items()}
         except Exception as error:  # what a model of the caller's own put there
             raise ValueError(f"cannot be copied: {type(error).__name__}") from None
-    if isinstance(tool_input, str):
-        arguments = _read_arguments_text(tool_input)
-    else:
-        arguments = tool_input
-    if arguments is None:
-        return {}
-    if type(arguments) is not dict:
-        raise ValueError("not an object")
-    return arguments
-
-
-def _read_arguments_text(text: str) -> Any:
-    try:
-        value = _parse_json(text)
-    except ValueError as error:
-        if not text.strip():
-            return None
-        fence = re.match(_CODE_FENCE, text)
+    value = tool_input
+    if isinstance(value, str):
+        if not value or value.isspace():
+            return {}
         try:
-            value = _parse_loosely(fence.group(1) if fence else text)
-        except ValueError:
-            raise ValueError(str(error)) from None  # how JSON sees it is what helps
+            value = _parse_json(value)
+        except ValueError as json_error:
+            value = _parse_leniently(value, json_error)
     if type(value) is str:
         value = _parse_loosely(value)
-    return value
+    if type(value) is dict:
+        return value
+    if value is None:
+        return {}
+    raise ValueError("not an object")
+
+
+def _parse_leniently(text: str, json_error: ValueError) -> Any:
+    """The value of a text that is not strict JSON: "{'n': 1}" -> {"n": 1}.
+
+    Where it is not readable, the text of `json_error` is raised: it says more than that of
+    the Python literal.
+    """
+    fence = re.match(_CODE_FENCE, text)
+    try:
+        return _parse_loosely(fence.group(1) if fence else text)
+    except ValueError:
+        raise ValueError(str(json_error)) from None
 
 
 # -- the data classes ------------------------------------------------------------------------------
 
-State = Literal["running", "model_ended", "succeeded", "budget_exhausted"]
-Reason = Literal["stop", "refusal", "return_direct"]
-# A status may also be any word that a caller gave to `AgentRun.close`, such as "denied".
-Status = Union[
+State = Literal["running", "model_ended", "succeeded", "budget_exhausted"]  # of a run
+Reason = Literal["stop", "refusal", "return_direct"]  # of a finish
+Status = Union[  # of a step
     Literal[
-        "ok", "unknown_tool", "invalid_arguments", "tool_error", "duplicate_call",
-        "invalid_response", "not_accepted", "unknown_outcome", "not_executed",
+        "ok",  # the tool returned
+        "unknown_tool",  # there is no tool of that name
+        "invalid_arguments",  # they do not fit the tool's parameters
+        "tool_error",  # the tool raised
+        "duplicate_call",  # its id was used before in the conversation
+        "invalid_response",  # the reply could not be read
+        "not_accepted",  # `accept` rejected the finish
+        "unknown_outcome",  # it was interrupted, and may have taken effect
+        "not_executed",  # the run ended, or another turn began, before it started
     ],
-    str,
-]  # fmt: skip
+    str,  # any word that a caller gave to `AgentRun.close`, such as "denied"
+]
 
 
 class _Data:
-    """What the data classes share. `dataclass` could write these methods for each of them, but
-    compiles them one by one, which would double the time of the import."""
+    """What the data classes share.
+
+    `dataclass` could write these methods for each of them, but compiles them one by one, which
+    would double the time of the import.
+    """
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -456,7 +515,7 @@ class _Data:
 
 
 def _media_type_of(data: bytes) -> Optional[str]:
-    r"""What the first bytes say: b"\x89PNG..." -> "image/png"; None where they say nothing.
+    r"""What the first bytes say: b"\x89PNG..." -> "image/png"; else None.
 
     These four are what every vendor takes, and a wrong type is refused for ever.
     """
@@ -497,7 +556,7 @@ class Image(_Data):
         return f"Image(<{len(self.data)} bytes>, {self.media_type!r})"
 
 
-_SHOWN_ARGUMENTS = 10_000  # characters: a longer text is shown as it came, without reading it
+_SHOWN_ARGUMENTS = 10_000  # characters: a longer text is shown unread, as it came
 
 
 @dataclass(repr=False, eq=False)
@@ -510,9 +569,10 @@ class AgentAction(_Data):
             `arguments` to read them.
         call_id: what ties the result to the call; the loop fills it in where it is "".
         log: the text that came beside the call.
-        message: the assistant message it came in, untouched; one object for all actions of a reply.
-        request: the number, within the turn and from 1, of the request that gave it; filled in by
-            the loop.
+        message: the assistant message it came in, untouched; one object for all actions
+            of a reply.
+        request: the number, within the turn and from 1, of the request that gave it;
+            filled in by the loop.
     """
 
     type = "AgentAction"
@@ -527,7 +587,8 @@ class AgentAction(_Data):
     def arguments(self) -> Optional[_JsonObject]:
         """The arguments as a dict of their own, read as the loop reads them: {"sku": "A1"}.
 
-        None where `tool_input` is not one object; then the call will be `invalid_arguments`.
+        None where `tool_input` is not one object; then the call will be
+        `invalid_arguments`.
         """
         try:
             return _read_arguments(self.tool_input)
@@ -553,12 +614,11 @@ class AgentStep(_Data):
     """An action and its result.
 
     Attributes:
-        action: the call. It has an empty `tool` and `call_id` where a reply held none
-            (`invalid_response`, `not_accepted`).
-        observation: the tool's own return value; a text where the call failed or did not run.
-        status: "ok", "unknown_tool", "invalid_arguments", "tool_error", "duplicate_call",
-            "invalid_response", "not_accepted", "unknown_outcome", "not_executed", or the word that
-            a caller gave to `AgentRun.close`.
+        action: the call. It has an empty `tool` and `call_id` where the reply held no
+            call (`invalid_response`, `not_accepted`).
+        observation: the tool's own return value; a text where the call failed or did not
+            run.
+        status: how it ended, for example "ok" or "tool_error". `Status` has all words.
     """
 
     type = "AgentStep"
@@ -587,7 +647,8 @@ class AgentFinish(_Data):
         output: the answer, any value. Of a refusal its explanation.
         log: the text around the answer.
         message: the assistant message it came in, untouched.
-        reason: "stop", "refusal", or "return_direct" where a tool's observation is the answer.
+        reason: "stop", "refusal", or "return_direct" where a tool's observation is the
+            answer.
     """
 
     type = "AgentFinish"
@@ -610,10 +671,10 @@ Decision = Union[AgentFinish, AgentAction, List[AgentAction]]  # what a model re
 
 
 def _group_by_reply(steps: Iterable[AgentStep]) -> List[List[AgentStep]]:
-    """Neighbouring steps whose actions came in one reply: [a1, a2, b1] -> [[a1, a2], [b1]].
+    """Neighbouring steps of one reply together: [a1, a2, b1] -> [[a1, a2], [b1]].
 
-    A step about a reply without calls stands alone; so does one of a run made by hand, without
-    request and message.
+    A step about a reply without calls stands alone; so does one of a run made by hand,
+    without request and message.
     """
     groups: List[List[AgentStep]] = []
     for step in steps:
@@ -638,13 +699,14 @@ def _from_same_request(one: AgentAction, other: AgentAction) -> bool:
 
 
 def _check_task(task: Any) -> None:
+    """ "How many?", ["What is on it?", Image(...)] -> None; TypeError for [], None, 5."""
     if isinstance(task, str):
         return
     is_list = isinstance(task, list) and len(task) > 0
     if not is_list or not all(isinstance(part, str) or _is_image(part) for part in task):
         raise TypeError(
             "a task is a str, a list of str and Image, or an AgentRun to go on with; "
-            f"got {_preview(task)}"
+            f"got {_short_repr(task)}"
         )
 
 
@@ -678,13 +740,14 @@ class AgentRun(_RunInternals):
         pending: actions that were proposed and are not done, in order.
         started: the call ids among them whose execution has begun.
         finish: the model's finish, or None.
-        state: "running" (also where the caller interrupted it), "model_ended", "succeeded" or
-            "budget_exhausted".
+        state: "running" (also where the caller interrupted it), "model_ended",
+            "succeeded" or "budget_exhausted".
         requests: how many were begun in this turn.
-        usage: token counts, summed: {"input_tokens": 900, "output_tokens": 40, "cached_tokens": 0}.
-            `input_tokens` is the whole input, `cached_tokens` the part of it read from a cache.
-        history: the earlier turns, oldest first, as AgentRuns with an empty history of their own; a
-            plain list, which the caller may shorten or replace.
+        usage: token counts, summed: {"input_tokens": 900, "output_tokens": 40,
+            "cached_tokens": 0}. `input_tokens` is the whole input, `cached_tokens` the
+            part of it read from a cache.
+        history: the earlier turns, oldest first, as AgentRuns with an empty history of
+            their own; a plain list, which the caller may shorten or replace.
     """
 
     type = "AgentRun"
@@ -722,8 +785,9 @@ class AgentRun(_RunInternals):
     def follow_up(self, task: Any) -> "AgentRun":
         """The next turn of this conversation, with a budget of its own; works on any run.
 
-        Pending calls are closed first: as `not_executed`, or `unknown_outcome` where they had
-        started. TypeError for a task that is none, RuntimeError while a stream holds the run.
+        Pending calls are closed first: as `not_executed`, or `unknown_outcome` where they
+        had started. TypeError if `task` is not a valid task, RuntimeError while a stream
+        holds the run.
         """
         if self._stream is not None:
             raise RuntimeError("a stream holds this run: exhaust or close it before the next turn")
@@ -744,8 +808,8 @@ class AgentRun(_RunInternals):
     def load(path: Union[str, "os.PathLike[str]"]) -> "AgentRun":
         """The last turn in a journal, its earlier turns as history. Reads only, needs no lock.
 
-        ValueError, with path and line, where the file is no journal, is damaged, is newer than
-        this version, or has no turns yet.
+        ValueError, with path and line, where the file is not a journal, is damaged, is
+        newer than this version, or has no turns yet. It needs the section `journal`.
         """
         return _load_journal(path)
 
@@ -845,11 +909,11 @@ _OBJECT_FIELDS = {"action": "AgentAction", "finish": "AgentFinish"}
 
 
 def _pack_value(name: str, value: Any) -> _JsonObject:
-    """The entries of a JSON object that keep a value of any kind under `name`.
+    """The entries of a JSON object that keep any value under `name`.
 
-    Plain JSON is kept as it is: ("observation", 3) -> {"observation": 3}. Pictures are kept as
-    such: {"observation_images": [...]}. The rest as the text that the model is shown:
-    {"observation": "[1, 2]", "observation_as_text": true}.
+    Plain JSON is kept as it is: ("observation", 3) -> {"observation": 3}. Pictures are
+    kept as such: {"observation_images": [...]}. The rest as the text that the model is
+    shown: {"observation": "[1, 2]", "observation_as_text": true}.
     """
     if _is_plain_json(value):
         return {name: value}
@@ -862,7 +926,7 @@ def _pack_value(name: str, value: Any) -> _JsonObject:
 
 
 def _unpack_value(entries: _JsonObject, name: str) -> Any:
-    """The value that `_pack_value` kept under `name`; KeyError where there is none."""
+    """The value that `_pack_value` kept under `name`; KeyError where there is no value."""
     if f"{name}_images" not in entries:
         return entries[name]
     value = entries[f"{name}_images"]
@@ -875,17 +939,17 @@ def to_json(x: Any) -> _JsonObject:
     """An action, step, finish, run or Image as a JSON object with a `type`.
 
     to_json(AgentFinish("3 left")) -> {"type": "AgentFinish", "output": "3 left", ...}. An
-    observation or output that is not plain JSON is written as the text that the model is shown, and
-    marked. TypeError for anything else.
+    observation or output that is not plain JSON is written as the text that the model is
+    shown, and marked. TypeError for anything else.
     """
     if _is_image(x):
         return {"type": "Image", "media_type": x.media_type, "data": _encode_base64(x.data)}
-    kind = _kind_of(x)
-    if kind not in _CLASSES:
+    tag = _kind_of(x)
+    if tag not in _CLASSES:
         names = ", ".join([*_CLASSES, "Image"])
         raise TypeError(f"to_json takes one of {names}; got {type(x).__name__}")
-    entries: _JsonObject = {"type": kind}
-    for f in dataclasses.fields(_CLASSES[kind]):
+    entries: _JsonObject = {"type": tag}
+    for f in dataclasses.fields(_CLASSES[tag]):
         value = getattr(x, f.name)
         if f.name in _LIST_FIELDS:
             entries[f.name] = [to_json(item) for item in value]
@@ -903,8 +967,11 @@ def _encode_base64(data: bytes) -> str:
 
 
 def from_json(d: _JsonObject) -> Any:
-    """The object that `to_json` wrote. A field that is missing takes its default, so that JSON of
-    an older file is read. ValueError for anything else."""
+    """What `to_json` wrote: {"type": "AgentFinish", "output": "5"} -> AgentFinish("5").
+
+    A field that is missing takes its default, so that JSON of an older file is read.
+    ValueError for anything else.
+    """
     try:
         if d["type"] == "Image":
             import base64
@@ -918,14 +985,15 @@ def from_json(d: _JsonObject) -> Any:
         return cls(**values)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(
-            f"not what to_json wrote ({type(error).__name__}: {error}): {_preview(d)}"
+            f"not what to_json wrote ({type(error).__name__}: {error}): {_short_repr(d)}"
         ) from None
 
 
 def _field_from_json(d: _JsonObject, name: str) -> Any:
+    """({"steps": [{"type": "AgentStep", ...}]}, "steps") -> [AgentStep(...)]."""
     if name in _LIST_FIELDS:
         if not isinstance(d[name], list):
-            raise TypeError(f"{name} is no list")
+            raise TypeError(f"{name} is not a list")
         return [_object_from_json(item, _LIST_FIELDS[name]) for item in d[name]]
     if name in _OBJECT_FIELDS:
         if name == "finish" and d[name] is None:
@@ -934,9 +1002,9 @@ def _field_from_json(d: _JsonObject, name: str) -> Any:
     return _unpack_value(d, name)
 
 
-def _object_from_json(d: Any, kind: str) -> Any:
-    if d["type"] != kind:
-        raise TypeError(f"expected {kind}")
+def _object_from_json(d: Any, tag: str) -> Any:
+    if d["type"] != tag:
+        raise TypeError(f"expected {tag}")
     return from_json(d)
 
 
@@ -972,26 +1040,42 @@ def _suggest_name(name: Any, known: Iterable[Any]) -> str:
     return f"{_did_you_mean(name, names)}; known: {listed}"
 
 
+def _no_details() -> str:
+    return ""
+
+
 class _ArgumentFault:
-    """One thing that is wrong with the arguments. It becomes text only when it is shown.
+    """One thing that is wrong with the arguments.
 
     Attributes:
-        describe: gives the text, for example 'expected integer, got "many"'.
+        problem: for example "expected integer".
+        details: gives the rest of the text, for example ', got "many"'. It is called only
+            where the fault is shown: most are not, since a union tries one alternative
+            after the other.
         path: the keys that lead to the value, for example ("items", 2, "qty").
-        count: how many faults this one stands for.
+        count: how many faults this one stands for, see `_Mismatch`.
     """
 
     def __init__(
-        self, describe: Callable[[], str], path: Tuple[Any, ...] = (), count: int = 1
+        self,
+        problem: str,
+        details: Callable[[], str] = _no_details,
+        path: Tuple[Any, ...] = (),
+        count: int = 1,
     ) -> None:
-        self.describe = describe
+        self.problem = problem
+        self.details = details
         self.path = path
         self.count = count
+
+    def below(self, key: Any) -> "_ArgumentFault":
+        """The fault as the parent of the value sees it: its path ("qty",) -> (2, "qty")."""
+        return _ArgumentFault(self.problem, self.details, (key, *self.path), self.count)
 
     def __str__(self) -> str:
         """args.items[2].qty: expected integer, got "many\""""
         path = "".join(_path_step(key) for key in self.path)
-        return f"args{path}: {self.describe()}"
+        return f"args{path}: {self.problem}{self.details()}"
 
 
 def _path_step(key: Any) -> str:
@@ -1008,7 +1092,7 @@ def _path_step(key: Any) -> str:
 class _Mismatch(Exception):
     """A value does not fit its annotation; `faults` say why.
 
-    The first twenty are kept, and one that stands for the rest, so that the work for each
+    The first twenty are kept, and one that counts for the rest, so that the work for each
     level of a deep value is bounded.
     """
 
@@ -1017,20 +1101,20 @@ class _Mismatch(Exception):
         self.faults = faults[:_MAX_FAULTS]
         more = sum(fault.count for fault in faults[_MAX_FAULTS:])
         if more:
-            self.faults.append(_ArgumentFault(lambda: "more", count=more))
+            self.faults.append(_ArgumentFault("more", count=more))
 
     def below(self, key: Any) -> List[_ArgumentFault]:
-        """The faults as the parent of the value sees them: ("qty",) -> (2, "qty")."""
-        return [_ArgumentFault(f.describe, (key, *f.path), f.count) for f in self.faults]
+        """The faults as the parent of the value sees them."""
+        return [fault.below(key) for fault in self.faults]
 
     def __str__(self) -> str:
         """args.n: missing; args.x: expected integer, got "many"; and 7 more"""
         shown: List[str] = []
-        left = _MAX_FAULT_CHARACTERS
+        length = 0
         for fault in self.faults[:_MAX_FAULTS]:
             text = _one_line(str(fault), _MAX_FAULT_CHARACTERS)
-            left -= len(text)
-            if shown and left < 0:
+            length += len(text)
+            if shown and length > _MAX_FAULT_CHARACTERS:
                 break
             shown.append(text)
         more = sum(fault.count for fault in self.faults) - len(shown)
@@ -1048,19 +1132,20 @@ def _no_hint(value: Any) -> str:
 
 def _expected(what: str, value: Any, hint: _Hint = _no_hint) -> _Mismatch:
     """The _Mismatch that says 'expected integer, got "many"', and a hint."""
-    return _Mismatch(
-        [_ArgumentFault(lambda: f"expected {what}, got {_preview(value)}{hint(value)}")]
-    )
+
+    def details() -> str:
+        return f", got {_preview(value)}{hint(value)}"
+
+    return _Mismatch([_ArgumentFault(f"expected {what}", details)])
 
 
 def _missing(names: Iterable[str], arguments: _JsonObject) -> List[_ArgumentFault]:
     """A fault for each name that the arguments lack."""
-    return [_ArgumentFault(lambda: "missing", (n,)) for n in names if n not in arguments]
+    return [_ArgumentFault("missing", path=(n,)) for n in names if n not in arguments]
 
 
 def _unknown_name(name: Any, known: Iterable[str]) -> _Mismatch:
-    fault = _ArgumentFault(lambda: "unknown name" + _suggest_name(name, known))
-    return _Mismatch([fault])
+    return _Mismatch([_ArgumentFault("unknown name", lambda: _suggest_name(name, known))])
 
 
 class _InvalidArguments(ValueError):
@@ -1081,72 +1166,46 @@ class _BoundArguments:
 
 
 class _Outcome:
-    """What a union made of a value: what it converted to, or what is wrong with it."""
+    """What a union made of a value: `converted`, or the `faults` where none fits."""
 
-    def __init__(
-        self,
-        value: Any,
-        converted: Any = None,
-        faults: Sequence[_ArgumentFault] = (),
-    ) -> None:
+    def __init__(self, value: Any, converted: Any, faults: List[_ArgumentFault]) -> None:
         self.value = value  # subtle: kept, so that no other value gets its id meanwhile
         self.converted = converted
-        self.faults = list(faults)
-
-    def replay(self) -> Any:
-        if self.faults:
-            raise _Mismatch(self.faults)
-        return self.converted
-
-
-# By the id of the union, the id of the value, and exactness.
-_Outcomes = Dict[Tuple[int, int, bool], _Outcome]
+        self.faults = faults
 
 
 class _Mode:
     """How values are converted.
 
+    A union tries each of its alternatives strictly, then each leniently, and so does
+    every union in its value, again for each try of the outer one. In recursive types that
+    would be exponential. So the unions in a union share a memo: each converts a part of
+    the value once.
+
     Attributes:
-        exact: take only what needs no other spelling.
-        attempts: the modes in which a union tries its alternatives, one after the other.
-        remembers: whether unions note what they made of a value. Inside of a union they
-            do: each part of its value is converted once, so that the work grows with the
-            value, not with the ways to read it.
+        strict: take no other spelling, such as "5" for an integer.
+        memo: the outcomes by union, id of the value (which may have no hash) and
+            `strict`. None outside of any union.
     """
 
-    def __init__(self, exact: bool, outcomes: Optional[_Outcomes] = None) -> None:
-        self.exact = exact
-        self.remembers = outcomes is not None
-        self.outcomes: _Outcomes = {}
-        if outcomes is not None:
-            self.outcomes = outcomes
-        self.attempts = [self]
-        if not exact:
-            self.attempts.insert(0, _Mode(True, outcomes))
-
-    def remembering(self) -> "_Mode":
-        """This mode, or one like it that remembers."""
-        if self.remembers:
-            return self
-        return _Mode(self.exact, {})
-
-    def recall(self, union: "_Union", value: Any) -> Optional[_Outcome]:
-        return self.outcomes.get((id(union), id(value), self.exact))
-
-    def remember(self, union: "_Union", outcome: _Outcome) -> None:
-        self.outcomes[id(union), id(outcome.value), self.exact] = outcome
+    def __init__(
+        self, strict: bool, memo: Optional[Dict[Tuple["_Type", int, bool], _Outcome]] = None
+    ) -> None:
+        self.strict = strict
+        self.memo = memo
 
 
-_EXACT = _Mode(exact=True)
-_LENIENT = _Mode(exact=False)
+_STRICT = _Mode(strict=True)
+_LENIENT = _Mode(strict=False)
 
 
 class _Type:
-    """What an annotation means. This one is any value; the subclasses check and convert.
+    """What an annotation means: a schema, and a conversion. The subclasses check and convert.
 
     Attributes:
         schema: the JSON Schema that the model is shown.
-        exact: the Python classes whose values need neither check nor conversion.
+        passthrough_classes: the Python classes whose values need neither check nor
+            conversion.
         json_types: the Python classes of the JSON values that may be meant for this type.
         length_keyword: "Length" where JSON Schema has minLength, "Items" for minItems; ""
             where the values have no length.
@@ -1154,7 +1213,7 @@ class _Type:
     """
 
     schema: _JsonObject
-    exact: FrozenSet[type] = frozenset()
+    passthrough_classes: FrozenSet[type] = frozenset()
     json_types: Tuple[type, ...] = ()
     length_keyword = ""
     is_noted = False
@@ -1167,7 +1226,13 @@ class _Type:
         return value
 
     def distance(self, value: Any) -> Optional[int]:
-        """How far a value is from this type, by its first level. None: another kind."""
+        """How far a value is from this type: by it a union finds the alternative meant.
+
+        0 fits by its shape, as far as the first level shows; None is another JSON type.
+        Between them, 1 is a text that is not one of the choices; an object has 1 for each
+        name that is missing or unknown, and 50 for each tag (a Literal) with another value,
+        more than wrong names are likely to add up to.
+        """
         if type(value) in self.json_types:
             return 0
         return None
@@ -1178,7 +1243,7 @@ class _Type:
 
     def takes_null(self) -> bool:
         try:
-            return self.convert(None, _EXACT) is None
+            return self.convert(None, _STRICT) is None
         except _Mismatch:
             return False
 
@@ -1189,31 +1254,35 @@ class _Type:
         return twin
 
 
+class _AnyType(_Type):
+    """Any value, as it is."""
+
+
 class _Null(_Type):
-    exact = frozenset([type(None)])
+    passthrough_classes = frozenset([type(None)])
     json_types = (type(None),)
 
     def convert(self, value: Any, mode: _Mode) -> None:
         """None, "null", "None" -> None."""
         if value is None:
             return
-        is_text = type(value) is str and not mode.exact
+        is_text = type(value) is str and not mode.strict
         if is_text and value.strip().lower() in ("null", "none"):
             return
         raise _expected("null", value)
 
 
 class _Boolean(_Type):
-    exact = frozenset([bool])
+    passthrough_classes = frozenset([bool])
     json_types = (bool,)
 
     def convert(self, value: Any, mode: _Mode) -> bool:
         """True, "true", "True", 1 -> True. Not "yes", "1", 1.0."""
         if type(value) is bool:
             return value
-        if type(value) is int and not mode.exact and value in (0, 1):
+        if type(value) is int and not mode.strict and value in (0, 1):
             return value == 1
-        if type(value) is str and not mode.exact:
+        if type(value) is str and not mode.strict:
             word = value.strip().lower()
             if word in ("true", "false"):
                 return word == "true"
@@ -1223,11 +1292,10 @@ class _Boolean(_Type):
 # The digits are bounded: reading many of them takes quadratic time.
 _INTEGER = r"\s*([+-]?[0-9]{1,1000})(\.0+)?\s*\Z"
 _DECIMAL = r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
-_MAX_FLOAT = sys.float_info.max
 
 
 class _Integer(_Type):
-    exact = frozenset([int])
+    passthrough_classes = frozenset([int])
     json_types = (int,)
 
     def compares_with(self, limit: Any) -> bool:
@@ -1237,9 +1305,9 @@ class _Integer(_Type):
         """5, 5.0, " 5", "5.0" -> 5. Not 5.5, "1_000", True."""
         if type(value) is int:  # subtle: bool is a subclass of int
             return value
-        if type(value) is float and not mode.exact and value.is_integer():
+        if type(value) is float and not mode.strict and value.is_integer():
             return int(value)
-        if type(value) is str and not mode.exact:
+        if type(value) is str and not mode.strict:
             digits = re.match(_INTEGER, value)
             if digits:
                 return int(digits[1])
@@ -1255,20 +1323,20 @@ class _Number(_Type):
     def convert(self, value: Any, mode: _Mode) -> float:
         """2.5, "2.5" -> 2.5; 5 -> 5.0. Not "nan", 1e999, True."""
         number = value
-        if type(value) is int and not mode.exact:
+        if type(value) is int and not mode.strict:
             try:
                 number = float(value)
             except OverflowError:
                 raise _expected("number", value) from None
-        elif type(value) is str and not mode.exact and re.match(_DECIMAL, value):
+        elif type(value) is str and not mode.strict and re.match(_DECIMAL, value):
             number = float(value)
-        if type(number) is float and abs(number) <= _MAX_FLOAT:  # false for inf and nan
+        if type(number) is float and math.isfinite(number):
             return number
         raise _expected("number", value)
 
 
 class _String(_Type):
-    exact = frozenset([str])
+    passthrough_classes = frozenset([str])
     json_types = (str,)
     length_keyword = "Length"
 
@@ -1276,7 +1344,7 @@ class _String(_Type):
         """ "a" -> "a", 5 -> "5". Not 1.1, which may have been written 1.10."""
         if type(value) is str:
             return value
-        is_integer = type(value) is int and not mode.exact
+        is_integer = type(value) is int and not mode.strict
         if is_integer and value.bit_length() < _MAX_INTEGER_BITS:
             return str(value)
         raise _expected("string", value)
@@ -1287,7 +1355,7 @@ class _String(_Type):
 _WORDS = [{"type": word} for word in ("string", "number", "boolean", "object")]
 _ANY_ITEM: _JsonObject = {"anyOf": [*_WORDS, {"type": "null"}]}
 _ANY_ARRAY = {"type": "array", "items": _ANY_ITEM}
-_ANY = _Type({"anyOf": [*_WORDS, _ANY_ARRAY, {"type": "null"}]})
+_ANY = _AnyType({"anyOf": [*_WORDS, _ANY_ARRAY, {"type": "null"}]})
 
 _NULL = _Null({"type": "null"})
 _STRING = _String({"type": "string"})
@@ -1305,7 +1373,7 @@ _MAX_ENCODED_DEPTH = 30  # it comes on top of the depth of the value that it is 
 
 def _decode(value: Any, opening: str, mode: _Mode) -> Any:
     """A list or dict that came as JSON text: ("[1]", "[") -> [1]. Else the value."""
-    if type(value) is str and not mode.exact and value.lstrip()[:1] == opening:
+    if type(value) is str and not mode.strict and value.lstrip()[:1] == opening:
         try:
             return _parse_json(value, max_depth=_MAX_ENCODED_DEPTH)
         except ValueError:
@@ -1313,13 +1381,13 @@ def _decode(value: Any, opening: str, mode: _Mode) -> Any:
     return value
 
 
-def _convert_each(items: List[Any], kinds: Iterable[_Type], mode: _Mode) -> List[Any]:
-    """Each item by the type at its place. All faults are collected, for one message."""
+def _convert_each(items: List[Any], types: Iterable[_Type], mode: _Mode) -> List[Any]:
+    """Each item by its own type. All faults are collected, for one message."""
     converted: List[Any] = []
     faults: List[_ArgumentFault] = []
-    for index, (item, kind) in enumerate(zip(items, kinds)):
+    for index, (item, item_type) in enumerate(zip(items, types)):
         try:
-            converted.append(kind.convert(item, mode))
+            converted.append(item_type.convert(item, mode))
         except _Mismatch as mismatch:
             faults += mismatch.below(index)
     if faults:
@@ -1328,12 +1396,12 @@ def _convert_each(items: List[Any], kinds: Iterable[_Type], mode: _Mode) -> List
 
 
 class _Array(_Type):
-    """A list, tuple or set; `make` turns the list of converted items into it."""
+    """A list, tuple or set: `make` is the class. Each item is of one type, `item`."""
 
     json_types = (list,)
     length_keyword = "Items"
 
-    def __init__(self, item: _Type, make: Callable[[List[Any]], Any]) -> None:
+    def __init__(self, item: _Type, make: Callable[[Iterable[Any]], Any]) -> None:
         super().__init__({"type": "array", "items": item.schema})
         self.item = item
         self.make = make
@@ -1344,18 +1412,16 @@ class _Array(_Type):
         if type(items) is not list:
             raise _expected("array", items, self._hint)
         converted = items
-        if not self._is_exact(items):
+        if not self._pass_through(items):
             converted = _convert_each(items, self._types_of(items), mode)
-        if self.make is list:
-            return converted
         try:
             return self.make(converted)
         except TypeError:
             raise _expected("array of items that a set can hold", items) from None
 
-    def _is_exact(self, items: List[Any]) -> bool:
-        # Such a list is as it should be: one pass in C, not a call per item.
-        return self.item.exact.issuperset(map(type, items))
+    def _pass_through(self, items: List[Any]) -> bool:
+        # One pass in C, not a call per item.
+        return self.item.passthrough_classes.issuperset(map(type, items))
 
     def _types_of(self, items: List[Any]) -> Iterable[_Type]:
         return itertools.repeat(self.item)
@@ -1367,24 +1433,24 @@ class _Array(_Type):
 
 
 class _FixedTuple(_Array):
-    """A tuple with a type for each place: Tuple[int, str]."""
+    """A tuple with a type for each item: Tuple[int, str]."""
 
     length_keyword = ""
 
-    def __init__(self, places: List[_Type], item: _Type) -> None:
+    def __init__(self, types: List[_Type], item: _Type) -> None:
         super().__init__(item, tuple)
-        self.places = places
+        self.types = types
         # prefixItems without items is refused by two large providers.
-        self.schema["minItems"] = len(places)
-        self.schema["maxItems"] = len(places)
+        self.schema["minItems"] = len(types)
+        self.schema["maxItems"] = len(types)
 
-    def _is_exact(self, items: List[Any]) -> bool:
+    def _pass_through(self, items: List[Any]) -> bool:
         return False
 
     def _types_of(self, items: List[Any]) -> Iterable[_Type]:
-        if len(items) != len(self.places):
-            raise _expected(f"array of {len(self.places)} items", items)
-        return self.places
+        if len(items) != len(self.types):
+            raise _expected(f"array of {len(self.types)} items", items)
+        return self.types
 
 
 def _object_hint(value: Any) -> str:
@@ -1405,7 +1471,7 @@ class _Mapping(_Type):
             self.schema["properties"] = dict.fromkeys(key.schema["enum"], value.schema)
             self.schema["required"] = []
             self.schema["additionalProperties"] = False
-        elif value is not _ANY:
+        elif value.schema != _ANY.schema:
             self.schema["additionalProperties"] = value.schema
         self.key = key
         self.value = value
@@ -1415,18 +1481,14 @@ class _Mapping(_Type):
         entries = _decode(value, "{", mode)
         if type(entries) is not dict:
             raise _expected("object", entries, _object_hint)
-        if self.key is _STRING and self.value is _ANY:
+        if self.key is _STRING and isinstance(self.value, _AnyType):
             return entries
         converted: Dict[Any, Any] = {}
         faults: List[_ArgumentFault] = []
-        exact_keys = self.key.exact
-        convert_value = self.value.convert
         for name, item in entries.items():
-            key = name
             try:
-                if type(name) not in exact_keys:
-                    key = self.key.convert(name, _LENIENT)
-                converted[key] = convert_value(item, mode)
+                key = self.key.convert(name, _LENIENT)
+                converted[key] = self.value.convert(item, mode)
             except _Mismatch as mismatch:
                 faults += mismatch.below(name)
         if faults:
@@ -1442,8 +1504,8 @@ class _Record(_Type):
     Args:
         fields: the types by name.
         required: the names that must be given.
-        make: what is called with the converted fields; `dict` for these as they are.
-        others: the type of further names, for a function with **options; else None.
+        make: what is called with the converted fields; None for a dict of them.
+        extra: the type of further names, for a function with **options; else None.
         reserved: names that are not among these, since something else fills them in.
     """
 
@@ -1453,25 +1515,25 @@ class _Record(_Type):
         self,
         fields: Dict[str, _Type],
         required: List[str],
-        make: Callable[..., Any] = dict,
-        others: Optional[_Type] = None,
+        make: Optional[Callable[..., Any]] = None,
+        extra: Optional[_Type] = None,
         reserved: Iterable[str] = (),
     ) -> None:
         super().__init__({"type": "object"})
-        schemas = {name: dict(kind.schema) for name, kind in fields.items()}
+        schemas = {name: dict(each.schema) for name, each in fields.items()}
         self.schema["properties"] = schemas
         self.schema["required"] = required
         self.schema["additionalProperties"] = False
-        if others is _ANY:
-            self.schema["additionalProperties"] = True
-        elif others is not None:
-            self.schema["additionalProperties"] = others.schema
+        if extra is not None:
+            self.schema["additionalProperties"] = extra.schema
+            if extra.schema == _ANY.schema:
+                self.schema["additionalProperties"] = True
         self.fields = fields
         self.required = required
         self.make = make
-        self.others = others
+        self.extra = extra
         self.reserved = frozenset(reserved)
-        self.exact_classes = {name: kind.exact for name, kind in fields.items()}
+        self.passthrough = {name: each.passthrough_classes for name, each in fields.items()}
         # null for a field that may be left out, and takes no null, means "not given".
         optional = [name for name in fields if name not in required]
         self.skips_null = {name for name in optional if not fields[name].takes_null()}
@@ -1481,12 +1543,11 @@ class _Record(_Type):
         entries = value
         if type(value) is not dict:
             entries = self._read_entries(value, mode)
-        exact = self.exact_classes
+        passthrough = self.passthrough
         converted: _JsonObject = {}
         faults: List[_ArgumentFault] = []
         for name, item in entries.items():
-            # An exact value is as it should be: this saves a call for most arguments.
-            if type(item) in exact.get(name, ()):
+            if type(item) in passthrough.get(name, ()):  # saves a call for most arguments
                 converted[name] = item
                 continue
             if item is None and name in self.skips_null:
@@ -1495,17 +1556,20 @@ class _Record(_Type):
                 converted[name] = self._find_type(name).convert(item, mode)
             except _Mismatch as mismatch:
                 faults += mismatch.below(name)
-        if self.others is not None or len(converted) < len(self.fields):
+        # Where as many values were converted as there are fields, no field is missing,
+        # unless some of the values are extra ones. This saves a look for each name in
+        # most calls.
+        if self.extra is not None or len(converted) < len(self.fields):
             faults += _missing(self.required, entries)
         if faults:
             raise _Mismatch(faults)
-        if self.make is dict:
+        if self.make is None:
             return converted
         try:
             return self.make(**converted)
         except Exception as error:  # what the class demands, for example in __post_init__
             text = _one_line(_safe_str(error) or type(error).__name__)
-        raise _Mismatch([_ArgumentFault(lambda: text)])
+        raise _Mismatch([_ArgumentFault(text)])
 
     def _read_entries(self, value: Any, mode: _Mode) -> _JsonObject:
         entries = _decode(value, "{", mode)
@@ -1517,25 +1581,23 @@ class _Record(_Type):
         raise _expected("object", entries, _object_hint)
 
     def _find_type(self, name: Any) -> _Type:
-        kind = self.fields.get(name)
-        if kind is None and name not in self.reserved:
-            kind = self.others
-        if kind is None:
+        if name in self.fields:
+            return self.fields[name]
+        if self.extra is None or name in self.reserved:
             raise _unknown_name(name, self.fields)
-        return kind
+        return self.extra
 
     def distance(self, value: Any) -> Optional[int]:
-        """How many names are wrong. A wrong tag (a Literal) weighs more; 0 may fit."""
         if type(value) is not dict:
             return None
         distance = len(_missing(self.required, value))
         for name, item in value.items():
-            kind = self.fields.get(name)
-            if kind is None:
+            field_type = self.fields.get(name)
+            if field_type is None:
                 distance += 1
             elif item is None and name in self.skips_null:
                 continue
-            elif isinstance(kind, _Choice) and not kind.resembles(item):
+            elif isinstance(field_type, _Choice) and not field_type.resembles(item):
                 distance += 50
         return distance
 
@@ -1566,12 +1628,12 @@ class _Choice(_Type):
         if len(types) == 1:
             self.schema["type"] = types.pop()
         listed = ", ".join(json.dumps(v, ensure_ascii=False) for v in self.values[:50])
-        self.expected = f"one of {listed}"
+        self.description = f"one of {listed}"
         self.members = {(type(value), value): python for value, python in members}
         self.spellings: Dict[str, List[Any]] = {}
         for value, python in [*members, *names]:
             same = self.spellings.setdefault(_fold(value), [])
-            if not any(other is python for other in same):
+            if not any(known is python for known in same):
                 same.append(python)
 
     def convert(self, value: Any, mode: _Mode) -> Any:
@@ -1580,9 +1642,9 @@ class _Choice(_Type):
             if (type(value), value) in self.members:
                 return self.members[type(value), value]
             same = self.spellings.get(_fold(value), [])
-            if len(same) == 1 and not mode.exact:
+            if len(same) == 1 and not mode.strict:
                 return same[0]
-        raise _expected(self.expected, value, self._hint)
+        raise _expected(self.description, value, self._hint)
 
     def resembles(self, value: Any) -> bool:
         return type(value) in _SCALAR_TYPES and _fold(value) in self.spellings
@@ -1602,9 +1664,9 @@ class _Definition:
     """A class or alias that is built once; it may hold itself."""
 
     def __init__(self) -> None:
-        self.name = ""  # in $defs, where it holds itself
-        self.is_built = False
-        self.type: _Type = _STRING  # until it is built; like most types it takes no null
+        self.type: Optional[_Type] = None  # None while it is built
+        self.is_recursive = False
+        self.name = ""  # of a recursive one, in $defs
 
 
 class _Reference(_Type):
@@ -1614,11 +1676,15 @@ class _Reference(_Type):
         super().__init__({"$ref": f"#/$defs/{definition.name}"})
         self.definition = definition
 
+    def resolve(self) -> _Type:
+        # While it is built, it counts as what most types are, one that takes no null.
+        return self.definition.type or _STRING
+
     def convert(self, value: Any, mode: _Mode) -> Any:
-        return self.definition.type.convert(value, mode)
+        return self.resolve().convert(value, mode)
 
     def distance(self, value: Any) -> Optional[int]:
-        return self.definition.type.distance(value)
+        return self.resolve().distance(value)
 
 
 class _Union(_Type):
@@ -1633,54 +1699,50 @@ class _Union(_Type):
         if len(schemas) == 1:
             self.schema = schemas[0]
         self.alternatives = alternatives
-        exact = [alternative.exact for alternative in alternatives]
-        if all(exact):
-            self.exact = frozenset().union(*exact)
+        classes = [alternative.passthrough_classes for alternative in alternatives]
+        if all(classes):
+            self.passthrough_classes = frozenset().union(*classes)
 
     def convert(self, value: Any, mode: _Mode) -> Any:
-        """Each is tried exactly, then each leniently: Union[int, str] keeps "5"."""
-        is_nested = type(value) is dict or type(value) is list
-        if is_nested:
-            mode = mode.remembering()
-            outcome = mode.recall(self, value)
-            if outcome is not None:
-                return outcome.replay()
-        alternatives = self._choose(value)
-        faults: List[List[_ArgumentFault]] = []
-        for attempt in mode.attempts:
-            faults = []
-            for alternative in alternatives:
+        """Each is tried strictly, then each leniently: Union[int, str] keeps "5"."""
+        memo = mode.memo
+        if memo is None:
+            memo = {}
+        key = (self, id(value), mode.strict)
+        outcome = memo.get(key)
+        if outcome is None:
+            attempts = [_Mode(True, memo)]
+            if not mode.strict:
+                attempts.append(_Mode(False, memo))
+            outcome = memo[key] = self._try_each(value, attempts)
+        if outcome.faults:
+            raise _Mismatch(outcome.faults)
+        return outcome.converted
+
+    def _try_each(self, value: Any, attempts: List[_Mode]) -> _Outcome:
+        mismatches: Dict[_Type, List[_ArgumentFault]] = {}
+        for mode in attempts:
+            for alternative in self._choose(value):
                 try:
-                    converted = alternative.convert(value, attempt)
+                    return _Outcome(value, alternative.convert(value, mode), [])
                 except _Mismatch as mismatch:
-                    faults.append(mismatch.faults)
-                    continue
-                if is_nested:
-                    mode.remember(self, _Outcome(value, converted))
-                return converted
-        explained = self._explain(value, mode, alternatives, faults)
-        if is_nested:
-            mode.remember(self, _Outcome(value, faults=explained.faults))
-        raise explained
+                    mismatches[alternative] = mismatch.faults
+        return _Outcome(value, None, self._explain(value, attempts[-1], mismatches))
 
     def _explain(
-        self,
-        value: Any,
-        mode: _Mode,
-        alternatives: List[_Type],
-        faults: List[List[_ArgumentFault]],
-    ) -> _Mismatch:
-        """What is wrong by the one alternative that was meant, else by all of them."""
+        self, value: Any, mode: _Mode, mismatches: Dict[_Type, List[_ArgumentFault]]
+    ) -> List[_ArgumentFault]:
+        """The faults by the one alternative that was meant; else that none fits."""
         value = _decode(_decode(value, "[", mode), "{", mode)
-        distances = [alternative.distance(value) for alternative in alternatives]
         shortest = self.distance(value)
-        if shortest is not None and distances.count(shortest) == 1:
-            return _Mismatch(faults[distances.index(shortest)])
-        words = [str(a.schema.get("type", "object")) for a in self.alternatives]
-        return _expected(" or ".join(dict.fromkeys(words)), value)
+        meant = [each for each in mismatches if each.distance(value) == shortest]
+        if shortest is not None and len(meant) == 1:
+            return mismatches[meant[0]]
+        words = [str(each.schema.get("type", "object")) for each in self.alternatives]
+        return _expected(" or ".join(dict.fromkeys(words)), value).faults
 
     def _choose(self, value: Any) -> List[_Type]:
-        """Those whose names and tags fit an object; all of them where none's do."""
+        """The alternatives whose names and tags fit an object; else all of them."""
         if type(value) is not dict:
             return self.alternatives
         fitting = [a for a in self.alternatives if a.distance(value) == 0]
@@ -1698,48 +1760,48 @@ class _TextForm:
     """How the values of a class are written in JSON.
 
     Args:
-        expected: what a model is shown, for example "date like 2024-01-31".
+        description: what a model is shown, for example "date like 2024-01-31".
         schema: the JSON Schema.
         parse: (class, JSON value) to the Python value. It raises ValueError, TypeError or
             ArithmeticError.
-        respell: another spelling to the one that `parse` takes.
-        respelled: the Python classes of the JSON values that `respell` takes.
-        write: a Python value to the JSON that a model would have sent.
+        normalize: another spelling to the one that `parse` takes.
+        normalized_classes: the Python classes of the JSON values that `normalize` takes.
+        to_json: a Python value to the JSON that a model would have sent.
     """
 
     def __init__(
         self,
-        expected: str,
+        description: str,
         schema: _JsonObject,
         parse: Callable[[Any, Any], Any],
-        respell: Callable[[Any], Any] = str.strip,
-        respelled: Tuple[type, ...] = (str,),
-        write: Callable[[Any], Any] = str,
+        normalize: Callable[[Any], Any] = str.strip,
+        normalized_classes: Tuple[type, ...] = (str,),
+        to_json: Callable[[Any], Any] = str,
     ) -> None:
-        self.expected = expected
+        self.description = description
         self.schema = schema
         self.parse = parse
-        self.respell = respell
-        self.respelled = respelled
-        self.write = write
+        self.normalize = normalize
+        self.normalized_classes = normalized_classes
+        self.to_json = to_json
 
 
 # [0-9] and not \d, which takes the digits of every script.
-_DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})\Z"
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z"
 _TIME = r"""(?x)
-    ([0-9]{2}) : ([0-9]{2})
-    (?: : ([0-9]{2}) (?: \. ([0-9]{1,6}) )? )?       # seconds and their fraction
-    ( [Zz] | [+-] [0-9]{2} (?: :? [0-5][0-9] )? )?   # the zone
+    (?P<minutes> [0-9]{2} : [0-9]{2} )
+    (?: : (?P<seconds> [0-9]{2} ) (?: \. (?P<fraction> [0-9]{1,6} ) )? )?
+    (?P<zone> [Zz] | (?P<hours> [+-] [0-9]{2} ) (?: :? (?P<rest> [0-5][0-9] ) )? )?
     \Z
 """
 _DURATION = r"""(?x)
-    ([+-]?) P
-    (?: ([0-9]{1,9}) W )?
-    (?: ([0-9]{1,9}) D )?
+    (?P<sign> [+-]? ) P
+    (?: (?P<weeks> [0-9]{1,9} ) W )?
+    (?: (?P<days> [0-9]{1,9} ) D )?
     (?: T
-        (?: ([0-9]{1,9}) H )?
-        (?: ([0-9]{1,9}) M )?
-        (?: ([0-9]{1,12} (?: \. [0-9]{1,6} )? ) S )?
+        (?: (?P<hours> [0-9]{1,9} ) H )?
+        (?: (?P<minutes> [0-9]{1,9} ) M )?
+        (?: (?P<seconds> [0-9]{1,12} ) (?: \. (?P<microseconds> [0-9]{1,6} ) )? S )?
     )?
     (?<! [PT] ) \Z   # at least one part, and one after T
 """
@@ -1755,41 +1817,26 @@ def _match(pattern: str, text: str) -> "re.Match[str]":
 
 def _parse_iso_date(cls: Any, text: str) -> Any:
     """ "2024-01-31" -> date(2024, 1, 31)."""
-    year, month, day = _match(_DATE, text).groups()
-    return cls(int(year), int(month), int(day))
+    # Alone, fromisoformat takes further forms since Python 3.11.
+    return cls.fromisoformat(_match(_DATE, text)[0])
 
 
-def _respell_date(text: str) -> str:
-    """ "2024-01-31T00:00:00" -> "2024-01-31": of midnight nothing is lost."""
+def _normalize_date(text: str) -> str:
+    """ "2024-01-31T00:00:00" -> "2024-01-31": midnight carries no information."""
     return re.sub(r"[Tt ]00:00(:00(\.0{1,6})?)?\Z", "", text.strip())
 
 
 def _parse_iso_time(cls: Any, text: str) -> Any:
     """ "09:30:00.5Z" -> time(9, 30, 0, 500000, timezone.utc), on every Python."""
-    hour, minute, second, fraction, zone = _match(_TIME, text).groups("")
-    return cls(
-        int(hour),
-        int(minute),
-        int(second or 0),
-        int(fraction.ljust(6, "0")),
-        _parse_iso_zone(zone),
-    )
-
-
-def _parse_iso_zone(text: str) -> Any:
-    """ "+02:00", "+0200", "+02" -> timezone(timedelta(hours=2)); "" -> None."""
-    import datetime
-
-    if not text:
-        return None
-    if text in ("Z", "z"):
-        return datetime.timezone.utc
-    hours = int(text[1:3])
-    minutes = int(text[3:].lstrip(":") or 0)
-    offset = datetime.timedelta(hours=hours, minutes=minutes)
-    if text[0] == "-":
-        offset = -offset
-    return datetime.timezone(offset)
+    parts = _match(_TIME, text).groupdict("00")
+    zone = ""
+    if parts["zone"] in ("Z", "z"):
+        zone = "+00:00"
+    elif parts["zone"] != "00":
+        zone = f"{parts['hours']}:{parts['rest']}"
+    fraction = parts["fraction"].ljust(6, "0")
+    # The one form that Python 3.8 takes too.
+    return cls.fromisoformat(f"{parts['minutes']}:{parts['seconds']}.{fraction}{zone}")
 
 
 def _parse_iso_datetime(cls: Any, text: str) -> Any:
@@ -1802,7 +1849,7 @@ def _parse_iso_datetime(cls: Any, text: str) -> Any:
     return cls.combine(day, _parse_iso_time(datetime.time, text[11:]))
 
 
-def _respell_datetime(text: str) -> str:
+def _normalize_datetime(text: str) -> str:
     """ "2024-01-31" -> "2024-01-31T00:00": a date is that day's midnight."""
     text = text.strip()
     if len(text) > 10:
@@ -1814,23 +1861,16 @@ def _parse_iso_duration(cls: Any, text: Any) -> Any:
     """ "P1DT2H", "-PT90S" -> timedelta; 90 -> 90 seconds."""
     if type(text) is not str:
         return cls(seconds=text)
-    sign, *parts = _match(_DURATION, text).groups("0")
-    weeks, days, hours, minutes = [int(part) for part in parts[:4]]
-    seconds, _, fraction = parts[4].partition(".")
-    duration = cls(
-        weeks=weeks,
-        days=days,
-        hours=hours,
-        minutes=minutes,
-        seconds=int(seconds),
-        microseconds=int(fraction.ljust(6, "0")),
-    )
+    parts = _match(_DURATION, text).groupdict("0")
+    sign = parts.pop("sign")
+    parts["microseconds"] = parts["microseconds"].ljust(6, "0")
+    duration = cls(**{unit: int(digits) for unit, digits in parts.items()})
     if sign == "-":
         duration = -duration
     return duration
 
 
-def _respell_duration(value: Any) -> Any:
+def _normalize_duration(value: Any) -> Any:
     """ "01:30:00" -> "PT01H30M00S"; a number of seconds stays one."""
     if type(value) is not str:
         return value
@@ -1872,43 +1912,51 @@ def _call_class(cls: Any, text: str) -> Any:
 # By name, since their modules are not imported here. Another type needs one more row.
 _TEXT_FORMS = {
     "datetime.date": _TextForm(
-        "date like 2024-01-31",
-        {"type": "string", "format": "date"},
-        _parse_iso_date,
-        _respell_date,
+        description="date like 2024-01-31",
+        schema={"type": "string", "format": "date"},
+        parse=_parse_iso_date,
+        normalize=_normalize_date,
     ),
     "datetime.datetime": _TextForm(
-        "date-time like 2024-01-31T09:30:00Z",
-        {"type": "string", "format": "date-time"},
-        _parse_iso_datetime,
-        _respell_datetime,
-        write=lambda value: value.isoformat(),
+        description="date-time like 2024-01-31T09:30:00Z",
+        schema={"type": "string", "format": "date-time"},
+        parse=_parse_iso_datetime,
+        normalize=_normalize_datetime,
+        to_json=lambda value: value.isoformat(),
     ),
     "datetime.time": _TextForm(
-        "time like 09:30:00",
-        {"type": "string", "format": "time"},
-        _parse_iso_time,
+        description="time like 09:30:00",
+        schema={"type": "string", "format": "time"},
+        parse=_parse_iso_time,
     ),
     "datetime.timedelta": _TextForm(
-        "duration like P1DT2H30M",
-        {"type": "string", "format": "duration"},
-        _parse_iso_duration,
-        _respell_duration,
-        (str, int, float),
-        _write_duration,
+        description="duration like P1DT2H30M",
+        schema={"type": "string", "format": "duration"},
+        parse=_parse_iso_duration,
+        normalize=_normalize_duration,
+        normalized_classes=(str, int, float),
+        to_json=_write_duration,
     ),
     "uuid.UUID": _TextForm(
-        "UUID",
-        {"type": "string", "format": "uuid"},
-        _call_class,
+        description="UUID",
+        schema={"type": "string", "format": "uuid"},
+        parse=_call_class,
     ),
-    "pathlib.Path": _TextForm("string (a path)", {"type": "string"}, _parse_path),
-    "pathlib.PurePath": _TextForm("string (a path)", {"type": "string"}, _parse_path),
+    "pathlib.Path": _TextForm(
+        description="string (a path)",
+        schema={"type": "string"},
+        parse=_parse_path,
+    ),
+    "pathlib.PurePath": _TextForm(
+        description="string (a path)",
+        schema={"type": "string"},
+        parse=_parse_path,
+    ),
     "decimal.Decimal": _TextForm(
-        "number",
-        {"type": "number"},
-        _parse_decimal,
-        write=float,
+        description="number",
+        schema={"type": "number"},
+        parse=_parse_decimal,
+        to_json=float,
     ),
 }
 
@@ -1941,56 +1989,31 @@ class _TextType(_Type):
                 return self.form.parse(self.cls, value)
             except (ValueError, TypeError, ArithmeticError):
                 pass  # it may be another spelling
-        if type(value) in self.form.respelled and not mode.exact:
+        if type(value) in self.form.normalized_classes and not mode.strict:
             try:
-                return self.form.parse(self.cls, self.form.respell(value))
+                return self.form.parse(self.cls, self.form.normalize(value))
             except (ValueError, TypeError, ArithmeticError):
                 pass
-        raise _expected(self.form.expected, value)
+        raise _expected(self.form.description, value)
 
 
 # -- constraints -----------------------------------------------------------------------------------
 
 
-class _Constraint:
-    """A limit from the metadata of an `Annotated`, for one type.
+class _Limit:
+    """A limit that the metadata of an `Annotated` may have.
 
     Args:
-        expected: what a model is shown, for example "a value of at least 1".
-        schema: how JSON Schema says it, for example {"minimum": 1}.
-        is_met: whether a converted value keeps it.
+        words: what a model is shown; the limit itself follows: "a value of at least".
+        keyword: of JSON Schema, for example "minimum". "min" and "max" go on with the
+            type's `length_keyword`: "minLength".
+        is_met: whether a converted value keeps a limit.
     """
 
-    def __init__(
-        self,
-        expected: str,
-        schema: _JsonObject,
-        is_met: Callable[[Any], bool],
-    ) -> None:
-        self.expected = expected
-        self.schema = schema
-        self.is_met = is_met
-
-
-class _Bound:
-    """A kind of limit: words for it, its keyword in JSON Schema, and what is checked."""
-
-    def __init__(
-        self,
-        words: str,
-        keyword: str,
-        holds: Callable[[Any, Any], bool],
-    ) -> None:
+    def __init__(self, words: str, keyword: str, is_met: Callable[[Any, Any], bool]) -> None:
         self.words = words
         self.keyword = keyword
-        self.holds = holds
-
-    def make(self, keyword: str, limit: Any) -> _Constraint:
-        schema: _JsonObject = {}
-        if type(limit) in (int, float):  # JSON Schema has no word for a date's limit
-            schema[keyword] = limit
-        expected = f"{self.words} {limit}"
-        return _Constraint(expected, schema, lambda value: self.holds(value, limit))
+        self.is_met = is_met
 
 
 def _is_multiple(value: Any, step: Any) -> bool:
@@ -2001,51 +2024,21 @@ def _is_multiple(value: Any, step: Any) -> bool:
     return bool(value % step == 0)
 
 
-# By the attribute that holds the limit in annotated-types and pydantic: Ge(1).ge is 1.
-_BOUNDS = {
-    "ge": _Bound("a value of at least", "minimum", operator.ge),
-    "gt": _Bound("a value above", "exclusiveMinimum", operator.gt),
-    "le": _Bound("a value of at most", "maximum", operator.le),
-    "lt": _Bound("a value below", "exclusiveMaximum", operator.lt),
-    "multiple_of": _Bound("a multiple of", "multipleOf", _is_multiple),
+# By the attribute that holds it in annotated-types and pydantic: Ge(1).ge is 1.
+_LIMITS = {
+    "ge": _Limit("a value of at least", "minimum", operator.ge),
+    "gt": _Limit("a value above", "exclusiveMinimum", operator.gt),
+    "le": _Limit("a value of at most", "maximum", operator.le),
+    "lt": _Limit("a value below", "exclusiveMaximum", operator.lt),
+    "multiple_of": _Limit("a multiple of", "multipleOf", _is_multiple),
+    "min_length": _Limit("a length of at least", "min", lambda v, limit: len(v) >= limit),
+    "max_length": _Limit("a length of at most", "max", lambda v, limit: len(v) <= limit),
+    "pattern": _Limit("text that matches", "pattern", lambda v, limit: bool(re.search(limit, v))),
 }
-_LENGTH_BOUNDS = {
-    "min_length": _Bound("a length of at least", "min", lambda v, limit: len(v) >= limit),
-    "max_length": _Bound("a length of at most", "max", lambda v, limit: len(v) <= limit),
-}
-
-
-def _make_constraint(kind: _Type, name: str, limit: Any) -> Optional[_Constraint]:
-    """("ge", 1) for an integer. None where the limit says nothing about this type."""
-    if name in _BOUNDS and kind.compares_with(limit):
-        bound = _BOUNDS[name]
-        return bound.make(bound.keyword, limit)
-    if name in _LENGTH_BOUNDS and kind.length_keyword and type(limit) is int:
-        bound = _LENGTH_BOUNDS[name]
-        return bound.make(bound.keyword + kind.length_keyword, limit)
-    if name == "pattern" and kind.length_keyword == "Length":
-        return _make_pattern(limit)
-    return None
-
-
-def _make_pattern(pattern: Any) -> Optional[_Constraint]:
-    """A pattern is searched. It is shown only where it is anchored at both ends, since
-    llama.cpp's grammar converter refuses others."""
-    if not isinstance(pattern, (str, re.Pattern)):
-        return None
-    compiled = re.compile(pattern)
-    schema: _JsonObject = {}
-    if isinstance(pattern, str) and re.match(r"\^.*(?<!\\)\$\Z", pattern):
-        schema["pattern"] = pattern
-    return _Constraint(
-        f"text that matches {compiled.pattern}",
-        schema,
-        lambda value: compiled.search(value) is not None,
-    )
 
 
 def _read_attribute(item: Any, name: str) -> Any:
-    """An attribute of metadata of any kind; None where it has none, or raises."""
+    """An attribute of metadata of any class; None where it has none, or raises."""
     try:
         return getattr(item, name, None)
     except Exception:
@@ -2062,25 +2055,51 @@ def _limits_in(metadata: Iterable[Any]) -> List[Tuple[str, Any]]:
             items += parts
     limits: List[Tuple[str, Any]] = []
     for item in items:
-        for name in (*_BOUNDS, *_LENGTH_BOUNDS, "pattern"):
+        for name in _LIMITS:
             limit = _read_attribute(item, name)
             if limit is not None and (name, limit) != ("min_length", 0):
                 limits.append((name, limit))
     return limits
 
 
-class _Constrained(_Type):
-    """A type whose values have to keep limits too."""
+def _applies(limited: _Type, name: str, limit: Any) -> bool:
+    """Whether a limit says something about a type: ("ge", 1) about int, not about str."""
+    if name == "pattern":
+        return limited.length_keyword == "Length" and isinstance(limit, (str, re.Pattern))
+    if name in ("min_length", "max_length"):
+        return limited.length_keyword != "" and type(limit) is int
+    return limited.compares_with(limit)
 
-    def __init__(self, inner: _Type, constraints: List[_Constraint]) -> None:
+
+def _has_keyword(name: str, limit: Any) -> bool:
+    """Whether the schema can show a limit: 1 of "ge"; "^a+$" of "pattern", but not "a+".
+
+    JSON Schema has no word for a date's limit. A pattern has to be anchored at both ends,
+    since llama.cpp's grammar converter refuses others; it is checked all the same.
+    """
+    if name == "pattern":
+        return isinstance(limit, str) and re.match(r"\^.*(?<!\\)\$\Z", limit) is not None
+    return type(limit) in (int, float)
+
+
+class _Constrained(_Type):
+    """A type whose values have to keep limits too, for example [("ge", 1), ("le", 10)]."""
+
+    def __init__(self, inner: _Type, limits: List[Tuple[str, Any]]) -> None:
         super().__init__(dict(inner.schema))
-        for constraint in constraints:
-            self.schema.update(constraint.schema)
         self.inner = inner
-        self.constraints = constraints
+        self.limits = limits
         self.json_types = inner.json_types
         self.length_keyword = inner.length_keyword
         self.is_noted = inner.is_noted
+        for name, limit in limits:
+            keyword = _LIMITS[name].keyword
+            if keyword in ("min", "max"):
+                keyword += inner.length_keyword
+            if name == "pattern":
+                re.compile(limit)  # a wrong one is an error of the developer, now
+            if _has_keyword(name, limit):
+                self.schema[keyword] = limit
 
     def compares_with(self, limit: Any) -> bool:
         return self.inner.compares_with(limit)
@@ -2089,41 +2108,46 @@ class _Constrained(_Type):
         """Converted first, then checked: "10" -> 10 for an int of at most 10."""
         converted = self.inner.convert(value, mode)
         faults: List[_ArgumentFault] = []
-        for constraint in self.constraints:
-            if not self._is_met(constraint, converted):
-                faults += _expected(constraint.expected, value).faults
+        for name, limit in self.limits:
+            try:
+                is_met = _LIMITS[name].is_met(converted, limit)
+            except (TypeError, ValueError, ArithmeticError):
+                # For example times with and without a zone, which cannot be compared.
+                is_met = False
+            if not is_met:
+                shown = limit.pattern if isinstance(limit, re.Pattern) else limit
+                faults += _expected(f"{_LIMITS[name].words} {shown}", value).faults
         if faults:
             raise _Mismatch(faults)
         return converted
 
-    def _is_met(self, constraint: _Constraint, converted: Any) -> bool:
-        try:
-            return constraint.is_met(converted)
-        except (TypeError, ValueError, ArithmeticError):  # times with and without a zone
-            return False
-
 
 # -- docstrings ------------------------------------------------------------------------------------
 
-# A line that begins a section in Google style; in Chinese: parameters, returns, raises.
-_GOOGLE_HEADING = """(?x)
+# A line that begins a section in Google style.
+_GOOGLE_HEADING = r"""(?x)
     ( (?: Keyword[ ] | Other[ ] )? (?: Arg | Argument | Parameter | Param | Attribute )s
-    | \u53c2\u6570 | \u8fd4\u56de | \u5f02\u5e38
+    | \u53c2\u6570 | \u8fd4\u56de | \u5f02\u5e38   # Chinese: parameters, returns, raises
     | Returns? | Yields? | Raises | Examples? | Notes? | References | See[ ]Also
     | Warnings? | Warns | Todo
-    ) [ \t]* [:\uff1a] \\Z
+    ) [ \t]* [:\uff1a] \Z                          # also the wide colon of Chinese
 """
-_ABOUT_PARAMETERS = "(keyword |other )?(arg|param|attribute|\u53c2\u6570)"  # lower-case
+_ABOUT_PARAMETERS = r"""(?x)  # such a heading in lower case
+    (?: keyword[ ] | other[ ] )? (?: arg | param | attribute | \u53c2\u6570 )
+"""
 # "sku (str, optional): the product's SKU"
-_GOOGLE_ENTRY = """(?x)
-    \\*{0,2} (\\w+) [ \t]*
-    (?: \\( .*? \\) [ \t]* )?  # the type
-    [:\uff1a] [ \t]* (.*) \\Z
+_GOOGLE_ENTRY = r"""(?x)
+    \*{0,2} (?P<name> \w+ ) [ \t]*
+    (?: \( .*? \) [ \t]* )?         # the type
+    [:\uff1a] [ \t]* (?P<note> .* ) \Z
 """
-# ":param str sku: the product's SKU"
+# ":param str sku: the product's SKU", ":returns: the quantity"
 _REST_FIELD = r"""(?x)
-    : (param\w* | arg\w* | key\w* | type | returns? | rtype | raises? | yields) \b
-    ([^:]*) : (.*) \Z
+    : (?: (?P<parameter> param\w* | arg\w* | key\w* )
+        | type | returns? | rtype | raises? | yields
+      ) \b
+    (?P<words> [^:]* ) :            # a type, and the name
+    (?P<note> .* ) \Z
 """
 
 _Notes = Dict[str, List[str]]  # the lines about each parameter
@@ -2208,7 +2232,7 @@ def _read_google(lines: List[str]) -> _Notes:
             continue
         entry = re.match(_GOOGLE_ENTRY, text)
         if entry and indentation == depth:
-            note = notes.setdefault(entry[1], [entry[2]])
+            note = notes.setdefault(entry["name"], [entry["note"]])
     return notes
 
 
@@ -2229,11 +2253,11 @@ def _read_numpy(lines: List[str]) -> _Notes:
 
 def _read_rest(lines: List[str]) -> _Notes:
     """One field; its further lines are indented."""
-    field = _match(_REST_FIELD, lines[0])
-    words = field[2].split()
-    if not words or field[1][0] not in "pak":  # param, arg, key
+    heading = _match(_REST_FIELD, lines[0])
+    words = heading["words"].split()
+    if not words or not heading["parameter"]:
         return {}
-    note = [field[3].strip()]
+    note = [heading["note"].strip()]
     for line in lines[1:]:
         if _indentation(line) == 0:
             break
@@ -2308,7 +2332,7 @@ _ABSTRACT_CONTAINERS = {
 
 
 def _container_of(hint: Any) -> Any:
-    """List[int] -> list, Mapping[str, int] -> dict; None for what is no container."""
+    """List[int] -> list, Mapping[str, int] -> dict; None for what is not a container."""
     cls = typing.get_origin(hint) or hint
     if getattr(cls, "__module__", "") == "collections.abc":
         return _ABSTRACT_CONTAINERS.get(cls.__name__)
@@ -2324,7 +2348,8 @@ _WITH_METADATA: _JsonObject = {"include_extras": True} if _HAS_ANNOTATED else {}
 class _SchemaBuilder:
     """Makes types of the annotations of one tool. No other place knows annotations.
 
-    What cannot come from JSON is a TypeError that names the place: "f: parameter 'x'".
+    What cannot come from JSON is a TypeError that begins with `where`: "f: parameter
+    'x'".
 
     Args:
         closure: names that the annotations may use besides those of their module.
@@ -2336,7 +2361,11 @@ class _SchemaBuilder:
 
     def schemas_by_name(self) -> _JsonObject:
         """The entry $defs: the types that hold themselves."""
-        return {d.name: d.type.schema for d in self.definitions.values() if d.name}
+        return {
+            definition.name: definition.type.schema
+            for definition in self.definitions.values()
+            if definition.is_recursive and definition.type is not None
+        }
 
     def resolve(self, owner: Any, names: _JsonObject) -> _JsonObject:
         """The annotations of a function or class, those written as text resolved."""
@@ -2349,7 +2378,7 @@ class _SchemaBuilder:
                 f"{type(error).__name__}: {error}"
             ) from error
 
-    def build(self, hint: Any, place: str) -> _Type:
+    def build(self, hint: Any, where: str) -> _Type:
         """int -> a type with the schema {"type": "integer"}, which converts "5" to 5."""
         if _is_any(hint):
             return _ANY
@@ -2358,79 +2387,82 @@ class _SchemaBuilder:
         if isinstance(hint, type) and hint in _SCALARS:
             return _SCALARS[hint]
         if _is_annotated(hint):
-            return self.build_annotated(hint, place)
+            return self.build_annotated(hint, where)
         if _is_qualifier(hint):
-            return self.build(typing.get_args(hint)[0], place)
+            return self.build(typing.get_args(hint)[0], where)
         if _is_new_type(hint):
-            return self.build(hint.__supertype__, place)
+            return self.build(hint.__supertype__, where)
         if _is_union(hint):
-            return _unite([self.build(arg, place) for arg in typing.get_args(hint)])
+            return _unite([self.build(arg, where) for arg in typing.get_args(hint)])
         if _is_literal(hint) or _is_enum(hint):
-            return self.build_choice(hint, place)
+            return self.build_choice(hint, where)
         if _container_of(hint) is dict:
-            return self.build_mapping(hint, place)
+            return self.build_mapping(hint, where)
         if _container_of(hint) is not None:
-            return self.build_array(hint, place)
+            return self.build_array(hint, where)
         if _is_text_form(hint):
             return _TextType(hint)
-        return self.build_named(hint, place)
+        return self.build_named(hint, where)
 
-    def build_annotated(self, hint: Any, place: str) -> _Type:
+    def build_annotated(self, hint: Any, where: str) -> _Type:
         """Annotated[int, "how many", Ge(1)]. Metadata of other kinds is ignored."""
         limits = _limits_in(hint.__metadata__)
-        kind = _constrain(self.build(hint.__origin__, place), limits)
+        annotated = _constrain(self.build(hint.__origin__, where), limits)
         for item in hint.__metadata__:
             note = item
             if not isinstance(item, str):
                 note = _read_attribute(item, "description")
             if isinstance(note, str) and note:
-                kind = kind.extended(description=note)
-                kind.is_noted = True
+                annotated = annotated.extended(description=note)
+                annotated.is_noted = True
                 break
-        return kind
+        return annotated
 
-    def build_choice(self, hint: Any, place: str) -> _Type:
+    def build_choice(self, hint: Any, where: str) -> _Type:
+        """Literal["north", "south"], or an enum."""
         members: List[Any] = list(typing.get_args(hint) or hint)
         values = [getattr(member, "value", member) for member in members]
         if not values or not all(type(value) in _SCALAR_TYPES for value in values):
-            raise _no_json_form(hint, place)
+            raise _no_json_form(hint, where)
         names = [(m.name, m) for m in members if isinstance(m, enum.Enum)]
         return _Choice(list(zip(values, members)), names)
 
-    def build_mapping(self, hint: Any, place: str) -> _Type:
+    def build_mapping(self, hint: Any, where: str) -> _Type:
+        """Dict[str, int] -> a type that converts {"a": "1"} to {"a": 1}."""
         args = typing.get_args(hint)
         if not args:
             return _Mapping(_STRING, _ANY)
-        key = self.build(args[0], place)
-        if key is _ANY:
+        key = self.build(args[0], where)
+        if isinstance(key, _AnyType):
             key = _STRING
         if key.schema.get("type") not in ("string", "integer"):
-            raise TypeError(f"{place}: the keys of a JSON object are str or int")
-        return _Mapping(key, self.build(args[1], place))
+            raise TypeError(f"{where}: the keys of a JSON object are str or int")
+        return _Mapping(key, self.build(args[1], where))
 
-    def build_array(self, hint: Any, place: str) -> _Type:
+    def build_array(self, hint: Any, where: str) -> _Type:
+        """List[int] -> a type that converts ["1"] to [1]; Set[int] -> to {1}."""
         make = _container_of(hint)
         args = typing.get_args(hint)
         if not args:
             return _Array(_ANY, make)
         if make is not tuple or args[-1] is Ellipsis:
-            return _Array(self.build(args[0], place), make)
+            return _Array(self.build(args[0], where), make)
         # Before Python 3.11 the one argument of Tuple[()] is ().
-        places = [self.build(arg, place) for arg in args if arg != ()]
-        return _FixedTuple(places, _unite(places or [_ANY]))
+        types = [self.build(arg, where) for arg in args if arg != ()]
+        return _FixedTuple(types, _unite(types or [_ANY]))
 
-    def build_named(self, hint: Any, place: str) -> _Type:
+    def build_named(self, hint: Any, where: str) -> _Type:
         """A class or an alias, built once. Inside of itself it is a reference."""
         if not (_is_alias(hint) or _is_typed_dict(hint) or _is_class_with_fields(hint)):
-            raise _no_json_form(hint, place)
+            raise _no_json_form(hint, where)
         definition = self.definitions.get(hint)
         if definition is None:
             definition = self.definitions[hint] = _Definition()
-            definition.type = self.build_definition(hint, place)
-            definition.is_built = True
-        elif not definition.is_built and not definition.name:
+            definition.type = self.build_definition(hint, where)
+        elif definition.type is None and not definition.is_recursive:
+            definition.is_recursive = True
             definition.name = self.new_name(hint.__name__)
-        if definition.name:
+        if definition.type is None or definition.is_recursive:
             return _Reference(definition)
         return definition.type
 
@@ -2443,29 +2475,28 @@ class _SchemaBuilder:
             unique = f"{name}_{next(numbers)}"
         return unique
 
-    def build_definition(self, hint: Any, place: str) -> _Type:
+    def build_definition(self, hint: Any, where: str) -> _Type:
         if _is_alias(hint):
-            return self.build(hint.__value__, place)
-        # With its own name: a class made inside a function is none of its module's names.
+            return self.build(hint.__value__, where)
+        # With its own name: that of a class made inside a function is not in its module.
         hints = self.resolve(hint, {hint.__name__: hint})
         docstring = _Docstring(_class_docstring(hint))
         if _is_typed_dict(hint):
-            kind = self.build_typed_dict(hint, hints, docstring, place)
+            record = self.build_typed_dict(hint, hints, docstring, where)
         else:
             parameters = list(inspect.signature(hint).parameters.values())
-            place = f"{place}, field"
-            fields = self.build_parameters(parameters, hints, docstring, place)
-            kind = _Record(fields, _required_names(parameters), hint)
-        return _describe(kind, docstring.about)
+            fields = self.build_parameters(parameters, hints, docstring, f"{where}, field")
+            record = _Record(fields, _required_names(parameters), hint)
+        return _describe(record, docstring.about)
 
     def build_typed_dict(
-        self, hint: Any, hints: _JsonObject, docstring: _Docstring, place: str
+        self, hint: Any, hints: _JsonObject, docstring: _Docstring, where: str
     ) -> _Type:
         fields: Dict[str, _Type] = {}
         required: List[str] = []
         for name, annotation in hints.items():
-            kind = self.build(annotation, f"{place}, key {name!r}")
-            fields[name] = _describe(kind, docstring.notes.get(name))
+            value_type = self.build(annotation, f"{where}, key {name!r}")
+            fields[name] = _describe(value_type, docstring.notes.get(name))
             if _is_required_key(hint, name, annotation):
                 required.append(name)
         return _Record(fields, required)
@@ -2475,30 +2506,31 @@ class _SchemaBuilder:
         parameters: Iterable[inspect.Parameter],
         hints: _JsonObject,
         docstring: _Docstring,
-        place: str,
+        where: str,
     ) -> Dict[str, _Type]:
         """The types of the parameters of a function or class, by name."""
         fields: Dict[str, _Type] = {}
         for parameter in parameters:
             name = parameter.name
-            kind = self.build(hints.get(name, parameter.annotation), f"{place} {name!r}")
-            if parameter.default is None and not kind.takes_null():
-                kind = _unite([kind, _NULL])
+            annotation = hints.get(name, parameter.annotation)
+            field_type = self.build(annotation, f"{where} {name!r}")
+            if parameter.default is None and not field_type.takes_null():
+                field_type = _unite([field_type, _NULL])
             if parameter.kind is parameter.VAR_POSITIONAL:
-                kind = _Array(kind, tuple)
-            kind = _describe(kind, docstring.notes.get(name))
+                field_type = _Array(field_type, tuple)
+            field_type = _describe(field_type, docstring.notes.get(name))
             if parameter.default is not parameter.empty:
-                kind = _show_default(kind, parameter.default)
-            fields[name] = kind
+                field_type = _show_default(field_type, parameter.default)
+            fields[name] = field_type
         return fields
 
 
-def _no_json_form(hint: Any, place: str) -> TypeError:
+def _no_json_form(hint: Any, where: str) -> TypeError:
     name = hint
     if not typing.get_args(hint):
         name = getattr(hint, "__name__", hint)
     return TypeError(
-        f"{place}: {name} has no JSON form; "
+        f"{where}: {name} has no JSON form; "
         "annotate it with one that has (str, int, a dataclass ...)"
     )
 
@@ -2527,44 +2559,42 @@ def _required_names(parameters: Iterable[inspect.Parameter]) -> List[str]:
 
 def _unite(alternatives: List[_Type]) -> _Type:
     """The type of a union: [int, null] -> Optional[int]."""
-    for alternative in alternatives:
-        if type(alternative) is _Type:
-            return _ANY
+    if any(isinstance(alternative, _AnyType) for alternative in alternatives):
+        return _ANY
     # Before 3.11 get_type_hints wraps what has None as its default in one more Optional.
-    others = [alternative for alternative in alternatives if alternative is not _NULL]
-    if any(alternative.takes_null() for alternative in others):
-        alternatives = others
+    without_null = [alternative for alternative in alternatives if alternative is not _NULL]
+    if any(alternative.takes_null() for alternative in without_null):
+        alternatives = without_null
     if len(alternatives) == 1:
         return alternatives[0]
     return _Union(alternatives)
 
 
-def _constrain(kind: _Type, limits: List[Tuple[str, Any]]) -> _Type:
+def _constrain(limited: _Type, limits: List[Tuple[str, Any]]) -> _Type:
     """The type with those limits that say something about it, or about one of a union."""
-    if isinstance(kind, _Union) and limits:
-        return _Union([_constrain(each, limits) for each in kind.alternatives])
-    made = [_make_constraint(kind, name, limit) for name, limit in limits]
-    constraints = [constraint for constraint in made if constraint is not None]
-    if not constraints:
-        return kind
-    return _Constrained(kind, constraints)
+    if isinstance(limited, _Union) and limits:
+        return _Union([_constrain(each, limits) for each in limited.alternatives])
+    limits = [(name, limit) for name, limit in limits if _applies(limited, name, limit)]
+    if not limits:
+        return limited
+    return _Constrained(limited, limits)
 
 
-def _describe(kind: _Type, note: Optional[str]) -> _Type:
+def _describe(described: _Type, note: Optional[str]) -> _Type:
     """With a description from a docstring. It yields to that of an `Annotated`."""
-    if not note or kind.is_noted:
-        return kind
-    return kind.extended(description=note)
+    if not note or described.is_noted:
+        return described
+    return described.extended(description=note)
 
 
-def _show_default(kind: _Type, default: Any) -> _Type:
+def _show_default(shown: _Type, default: Any) -> _Type:
     """With its default in the schema, where that has a JSON form."""
     try:
         sent = _as_sent(default)
-        kind.convert(sent, _LENIENT)
+        shown.convert(sent, _LENIENT)
     except _Mismatch:
-        return kind
-    return kind.extended(default=sent)
+        return shown
+    return shown.extended(default=sent)
 
 
 def _as_sent(value: Any) -> Any:
@@ -2575,7 +2605,7 @@ def _as_sent(value: Any) -> Any:
     for cls in type(value).__mro__:
         form = _TEXT_FORMS.get(_full_name(cls))
         if form is not None:
-            return form.write(value)
+            return form.to_json(value)
     is_instance = dataclasses.is_dataclass(value) and not isinstance(value, type)
     if is_instance or isinstance(value, (enum.Enum, set, frozenset)):
         value = _to_jsonable(value)
@@ -2599,7 +2629,7 @@ class _Target:
         function: the function that runs: of an object, its class's __call__.
         name: the function's name; of an object, its class's in lower case.
         docstring: what describes it.
-        bound_count: how many arguments the partials bind by place.
+        bound_count: how many arguments the partials bind by position.
         bound_names: the names that they bind. What is bound is often a secret.
     """
 
@@ -2612,7 +2642,7 @@ class _Target:
             function = function.func
         if isinstance(function, type) or not callable(function):
             raise TypeError(
-                f"{_preview(function)} is no tool: pass a function, "
+                f"{_short_repr(function)} is not a tool: pass a function, "
                 "an object with __call__, or a Tool made by hand"
             )
         self.callable = function
@@ -2633,14 +2663,15 @@ class _Target:
     def parameters(self) -> List[inspect.Parameter]:
         """Those that are not bound."""
         try:
-            found = list(inspect.signature(self.callable).parameters.values())
+            parameters = list(inspect.signature(self.callable).parameters.values())
         except ValueError:
             text = f"{self.name} has no signature to read: wrap it in a def"
             raise TypeError(text) from None
-        found = [p for p in found[self.bound_count :] if p.name not in self.bound_names]
-        if found:
-            self._check_self(found[0])
-        return found
+        parameters = parameters[self.bound_count :]
+        parameters = [p for p in parameters if p.name not in self.bound_names]
+        if parameters:
+            self._check_self(parameters[0])
+        return parameters
 
     def _check_self(self, first: inspect.Parameter) -> None:
         """TypeError for a method that was taken from its class, as `Shop.sell`."""
@@ -2662,27 +2693,27 @@ class _Target:
         """The variables that it closes over: its annotations may name them."""
         function = inspect.unwrap(self.function)
         names = getattr(getattr(function, "__code__", None), "co_freevars", ())
-        found: _JsonObject = {}
+        variables: _JsonObject = {}
         for name, cell in zip(names, getattr(function, "__closure__", None) or ()):
             with contextlib.suppress(ValueError):  # not filled yet
-                found[name] = cell.cell_contents
-        return found
+                variables[name] = cell.cell_contents
+        return variables
 
 
-def _injected_kind(hint: Any) -> str:
+def _injected_class(hint: Any) -> str:
     """AgentRun, Optional[AgentRun] -> "AgentRun", which the loop fills in; else ""."""
     candidates = (hint,)
     if _is_union(hint) or _is_annotated(hint):
         candidates = typing.get_args(hint)
     for cls in candidates:
-        kind = _read_attribute(cls, "type")
-        if isinstance(cls, type) and kind in ("AgentAction", "AgentRun"):
-            return str(kind)
+        tag = _read_attribute(cls, "type")
+        if isinstance(cls, type) and tag in ("AgentAction", "AgentRun"):
+            return str(tag)
     return ""
 
 
 def _find_by_position(parameters: List[inspect.Parameter]) -> List[inspect.Parameter]:
-    """Those before a slash; all that stand before *args, where there is one."""
+    """The parameters before a slash; where there is *args, all that stand before it."""
     for index, parameter in enumerate(parameters):
         if parameter.kind is parameter.VAR_POSITIONAL:
             return parameters[:index]
@@ -2698,7 +2729,7 @@ class _Signature:
         injected: what the loop fills in, by the parameter's name: {"run": "AgentRun"}.
         by_position: the parameters that cannot be given by name.
         variadic: the name of *args; "" where there is none.
-        is_by_name: there is nothing of that: the function gets what the model sends.
+        is_by_name: true if none of these is used: the function gets what the model sends.
     """
 
     def __init__(self, target: _Target) -> None:
@@ -2709,26 +2740,26 @@ class _Signature:
         self.by_position = _find_by_position(parameters)
         builder = _SchemaBuilder(target.closure())
         hints = builder.resolve(target.function, {})
-        place = f"{target.name}: parameter"
-        others: Optional[_Type] = None
+        where = f"{target.name}: parameter"
+        extra: Optional[_Type] = None
         reserved: Set[str] = set()
         shown: List[inspect.Parameter] = []
         for parameter in parameters:
             hint = hints.get(parameter.name, parameter.annotation)
             if parameter.kind is parameter.VAR_KEYWORD:
-                others = builder.build(hint, f"{place} {parameter.name!r}")
+                extra = builder.build(hint, f"{where} {parameter.name!r}")
                 reserved = target.taken_names()
             elif parameter.kind is parameter.VAR_POSITIONAL:
                 self.variadic = parameter.name
                 shown.append(parameter)
-            elif _injected_kind(hint):
-                self.injected[parameter.name] = _injected_kind(hint)
+            elif _injected_class(hint):
+                self.injected[parameter.name] = _injected_class(hint)
             else:
                 shown.append(parameter)
         self.is_by_name = not (self.injected or self.by_position or self.variadic)
-        fields = builder.build_parameters(shown, hints, self.docstring, place)
+        fields = builder.build_parameters(shown, hints, self.docstring, where)
         required = _required_names(shown)
-        self.record: _Type = _Record(fields, required, dict, others, reserved)
+        self.record: _Type = _Record(fields, required, extra=extra, reserved=reserved)
         definitions = builder.schemas_by_name()
         if definitions:
             self.record = self.record.extended(**{"$defs": definitions})
@@ -2739,6 +2770,7 @@ class _Signature:
         action: AgentAction,
         run: AgentRun,
     ) -> _BoundArguments:
+        """def f(n: int, /, run: AgentRun), {"n": "5"} -> args (5,), kwargs {"run": run}."""
         try:
             kwargs = self.record.convert(arguments, _LENIENT)
         except _Mismatch as mismatch:
@@ -2748,8 +2780,8 @@ class _Signature:
         if self.is_by_name:
             return _BoundArguments((), kwargs)
         values = {"AgentAction": action, "AgentRun": run}
-        for name, kind in self.injected.items():
-            kwargs[name] = values[kind]
+        for name, tag in self.injected.items():
+            kwargs[name] = values[tag]
         args = [kwargs.pop(p.name, p.default) for p in self.by_position]
         args += kwargs.pop(self.variadic, ())
         return _BoundArguments(args, kwargs)
@@ -2764,9 +2796,9 @@ class Tool(_Data):
 
     Made by hand, from a foreign schema for example, it is called as
     function(**arguments). Of the arguments the loop then checks only that they are an
-    object, hold what `required` names and, where `additionalProperties` is false, nothing
-    else; the values pass as they came. A wrong name is a ValueError when it is made, a
-    schema of the wrong form a TypeError.
+    object, contain every name in `required` and, where `additionalProperties` is false,
+    no name that is not in `properties`; the values pass as they came. A wrong name is a
+    ValueError when it is made, a schema of the wrong form a TypeError.
 
     Attributes:
         name: an identifier of at most 64 characters, or with "-" in it: "lookup_stock".
@@ -2797,7 +2829,7 @@ class Tool(_Data):
             name = self.name
         if not name.replace("-", "_").isidentifier() or len(name) > 64:
             raise ValueError(
-                f"{self.name!r} is no tool name: "
+                f"{self.name!r} is not a valid tool name: "
                 "it is an identifier of at most 64 characters, or has '-'"
             )
         if not isinstance(self.parameters, dict) or not callable(self.function):
@@ -2831,15 +2863,15 @@ def _check_schema(tool_name: str, parameters: _JsonObject) -> None:
     """TypeError where what `Tool` reads of a schema is of the wrong form."""
     required = parameters.get("required") or []
     if not isinstance(required, list) or not all(isinstance(n, str) for n in required):
-        text = f"required is a list of names, got {_preview(required)}"
+        text = f"required is a list of names, got {_short_repr(required)}"
         raise TypeError(f"tool {tool_name}: {text}")
     properties = parameters.get("properties") or {}
     if not isinstance(properties, dict):
-        text = f"properties is a dict, got {_preview(properties)}"
+        text = f"properties is a dict, got {_short_repr(properties)}"
         raise TypeError(f"tool {tool_name}: {text}")
     for name, schema in properties.items():
         if not isinstance(name, str) or not isinstance(schema, (dict, bool)):
-            text = f"a schema for each name, got {_preview({name: schema})}"
+            text = f"a schema for each name, got {_short_repr({name: schema})}"
             raise TypeError(f"tool {tool_name}: properties holds {text}")
 
 
@@ -2847,7 +2879,9 @@ Registry = Dict[str, Tool]
 Model = Callable[[AgentRun, Registry], Decision]  # what `run` and `stream` take
 
 
-if not _is_registered:
+# The last dataclass is made: nothing stands in for this module any more (see the
+# imports).
+if sys.modules[__name__] is typing:
     del sys.modules[__name__]
 
 
@@ -2920,22 +2954,22 @@ def registry(tools: Any) -> Registry:
     """
     if isinstance(tools, str) or not isinstance(tools, Iterable):
         expected = "tools is a list of functions, or a dict {name: Tool}"
-        raise TypeError(f"{expected}; got {_preview(tools)}")
+        raise TypeError(f"{expected}; got {_short_repr(tools)}")
     values = tools
     if isinstance(tools, dict):
         values = tools.values()
-    found: Registry = {}
+    by_name: Registry = {}
     for value in values:
-        made: Tool = value
+        one: Tool = value
         if _kind_of(value) != "Tool":
-            made = _from_function(value)
-        if made.name in found:
-            raise ValueError(f"two tools are called {made.name!r}: rename one")
-        found[made.name] = made
-    if isinstance(tools, dict) and list(tools) != list(found):
-        names = ", ".join(found)
+            one = _from_function(value)
+        if one.name in by_name:
+            raise ValueError(f"two tools are called {one.name!r}: rename one")
+        by_name[one.name] = one
+    if isinstance(tools, dict) and list(tools) != list(by_name):
+        names = ", ".join(by_name)
         raise ValueError(f"the keys of a registry are the names of its tools: {names}")
-    return found
+    return by_name
 
 
 def _bind_arguments(tool: Tool, action: AgentAction, run: AgentRun) -> _BoundArguments:

@@ -312,6 +312,16 @@ class _Unshowable:
     __repr__ = __str__
 
 
+class _UnshowableClass(type):
+    def __getattr__(cls, name):
+        raise ZeroDivisionError
+
+
+class _OfUnshowableClass(metaclass=_UnshowableClass):
+    def __str__(self):
+        return "shown"
+
+
 def _names():
     """What the signatures in the tables may name."""
     names = {k[1:]: v for k, v in globals().items() if k[0] == "_" and k[1].isupper()}
@@ -773,6 +783,7 @@ class JsonTests(unittest.TestCase):
             (_Point, str(_Point)),
             (circle, "[[...]]"),
             (_Unshowable(), None),
+            (_OfUnshowableClass(), "shown"),
             ({"a": agentloop.Image(b"xyz")}, None),
         ]
         chat = agentloop.OpenAIChat("m", base_url="http://127.0.0.1:9/v1", api_key="k")
@@ -963,10 +974,21 @@ class RunDataTests(unittest.TestCase):
         self.assertEqual(seen, [[], ["a summary"]])
 
     def test_follow_up_needs_a_task(self):
-        for task in (None, 5, [], {}, [5], b"x", agentloop.AgentRun("x")):
+        rows = [
+            (None, "None"),  # as Python writes it, not as JSON
+            (5, "5"),
+            ([], "[]"),
+            ({}, "{}"),
+            ([5], "[5]"),
+            (b"x", "b'x'"),
+            (_Unshowable(), "<_Unshowable that cannot be shown: ZeroDivisionError>"),
+            (agentloop.AgentRun("x"), "AgentRun(task='x', "),
+        ]
+        for task, shown in rows:
             run = self.broken_off()
-            with self.subTest(repr(task)), self.assertRaises(TypeError):
+            with self.subTest(shown), self.assertRaises(TypeError) as caught:
                 run.follow_up(task)
+            self.assertIn(f"; got {shown}", str(caught.exception))
             self.assertEqual(len(run.pending), 2)  # nothing was closed
 
     def test_follow_up_is_refused_while_a_stream_holds_the_run(self):
@@ -1296,7 +1318,7 @@ class RefusalTests(unittest.TestCase):
             (None, "tools"),
             ([5], "5", "function"),
             (["f"], "f", "function"),
-            ([None], "function"),
+            ([None], "None is not a tool", "function"),
             ([self.Shop], "Shop", "function"),
             ([self.Shop()], "Shop", "function"),
         ]
