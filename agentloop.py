@@ -653,26 +653,27 @@ _UNKNOWN_OUTCOME = (
 )
 _NOT_EXECUTED = "This call was not executed."
 
-# Guards the moments in which a pending call gets its one step and a run its one stream: `close` may
-# come from any thread, or from a signal handler.
+# Guards the moments in which a pending call gets its one step and a run its one stream:
+# `close` may come from any thread, or from a signal handler.
 _run_lock = RLock()
 
 
 def _call_locked(function: Callable[..., Any], *args: Any) -> Any:
     """function(*args), in one thread at a time.
 
-    subtle: the call stands on the line of the `with`. Were it on the next, Python would come back
-    to the `with` for the release, and an exception raised there, between two lines, by a debugger
-    or a trace function that passes Ctrl-C on, would leave it locked for ever.
+    subtle: the call stands on the line of the `with`. From a line of its own Python would
+    go back to the `with` to release the lock, and Ctrl-C that is raised between the two
+    lines (by a debugger, say) would leave it locked for ever.
     """
     with _run_lock: return function(*args)  # fmt: skip # noqa: E701
 
 
 class _RunInternals(_Data):
-    """What others keep on a run, by name. It is neither compared, shown, copied nor written."""
+    """What others keep on a run. It is neither compared, shown, copied nor written."""
 
     _stream: Any = None  # the stream that drives this run, see loop
-    _encoded: Optional[Dict[Any, Any]] = None  # {adapter: the conversation as sent}, see models
+    # {adapter: the conversation as sent}, see models
+    _encoded: Optional[Dict[Any, Any]] = None
 
     def _acquire(self, stream: Any) -> None:
         """From now on this stream drives the run. RuntimeError where another does."""
@@ -827,7 +828,7 @@ class AgentRun(_RunInternals):
         return step
 
     def _record(self, step: AgentStep) -> bool:
-        """Record the step of a pending action. False, and nothing, where the caller closed it."""
+        """Record the step of a pending action; False where the caller closed it."""
         is_recorded: bool = _call_locked(self._record_pending, step)
         return is_recorded
 
@@ -839,18 +840,21 @@ class AgentRun(_RunInternals):
         return False
 
     def _move_to_steps(self, step: AgentStep, index: int) -> None:
-        # The step first: Ctrl-C may leave a call in both lists, which `_drop_done` puts right. One
-        # that is in neither would be forgotten.
+        # The step first: Ctrl-C may leave a call in both lists, which `_drop_done` puts
+        # right. One that is in neither would be forgotten.
         self.steps.append(step)
         del self.pending[index]
         if step.action.call_id in self.started:
             self.started.remove(step.action.call_id)
 
     def _drop_done(self) -> None:
-        """Take what has its step out of `pending` and `started`: Ctrl-C came in `_move_to_steps`."""
+        """Take what has its step out of `pending` and `started`.
+
+        Ctrl-C may have left it there, in `_move_to_steps`.
+        """
         if self.pending:
             done = {id(step.action) for step in self.steps}
-            self.pending[:] = [action for action in self.pending if id(action) not in done]
+            self.pending[:] = [a for a in self.pending if id(a) not in done]
         if self.started:
             call_ids = {action.call_id for action in self.pending}
             self.started[:] = [call_id for call_id in self.started if call_id in call_ids]
@@ -2994,7 +2998,7 @@ _MAX_WORKERS = 16
 
 
 class _Job:
-    """A function to be called once, in a copy of the context, perhaps in another thread."""
+    """A function to be called once, in a copy of the context, in any thread."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         import contextvars
@@ -3028,7 +3032,7 @@ class _Job:
 class _WorkerPool:
     """Threads that run jobs at the same time, at most 16 at once.
 
-    Nobody has to wait for them: they are daemons, so that Ctrl-C ends the process at once.
+    Nobody has to wait for them: they are daemons, and Ctrl-C ends the process at once.
     """
 
     def __init__(self, jobs: Iterable[_Job]) -> None:
@@ -3127,7 +3131,7 @@ class _ReadyCall:
         self.job: Optional[_Job] = None  # where it runs at the same time as others
 
     def execute(self) -> AgentStep:
-        """Call the function. An Exception becomes a tool_error step, the rest propagates."""
+        """Call the function. Exceptions become a tool_error step, the rest propagates."""
         try:
             value = self.tool.function(*self.bound.args, **self.bound.kwargs)
             if type(value) not in _COMPLETE_TYPES:
@@ -3153,15 +3157,26 @@ _PreparedCall = Union[_ReadyCall, _RefusedCall]
 
 
 def _resolve_tool_name(name: str, tools: Registry) -> str:
-    """The registry's name for one that is not in it: " functions.pay<|channel|>json" -> "pay".
+    """The registry's name for one that is not in it: "functions.pay<|channel|>" -> "pay".
 
-    Without what models add: white space, the prefix "functions.", and the tail that a server
-    left of the Harmony format. The name as it came where that is no tool either.
+    Without what models add: white space, the prefix "functions.", and the tail that a
+    server left of the Harmony format. The name as it came where that is no tool either.
     """
     bare = name.partition("<|")[0].strip()
     if bare not in tools and bare.startswith("functions."):
         bare = bare[len("functions.") :]
     return bare if bare in tools else name
+
+
+def _describe_unknown_tool(name: str, tools: Registry) -> str:
+    """There is no tool "pya", did you mean "pay"?; known: note, pay"""
+    names = _suggest_name(name, tools) if tools else "; there are no tools"
+    return f"There is no tool {_preview(name)}{names}"
+
+
+def _may_repeat(tool: Optional[Tool]) -> bool:
+    """Whether a call that was interrupted does no harm when it is executed again."""
+    return tool is not None and (tool.read_only or tool.idempotent)
 
 
 # -- the loop --------------------------------------------------------------------------------------
@@ -3202,9 +3217,9 @@ _REPEATED = "\n(The same call has now failed in the same way "
 
 
 def _strip_repeat_note(text: str) -> str:
-    """What failed, of the observation of a recorded step: the note in it is not the same twice.
+    """What failed, of a recorded observation; the note has another count each time.
 
-    "no such SKU\\n(The same call has now failed in the same way 2 times; ...)" -> "no such SKU"
+    "no row\\n(The same call has now failed in the same way 2 times; ...)" -> "no row"
     """
     return text.partition(_REPEATED)[0]
 
@@ -3212,9 +3227,9 @@ def _strip_repeat_note(text: str) -> str:
 class _Driver:
     """Runs one AgentRun. Its methods stand in the order in which they act.
 
-    Ctrl-C may come between any two statements. So what is about to happen is written to the
-    journal before it changes the run, and a step enters the run before it is written. When the
-    run is resumed, whichever is behind catches up.
+    Ctrl-C may come between any two statements. So what is about to happen is written to
+    the journal before it changes the run, and a step enters the run before it is written.
+    When the run is resumed, whichever is behind catches up.
     """
 
     def __init__(
@@ -3243,9 +3258,9 @@ class _Driver:
         self.has_ended = False
         self.has_finished = False  # with a finish that counts
         # What is known of the conversation, so that no list is searched for each step:
-        self.used_ids: Set[str] = set()  # call ids that have a step, or are about to get one
+        self.used_ids: Set[str] = set()  # call ids that have a step or will get one
         self.call_count = 0  # calls proposed so far
-        self.failures: Dict[Any, int] = {}  # times that the same call failed in the same way
+        self.failures: Dict[Any, int] = {}  # how often a call failed in the same way
         self.flushed = 0  # how many of run.steps are written and yielded
 
     def events(self) -> Generator[Event, None, AgentRun]:
@@ -3280,7 +3295,7 @@ class _Driver:
         self.run._release(self)
 
     def _resume(self) -> None:
-        """Bring run and journal together, and learn what was done in this conversation."""
+        """Synchronize run and journal, and note what was done in this conversation."""
         run = self.run
         run._drop_done()
         if self.journal_path is not None:
@@ -3297,7 +3312,7 @@ class _Driver:
         self.flushed = len(run.steps)
 
     def _flush_step(self) -> AgentStep:
-        """Write the next new step: the loop's own, or of a call that the caller closed."""
+        """Write the next new step: of the loop, or of a call that the caller closed."""
         step = self.run.steps[self.flushed]
         self.used_ids.add(step.action.call_id)
         self.journal.record_step(step, self.run.finish)
@@ -3338,20 +3353,17 @@ class _Driver:
             raise
 
     def _prepare(self, action: AgentAction, started: Set[str]) -> _PreparedCall:
-        """Look the call up and check it. `started`: the calls that an interruption cut short."""
+        """Look the call up and check it. `started`: the ids of interrupted calls."""
         if action.call_id in self.used_ids:
             text = "This call id was used before: it is not executed a second time."
             return _RefusedCall(action, text, "duplicate_call")
         self.used_ids.add(action.call_id)
         tool = self.tools.get(action.tool)
         has_started = action.call_id in started
-        if has_started and (tool is None or not (tool.read_only or tool.idempotent)):
+        if has_started and not _may_repeat(tool):
             return _RefusedCall(action, _UNKNOWN_OUTCOME, "unknown_outcome")
         if tool is None:
-            names = "; there are no tools"
-            if self.tools:
-                names = _suggest_name(action.tool, self.tools)
-            text = f"There is no tool {_preview(action.tool)}{names}"
+            text = _describe_unknown_tool(action.tool, self.tools)
             return _RefusedCall(action, text, "unknown_tool")
         try:
             bound = _bind_arguments(tool, action, self.run)
@@ -3365,7 +3377,7 @@ class _Driver:
         return call
 
     def _is_only_call_of_reply(self, action: AgentAction) -> bool:
-        """No other is pending, nor just done: the run may have been resumed within the reply."""
+        """No other is pending, nor just done (a run may be resumed within a reply)."""
         steps = self.run.steps
         if len(self.run.pending) > 1:
             return False
@@ -3408,18 +3420,18 @@ class _Driver:
             self.run.started.extend(call_ids)
 
     def _record_result(self, call: _PreparedCall, step: AgentStep) -> None:
-        """The call's step enters the run, but where the caller closed the call while it ran."""
+        """Add the step to the run; not where the caller closed the call while it ran."""
         if not self.run._record(step):
             return
         if step.status in _FAILURES:
             self._add_repeat_note(step)
         elif isinstance(call, _ReadyCall) and call.is_answer and step.status == "ok":
-            action = step.action
-            finish = AgentFinish(step.observation, action.log, action.message, "return_direct")
-            self.run.finish = finish
+            self.run.finish = AgentFinish(
+                step.observation, step.action.log, step.action.message, "return_direct"
+            )
 
     def _add_repeat_note(self, step: AgentStep) -> None:
-        """Say in a failure, from the second time on, that repeating the call will not help.
+        """Say in a failure, from the second time on, that repeating it will not help.
 
         A model repeated one useless call 220 times.
         """
@@ -3430,7 +3442,7 @@ class _Driver:
             step.observation = text + note
 
     def _count_failure(self, step: AgentStep, text: str) -> int:
-        """How often this call has failed in this way by now: with this status and text."""
+        """How often this call has now failed in this way, with this status and text."""
         failure = (step.action.tool, _to_text(step.action.tool_input), step.status, text)
         self.failures[failure] = self.failures.get(failure, 0) + 1
         return self.failures[failure]
@@ -3438,18 +3450,20 @@ class _Driver:
     def _salvage_finished_jobs(self, calls: List[_PreparedCall]) -> None:
         """The stream is left in the middle of a reply: record what is done.
 
-        By an exception, Ctrl-C, or because its reader closed it. Of parallel calls those that have
-        returned get their steps. A step that could not be written is tried once more.
+        By an exception, Ctrl-C, or because its reader closed it. Of parallel calls those
+        that have returned get their steps. A step that could not be written is tried once
+        more.
         """
         self.run._drop_done()
         for call in calls:
-            if isinstance(call, _ReadyCall) and call.job is not None and call.job.has_value():
-                self._record_result(call, call.job.value)
+            job = call.job if isinstance(call, _ReadyCall) else None
+            if job is not None and job.has_value():
+                self._record_result(call, job.value)
         while self.flushed < len(self.run.steps):
             self._flush_step()
 
     def _judge_finish(self) -> None:
-        """A finish is a claim. It is recorded first: `accept` can be asked about it again."""
+        """A finish is a claim. Recorded first, it can be put to `accept` again."""
         run = self.run
         finish = typing.cast(AgentFinish, run.finish)
         if self.accept is None or finish.reason == "refusal":
@@ -3496,10 +3510,10 @@ class _Driver:
             return
         if isinstance(reply, list):
             self._propose(reply, "a list with ")
-        elif _kind_of(reply) == "AgentFinish":
-            run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
-        else:
+        elif isinstance(reply, AgentAction) or _kind_of(reply) != "AgentFinish":
             self._propose([reply], "")
+        else:
+            run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
 
     def _propose(self, actions: List[AgentAction], container: str) -> None:
         """Copies of the reply's actions become pending, all at once."""
@@ -3519,7 +3533,7 @@ class _Driver:
         self.run.pending.extend(proposed)
 
     def _copy_action(self, action: AgentAction, taken: Set[str]) -> AgentAction:
-        """The action with the registry's name, an id and its request; its fields are text."""
+        """The action with the registry's name, an id, its request, and str for texts."""
         self.call_count += 1
         name, call_id, log = action.tool, action.call_id, action.log
         if not type(name) is type(call_id) is type(log) is str:
@@ -3547,7 +3561,8 @@ class _Driver:
 def _add_run(error: BaseException, run: AgentRun) -> BaseException:
     """The exception with the run so far in `agent_run`.
 
-    StopIteration becomes a RuntimeError: out of a generator it would look like the stream's end.
+    StopIteration becomes a RuntimeError: out of a generator it would look like the
+    stream's end.
     """
     if isinstance(error, StopIteration):
         cause = error
@@ -3568,19 +3583,20 @@ def stream(
 
     for event in stream(model, "How many A1?", [lookup_stock]): print(event)
 
-    What is yielded is already in the run (and the journal). Leaving the `for` loop leaves a run
-    that can be resumed. At the limit the stream just ends, with the state `budget_exhausted`.
+    What is yielded is already in the run (and the journal). Leaving the `for` loop leaves
+    a run that can be resumed. At the limit the stream just ends, with the state
+    `budget_exhausted`.
 
     Args:
-        model: called as model(run, tools); returns an AgentFinish, an AgentAction or a list
-            of actions, or raises InvalidResponse.
+        model: called as model(run, tools); returns an AgentFinish, an AgentAction or a
+            list of actions, or raises InvalidResponse.
         task: a str, a list of str and Image, or an AgentRun to go on with.
         tools: functions, Tools, or a registry.
         max_requests: an int from 0 up; bounds `run.requests`, over every resume.
-        accept: called with the run and its finish; returns None, or the reason why it does
-            not count, a non-empty str.
-        journal: the path of a file, "run.jsonl", with which the run survives its process: run
-            the same line again after a crash.
+        accept: called with the run and its finish; returns None, or the reason why it
+            does not count, a non-empty str.
+        journal: the path of a file, "run.jsonl", with which the run survives its process:
+            run the same line again after a crash.
 
     Returns:
         A generator, whose return value is the run.
@@ -3588,11 +3604,12 @@ def stream(
     Raises:
         TypeError, ValueError: at once, for wrong use.
         RuntimeError: where another stream holds the run.
-        BlockingIOError: where another process or stream holds the journal; ValueError where it
-            is damaged or another run's; else the system's OSError.
+        BlockingIOError: where another process or stream holds the journal; ValueError
+            where it is damaged or another run's; else the system's OSError.
 
-    Exceptions raised by the model, by `accept` or by the journal propagate, with the run so far
-    in their `agent_run`; so does what a tool raises that is not an Exception, such as Ctrl-C.
+    Exceptions raised by the model, by `accept` or by the journal propagate, with the run
+    so far in their `agent_run`; so does what a tool raises that is not an Exception, such
+    as KeyboardInterrupt.
     """
     return _Driver(model, task, tools, max_requests, accept, journal).events()
 
@@ -3603,7 +3620,7 @@ def run(
     accept: Optional[Callable[[AgentRun], Optional[str]]] = None,
     journal: Union[None, str, "os.PathLike[str]"] = None,
 ) -> AgentRun:  # fmt: skip
-    """`stream`, drained, with the same arguments: one result for every ending, with all steps.
+    """`stream`, drained, with the same arguments: one result for every ending.
 
     `run.state` says which: "model_ended", "succeeded" (its answer passed `accept`) or
     "budget_exhausted". `run.output` is the answer, None at the limit.
@@ -3622,12 +3639,12 @@ def run(
 class Scripted:
     """A model by script: the n-th request of a conversation gets the n-th decision.
 
-    Scripted([AgentAction("lookup_stock", {"sku": "A1"}), AgentFinish("3 left")]). Holds no state,
-    so that one object serves many runs. For tests and lessons.
+    Scripted([AgentAction("lookup_stock", {"sku": "A1"}), AgentFinish("3 left")]). It has
+    no state, so that one object serves many runs. For tests and lessons.
 
     Args:
-        decisions: each an AgentFinish, an AgentAction, a list of actions, or an exception, which
-            is raised. Past the end an IndexError says how many there were.
+        decisions: each an AgentFinish, an AgentAction, a list of actions, or an
+            exception, which is raised. Past the end an IndexError says how many there are.
     """
 
     def __init__(self, decisions: Iterable[Any]) -> None:
@@ -3650,29 +3667,33 @@ class Scripted:
 
 # == journal =======================================================================================
 #
-# A file of JSON Lines, one event a line, each written and synced before what follows from it.
+# A file of JSON Lines, one event a line, written and synced before what follows from it.
 #
-#     {"event": "turn", "version": 1, "task"}                  a turn of the conversation begins
-#     {"event": "requested", "requests"}                       a request is about to be made
-#     {"event": "proposed", "message", "request", "actions"}   its calls, all or none of them
-#     {"event": "started", "call_ids"}                         their execution begins
-#     {"event": "done", "call_id", "observation", "status"}    a step; with "finish" where it is
-#                                                              the answer too; with "message",
-#                                                              "log" and "request" where
-#                                                              "call_id" is ""
-#     {"event": "finished", "finish"}                          a finish; `accept` may follow
-#     {"event": "updated"}                                     a total changed, and nothing else
+#     {"event": "turn", "version": 1, "task"}                a turn begins
+#     {"event": "requested", "requests"}                     a request is about to be made
+#     {"event": "proposed", "message", "request", "actions"} its calls, all or none of them
+#     {"event": "started", "call_ids"}                       their execution begins
+#     {"event": "done", "call_id", "observation", "status"}  a step; with "finish" where it
+#                                                            is the answer too. A notice
+#                                                            has the "call_id" "", and
+#                                                            "message", "log", "request"
+#     {"event": "finished", "finish"}                        a finish; `accept` may follow
+#     {"event": "updated"}                                   only a total changed
 #
-# Any of them also holds the totals that changed with it ("requests", "usage", "state") and a
-# "time", for people only. To add an event:
+# Any of them also holds the totals that changed with it ("requests", "usage", "state")
+# and a "time", for people only. To add an event:
 #
 #  1. a line in the table above, and in examples/reference/journal.md;
-#  2. a method of `_Recorder`, which says when it is recorded, and of `_Journal`, which writes it;
-#  3. its call in `_Driver`, before what follows from it;
-#  4. a function that applies it to a run, and its row in `_APPLY`;
-#  5. where it keeps something in the run: a field of `AgentRun`, with its line in the docstring;
-#     both directions of a resume, `_Journal._write_missing` and `_copy_missing`; and, where a
-#     difference means another run, a check in `_check_same_turn`.
+#  2. a method of `_Recorder`, which says when it is recorded;
+#  3. the same of `_Journal`, which writes it;
+#  4. its call in `_Driver`, before what follows from it;
+#  5. a function that applies it to a run, and its row in `_APPLY`.
+#
+# If it keeps something in the run, also:
+#
+#  6. a field of `AgentRun`, with its line in the docstring;
+#  7. the two directions of a resume: `_copy_missing` and `_Journal._write_missing`;
+#  8. where a difference means another run, a check in `_check_same_turn`.
 
 _VERSION = 1
 _FIRST_BYTES = b'{"event": "turn"'  # of every journal
@@ -3691,14 +3712,13 @@ class _RecordedTurn:
     def __init__(self, event: _JsonObject, line: int) -> None:
         version = _field(event, "version", int)
         if version > _VERSION:
-            raise ValueError(
-                f"its format is newer: version {version}; use the agentloop.py that wrote it"
-            )
+            newer = f"its format is newer: version {version}"
+            raise ValueError(f"{newer}; use the agentloop.py that wrote it")
         self.run = AgentRun(_unpack_value(event, "task"))
         self.lines = [line]
 
     def apply(self, event: _JsonObject, line: int) -> None:
-        """Let the turn follow an event. ValueError, TypeError, LookupError where it cannot."""
+        """Follow an event. ValueError, TypeError or LookupError where that cannot be."""
         kind = event["event"]
         if kind in _APPLY:
             _APPLY[kind](self.run, event)
@@ -3710,7 +3730,7 @@ class _RecordedTurn:
 
 
 def _field(entries: _JsonObject, name: str, kind: type) -> Any:
-    """entries[name], which has to be of this type: ({"log": "Hm"}, "log", str) -> "Hm"."""
+    """entries[name], which must be of this type: ({"log": "Hm"}, "log", str) -> "Hm"."""
     value = entries[name]
     if type(value) is not kind:
         raise TypeError(f"{name} is not of type {kind.__name__}")
@@ -3726,7 +3746,8 @@ def _apply_proposed(run: AgentRun, event: _JsonObject) -> None:
     message = _unpack_value(event, "message")  # one object for all actions of the reply
     request = _field(event, "request", int)
     for entry in _field(event, "actions", list):
-        action = AgentAction(_field(entry, "tool", str), _unpack_value(entry, "tool_input"))
+        tool = _field(entry, "tool", str)
+        action = AgentAction(tool, _unpack_value(entry, "tool_input"))
         action.call_id = _field(entry, "call_id", str)
         action.log = _field(entry, "log", str) if "log" in entry else ""
         action.message = message
@@ -3748,8 +3769,8 @@ def _apply_done(run: AgentRun, event: _JsonObject) -> None:
     if not step.status:
         raise ValueError("a step without a status")
     if not run._record(step) and step not in run.steps[-1:]:
-        # It is a notice. Where the last step is the same, it was written twice: Ctrl-C came
-        # between writing it and counting it as written.
+        # It is a notice. Where the last step is the same, it was written twice: Ctrl-C
+        # came between writing it and counting it as written.
         run.steps.append(step)
     run.finish = None
     if "finish" in event:
@@ -3797,11 +3818,15 @@ _APPLY: Dict[str, Callable[[AgentRun, _JsonObject], None]] = {
 }
 
 
+# What reading a damaged line raises.
+_DAMAGE = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
 def _read_turns(path: str, data: bytes) -> List[_RecordedTurn]:
     """The turns in the complete lines of a journal. ValueError, with path and line.
 
-    What follows the last newline is a torn line, and does not count. It may be all there is, if
-    it could become the first line of a journal.
+    What follows the last newline is a torn line, and does not count. It may be all there
+    is, if it could become the first line of a journal.
     """
     turns: List[_RecordedTurn] = []
     lines = data.split(b"\n")
@@ -3812,10 +3837,12 @@ def _read_turns(path: str, data: bytes) -> List[_RecordedTurn]:
             if event["event"] == "turn":
                 turns.append(_RecordedTurn(event, number))
             turns[-1].apply(event, number)
-        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        except _DAMAGE as error:
             reason = f"{type(error).__name__}: {_one_line(_safe_str(error))}"
-            raise ValueError(f"{path}, line {number}: cannot be read ({reason})") from None
-    if not turns and not torn.startswith(_FIRST_BYTES) and not _FIRST_BYTES.startswith(torn):
+            text = f"{path}, line {number}: cannot be read ({reason})"
+            raise ValueError(text) from None
+    could_begin = torn.startswith(_FIRST_BYTES) or _FIRST_BYTES.startswith(torn)
+    if not turns and not could_begin:
         raise ValueError(f"{path}, line 1: this is not a journal")
     return turns
 
@@ -3896,7 +3923,7 @@ class _JournalFile:
             while rest:
                 rest = rest[os.write(file, rest) :]
             os.fsync(file)
-        except BaseException:  # a full disk: the next line must not be joined to half a line
+        except BaseException:  # a full disk: the next line must not follow half a line
             with contextlib.suppress(OSError):
                 self.cut(size)
             raise
@@ -3915,8 +3942,8 @@ class _JournalFile:
     def _identify(self) -> Optional[os.stat_result]:
         """What tells the file from another in its place.
 
-        None where each stat gives another: some systems make up the numbers of their files
-        (shared folders of virtual machines, WebDAV).
+        None where each stat gives another: some systems make up the numbers of their
+        files (shared folders of virtual machines, WebDAV).
         """
         results = [os.stat(self.path), os.stat(self.path), os.fstat(self._file.fileno())]
         identity = os.fstat(self._file.fileno())
@@ -3924,15 +3951,17 @@ class _JournalFile:
         return identity if is_stable else None
 
     def _check_path(self) -> None:
-        """FileNotFoundError where the file vanished: what cannot be found is not recorded."""
+        """FileNotFoundError where the file vanished: it would record nothing."""
         status = os.stat(self.path)
         if self._identity is not None and not os.path.samestat(status, self._identity):
-            raise FileNotFoundError(errno.ENOENT, "another file is in its place", self.path)
+            reason = "another file is in its place"
+            raise FileNotFoundError(errno.ENOENT, reason, self.path)
 
     def _lock(self) -> None:
         """Lock the file for this process, without waiting.
 
-        BlockingIOError: [Errno 11] another process or stream holds the journal: 'run.jsonl'
+        BlockingIOError, "another process or stream holds the journal: 'run.jsonl'", where
+        one does. Without a lock, and with a warning, where the file system has none.
         """
         file = self._file.fileno()
         try:
@@ -3943,7 +3972,7 @@ class _JournalFile:
             except ImportError:
                 import msvcrt
 
-                os.lseek(file, 1 << 40, os.SEEK_SET)  # far behind the end: others can read it
+                os.lseek(file, 1 << 40, os.SEEK_SET)  # past the end: others can read it
                 msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
                 os.lseek(file, 0, os.SEEK_SET)
         except ImportError:
@@ -3960,7 +3989,7 @@ class _JournalFile:
             logging.getLogger("agentloop").warning(f"{self.path}: {text}")
 
     def _unlock(self) -> None:
-        # subtle: where a forked child has inherited the file, closing it leaves the lock held
+        # subtle: closing is not enough where a forked child has inherited the file
         with contextlib.suppress(ImportError, OSError):
             import fcntl
 
@@ -3980,7 +4009,7 @@ class _DifferentRun(Exception):
 
 
 class _Progress:
-    """How far a turn has come: what decides whether the run or the file has to catch up."""
+    """How far a turn has come. Whichever of run and file is behind has to catch up."""
 
     def __init__(self, turn: AgentRun) -> None:
         self.steps = len(turn.steps)
@@ -3991,14 +4020,14 @@ class _Progress:
         # Steps first: a step takes its call out of `pending` and `started`.
         if self.steps != other.steps:
             return self.steps > other.steps
-        # With the same steps: a reply that the other does not have, or more of its calls begun.
+        # With the same steps: by a reply that is being worked on, then by what started.
         if self.has_reply != other.has_reply:
             return self.has_reply
         return self.started > other.started
 
 
 def _check_same_turn(run: AgentRun, recorded: _RecordedTurn, is_last: bool) -> None:
-    """_DifferentRun unless the run or what is recorded of it is the beginning of the other."""
+    """_DifferentRun unless the run or what is recorded is the beginning of the other."""
     _check_same_task(run, recorded)
     _check_shared_steps(run, recorded)
     line = recorded.lines[min(len(run.steps), len(recorded.run.steps))]
@@ -4031,7 +4060,7 @@ def _check_shared_steps(run: AgentRun, recorded: _RecordedTurn) -> None:
 
 
 def _check_pending(behind: AgentRun, ahead: AgentRun, line: int) -> None:
-    """What is pending in the one is pending or done in the one that is ahead."""
+    """What is pending in the one behind is pending or done in the one ahead."""
     call_ids = {step.action.call_id for step in ahead.steps[len(behind.steps) :]}
     call_ids.update(action.call_id for action in ahead.pending)
     if not all(action.call_id in call_ids for action in behind.pending):
@@ -4039,7 +4068,7 @@ def _check_pending(behind: AgentRun, ahead: AgentRun, line: int) -> None:
 
 
 def _check_finish(behind: AgentRun, ahead: AgentRun, line: int) -> None:
-    """The finish of the one is the other's too, unless that has gone on: it was not accepted."""
+    """The finish is the same, unless the one ahead has gone on: it was not accepted."""
     if behind.finish is None or len(ahead.steps) > len(behind.steps):
         return
     if ahead.finish is None or not _is_same_finish(ahead.finish, behind.finish):
@@ -4073,15 +4102,19 @@ def _is_same_finish(one: AgentFinish, other: AgentFinish) -> bool:
 def _copy_missing(run: AgentRun, recorded: AgentRun) -> None:
     """Give the run what the journal is ahead by."""
     shared = len(run.steps)
-    # subtle: `pending` first. What Ctrl-C left pending beside its step would be proposed again.
+    # subtle: `pending` first. What Ctrl-C leaves in it beside its step would run again.
     if [a.call_id for a in run.pending] != [a.call_id for a in recorded.pending]:
         run.pending[:] = recorded.pending
     run.started[:] = recorded.started
     if run.finish is None or len(recorded.steps) > shared:
         run.finish = recorded.finish
     run.steps.extend(recorded.steps[shared:])
-    # Requests and tokens are only ever added, so the larger totals are the later ones. The run
-    # has more where it was interrupted before it could write the next event.
+    _copy_totals(run, recorded)
+
+
+def _copy_totals(run: AgentRun, recorded: AgentRun) -> None:
+    # Requests and tokens are only ever added, so the larger totals are the later ones.
+    # The run has more where it was interrupted before it could write the next event.
     if recorded.requests < run.requests:
         return
     run.requests = recorded.requests
@@ -4105,13 +4138,14 @@ class _Journal(_Recorder):
         self._totals: _JsonObject = {}
 
     def begin_turn(self, run: AgentRun) -> None:
-        """Write a turn that the file does not have, with all that is in it; go on with it.
+        """Write a turn that the file does not have yet, and go on with it.
 
         {"event": "turn", "version": 1, "task": "How many A1?", "time": 1796000000.0}
         """
         nothing = AgentRun(run.task)
         self._set_current(run, nothing)
-        self._write({"event": "turn", "version": _VERSION, **_pack_value("task", run.task)})
+        task = _pack_value("task", run.task)
+        self._write({"event": "turn", "version": _VERSION, **task})
         self.sync_turn(run, nothing)
 
     def sync_turn(self, run: AgentRun, recorded: AgentRun) -> None:
@@ -4131,11 +4165,20 @@ class _Journal(_Recorder):
         self._totals = _totals_of(recorded)
 
     def _write_missing(self, recorded: AgentRun) -> None:
-        """Write what the run is ahead by: replies with their steps, starts, the finish."""
+        """Write what the file lacks: replies with their steps, starts, the finish."""
         run = self._run
+        self._write_missing_replies(recorded)
+        starts = [call_id for call_id in run.started if call_id not in recorded.started]
+        if starts:
+            self.record_start(starts)
+        if run.finish is not None:
+            self.record_finish(run.finish, run.state)
+        self.record_state(run.state)
+
+    def _write_missing_replies(self, recorded: AgentRun) -> None:
         known = {action.call_id for action in recorded.pending}
-        steps = run.steps[len(recorded.steps) :]
-        unfinished = [AgentStep(action, None) for action in run.pending]
+        steps = self._run.steps[len(recorded.steps) :]
+        unfinished = [AgentStep(action, None) for action in self._run.pending]
         written = 0
         for reply in _group_by_reply([*steps, *unfinished]):
             call_ids = {step.action.call_id for step in reply}
@@ -4144,13 +4187,6 @@ class _Journal(_Recorder):
             for step in steps[written : written + len(reply)]:
                 self.record_step(step, None)
             written += len(reply)
-        known_starts = set(recorded.started)
-        starts = [call_id for call_id in run.started if call_id not in known_starts]
-        if starts:
-            self.record_start(starts)
-        if run.finish is not None:
-            self.record_finish(run.finish, run.state)
-        self.record_state(run.state)
 
     def record_request(self, requests: int) -> None:
         self._write({"event": "requested"}, requests=requests, state="running")
@@ -4165,7 +4201,9 @@ class _Journal(_Recorder):
             entries.append(entry)
         message = _pack_value("message", actions[0].message)
         request = actions[0].request
-        self._write({"event": "proposed", **message, "request": request, "actions": entries})
+        event: _JsonObject = {"event": "proposed", **message, "request": request}
+        event["actions"] = entries
+        self._write(event)
 
     def record_start(self, call_ids: List[str]) -> None:
         self._write({"event": "started", "call_ids": call_ids})
@@ -4199,7 +4237,7 @@ class _Journal(_Recorder):
         self._file.close()
 
     def _write(self, event: _JsonObject, **upcoming: Any) -> None:
-        """Append an event with the totals that changed, or are about to change (`upcoming`)."""
+        """Append an event with the totals that changed; `upcoming`: those about to."""
         totals = {**_totals_of(self._run), **upcoming}
         for name, value in totals.items():
             if value != self._totals[name]:
@@ -4214,10 +4252,11 @@ def _totals_of(run: AgentRun) -> _JsonObject:
 
 
 def _open_journal(path: str, run: AgentRun) -> _Journal:
-    """The journal of a run. File and run are synchronized: whichever is behind catches up.
+    """The journal of a run. Whichever of file and run is behind catches up.
 
-    BlockingIOError where another process (or stream) holds the file. ValueError, with path and
-    line, where it is not a journal, damaged, or another run's; then no byte of it is changed.
+    BlockingIOError where another process (or stream) holds the file. ValueError, with
+    path and line, where it is not a journal, damaged, or another run's; then no byte of
+    it is changed.
     """
     file = _JournalFile(path)
     try:
