@@ -4020,7 +4020,7 @@ class _Progress:
         # Steps first: a step takes its call out of `pending` and `started`.
         if self.steps != other.steps:
             return self.steps > other.steps
-        # With the same steps: by a reply that is being worked on, then by what started.
+        # Then a reply that the other does not have, then how many of its calls started.
         if self.has_reply != other.has_reply:
             return self.has_reply
         return self.started > other.started
@@ -4113,8 +4113,11 @@ def _copy_missing(run: AgentRun, recorded: AgentRun) -> None:
 
 
 def _copy_totals(run: AgentRun, recorded: AgentRun) -> None:
-    # Requests and tokens are only ever added, so the larger totals are the later ones.
-    # The run has more where it was interrupted before it could write the next event.
+    """Give the run the totals that are later.
+
+    Requests and tokens are only ever added, so the larger are the later ones. The run has
+    more where it was interrupted before it could write the next event.
+    """
     if recorded.requests < run.requests:
         return
     run.requests = recorded.requests
@@ -4146,23 +4149,28 @@ class _Journal(_Recorder):
         self._set_current(run, nothing)
         task = _pack_value("task", run.task)
         self._write({"event": "turn", "version": _VERSION, **task})
-        self.sync_turn(run, nothing)
+        self._sync(nothing)
 
-    def sync_turn(self, run: AgentRun, recorded: AgentRun) -> None:
-        """Let run or file, whichever is behind, catch up; go on with this turn."""
+    def continue_turn(self, run: AgentRun, recorded: AgentRun) -> None:
+        """Go on with the last turn of the file. `recorded`: what the file has of it."""
         self._set_current(run, recorded)
+        self._sync(recorded)
+
+    def _set_current(self, run: AgentRun, recorded: AgentRun) -> None:
+        """From now on this run is written."""
+        self._run = run
+        self._finish = recorded.finish
+        self._totals = _totals_of(recorded)
+
+    def _sync(self, recorded: AgentRun) -> None:
+        """Let run or file, whichever is behind, catch up."""
+        run = self._run
         if _Progress(run).is_ahead_of(_Progress(recorded)):
             self._write_missing(recorded)
         else:
             _copy_missing(run, recorded)
             self._finish = run.finish
             self.record_state(run.state)
-
-    def _set_current(self, run: AgentRun, recorded: AgentRun) -> None:
-        """From now on this run is written. `recorded`: what the file has of it."""
-        self._run = run
-        self._finish = recorded.finish
-        self._totals = _totals_of(recorded)
 
     def _write_missing(self, recorded: AgentRun) -> None:
         """Write what the file lacks: replies with their steps, starts, the finish."""
@@ -4251,6 +4259,9 @@ def _totals_of(run: AgentRun) -> _JsonObject:
     return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
 
 
+# -- opening ---------------------------------------------------------------------------------------
+
+
 def _open_journal(path: str, run: AgentRun) -> _Journal:
     """The journal of a run. Whichever of file and run is behind catches up.
 
@@ -4263,29 +4274,43 @@ def _open_journal(path: str, run: AgentRun) -> _Journal:
         data = file.read()
         recorded_turns = _read_turns(path, data)
         turns = [*run.history, run]
-        for turn, recorded in zip(turns, recorded_turns):
-            _check_same_turn(turn, recorded, recorded is recorded_turns[-1])
+        _check_same_run(path, turns, recorded_turns)
         complete = data.rfind(b"\n") + 1
         if complete < len(data):  # a torn line
             file.cut(complete)
         journal = _Journal(file, len(recorded_turns) > len(turns))
-        for turn, recorded in zip(turns, recorded_turns):
-            if recorded is recorded_turns[-1]:
-                journal.sync_turn(turn, recorded.run)
-            else:
-                _copy_missing(turn, recorded.run)
-        for turn in turns[len(recorded_turns) :]:
-            journal.begin_turn(turn)
+        _sync_turns(journal, turns, recorded_turns)
         return journal
-    except _DifferentRun as error:
+    except BaseException:
         file.close()
+        raise
+
+
+def _check_same_run(
+    path: str, turns: List[AgentRun], recorded_turns: List[_RecordedTurn]
+) -> None:  # fmt: skip
+    """ValueError, with path and line, where the journal is another run's."""
+    try:
+        for turn, recorded in zip(turns, recorded_turns):
+            _check_same_turn(turn, recorded, recorded is recorded_turns[-1])
+    except _DifferentRun as error:
         raise ValueError(
             f"{path}, line {error.line}: the journal of another run, {error.difference}; "
             "give this one its own"
         ) from None
-    except BaseException:
-        file.close()
-        raise
+
+
+def _sync_turns(
+    journal: _Journal, turns: List[AgentRun], recorded_turns: List[_RecordedTurn]
+) -> None:  # fmt: skip
+    """Only the last recorded turn can be behind: those before it are only copied."""
+    for turn, recorded in zip(turns, recorded_turns):
+        if recorded is recorded_turns[-1]:
+            journal.continue_turn(turn, recorded.run)
+        else:
+            _copy_missing(turn, recorded.run)
+    for turn in turns[len(recorded_turns) :]:
+        journal.begin_turn(turn)
 
 
 # == models ========================================================================================
