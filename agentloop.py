@@ -749,7 +749,7 @@ class AgentRun(_RunInternals):
         """The next turn of this conversation, with a budget of its own; works on any run.
 
         Pending calls are closed first: as `not_executed`, or `unknown_outcome` where they had
-        started. TypeError for a task that is none, RuntimeError while a stream holds the run.
+        started. TypeError for any other task; RuntimeError while a stream holds the run.
         """
         if self._stream is not None:
             raise RuntimeError("a stream holds this run: exhaust or close it before the next turn")
@@ -770,8 +770,8 @@ class AgentRun(_RunInternals):
     def load(path: Union[str, "os.PathLike[str]"]) -> "AgentRun":
         """The last turn in a journal, its earlier turns as history. Reads only, needs no lock.
 
-        ValueError, with path and line, where the file is no journal, is damaged, is newer than
-        this version, or has no turns yet.
+        ValueError, with path and line, where the file is not a journal, is damaged, is newer
+        than this version, or has no turns yet.
         """
         return _load_journal(path)
 
@@ -3305,7 +3305,8 @@ class _Driver:
             return
         ids = [step.action.call_id for turn in [*run.history, run] for step in turn.steps]
         self.used_ids.update(ids)
-        self.call_count = len(run.pending) + sum(1 for call_id in ids if call_id)
+        notices = ids.count("")
+        self.call_count = len(run.pending) + len(ids) - notices
         for step in run.steps:
             if step.status in _FAILURES:
                 self._count_failure(step, _strip_repeat_note(_to_text(step.observation)))
