@@ -748,8 +748,9 @@ class AgentRun(_RunInternals):
     def follow_up(self, task: Any) -> "AgentRun":
         """The next turn of this conversation, with a budget of its own; works on any run.
 
-        Pending calls are closed first: as `not_executed`, or `unknown_outcome` where they had
-        started. TypeError for any other task; RuntimeError while a stream holds the run.
+        `task` is a str, or a list of str and Image; TypeError for anything else. Pending calls
+        are closed first: as `not_executed`, or `unknown_outcome` where they had started.
+        RuntimeError while a stream holds the run.
         """
         if self._stream is not None:
             raise RuntimeError("a stream holds this run: exhaust or close it before the next turn")
