@@ -4178,7 +4178,8 @@ class _Journal(_Recorder):
         """Write what the file lacks: replies with their steps, starts, the finish."""
         run = self._run
         self._write_missing_replies(recorded)
-        starts = [call_id for call_id in run.started if call_id not in recorded.started]
+        known_starts = set(recorded.started)
+        starts = [call_id for call_id in run.started if call_id not in known_starts]
         if starts:
             self.record_start(starts)
         if run.finish is not None:
