@@ -748,9 +748,8 @@ class AgentRun(_RunInternals):
     def follow_up(self, task: Any) -> "AgentRun":
         """The next turn of this conversation, with a budget of its own; works on any run.
 
-        `task` is a str, or a list of str and Image; TypeError for anything else. Pending calls
-        are closed first: as `not_executed`, or `unknown_outcome` where they had started.
-        RuntimeError while a stream holds the run.
+        Pending calls are closed first: as `not_executed`, or `unknown_outcome` where they had
+        started. TypeError for a task that is none, RuntimeError while a stream holds the run.
         """
         if self._stream is not None:
             raise RuntimeError("a stream holds this run: exhaust or close it before the next turn")
@@ -771,8 +770,8 @@ class AgentRun(_RunInternals):
     def load(path: Union[str, "os.PathLike[str]"]) -> "AgentRun":
         """The last turn in a journal, its earlier turns as history. Reads only, needs no lock.
 
-        ValueError, with path and line, where the file is not a journal, is damaged, is newer
-        than this version, or has no turns yet.
+        ValueError, with path and line, where the file is no journal, is damaged, is newer than
+        this version, or has no turns yet.
         """
         return _load_journal(path)
 
