@@ -715,17 +715,42 @@ _UNKNOWN_OUTCOME = (
 )
 _NOT_EXECUTED = "This call was not executed."
 
-# Guards the moment in which a pending call gets its one step: `close` may come from any thread, or
-# from a signal handler. subtle: what it guards is one call on the line of the `with`, so that there
-# is no line between the end of that and the release on which Ctrl-C could leave it locked.
-_step_lock = RLock()
+# Guards the moments in which a pending call gets its one step and a run its one stream:
+# `close` may come from any thread, or from a signal handler.
+_run_lock = RLock()
+
+
+def _call_locked(function: Callable[..., Any], *args: Any) -> Any:
+    """function(*args), in one thread at a time.
+
+    subtle: the call stands on the line of the `with`. From a line of its own Python would
+    go back to the `with` to release the lock, and Ctrl-C that is raised between the two
+    lines (by a debugger, say) would leave it locked for ever.
+    """
+    with _run_lock: return function(*args)  # fmt: skip # noqa: E701
 
 
 class _RunInternals(_Data):
-    """What others keep on a run, by name. It is neither compared, shown, copied nor written."""
+    """What others keep on a run. It is neither compared, shown, copied nor written."""
 
     _stream: Any = None  # the stream that drives this run, see loop
-    _encoded: Optional[Dict[Any, Any]] = None  # {adapter: the conversation as sent}, see models
+    # {adapter: the conversation as sent}, see models
+    _encoded: Optional[Dict[Any, Any]] = None
+
+    def _acquire(self, stream: Any) -> None:
+        """From now on this stream drives the run. RuntimeError where another does."""
+        if _call_locked(self._set_stream, stream) is not stream:
+            raise RuntimeError("another stream holds this run: exhaust or close it first")
+
+    def _set_stream(self, stream: Any) -> Any:
+        if self._stream is None:
+            self._stream = stream
+        return self._stream
+
+    def _release(self, stream: Any) -> None:
+        """The stream no longer drives the run, if it did."""
+        if self._stream is stream:
+            self._stream = None
 
 
 @dataclass(repr=False, eq=False)
@@ -780,7 +805,8 @@ class AgentRun(_RunInternals):
         """
         if not isinstance(status, str) or not status:
             raise ValueError("status is a word that says how the call ended, such as 'denied'")
-        with _step_lock: return self._close_pending(action, observation, status)  # fmt: skip # noqa: E701
+        step: AgentStep = _call_locked(self._close_pending, action, observation, status)
+        return step
 
     def follow_up(self, task: Any) -> "AgentRun":
         """The next turn of this conversation, with a budget of its own; works on any run.
@@ -866,8 +892,9 @@ class AgentRun(_RunInternals):
         return step
 
     def _record(self, step: AgentStep) -> bool:
-        """Record the step of a pending action. False, and nothing, where the caller closed it."""
-        with _step_lock: return self._record_pending(step)  # fmt: skip # noqa: E701
+        """Record the step of a pending action; False where the caller closed it."""
+        is_recorded: bool = _call_locked(self._record_pending, step)
+        return is_recorded
 
     def _record_pending(self, step: AgentStep) -> bool:
         for index, pending in enumerate(self.pending):
@@ -877,18 +904,21 @@ class AgentRun(_RunInternals):
         return False
 
     def _move_to_steps(self, step: AgentStep, index: int) -> None:
-        # The step first: a call that Ctrl-C leaves both done and pending is known by its step,
-        # one that is in neither list would be forgotten.
+        # The step first: Ctrl-C may leave a call in both lists, which `_drop_done` puts
+        # right. One that is in neither would be forgotten.
         self.steps.append(step)
         del self.pending[index]
         if step.action.call_id in self.started:
             self.started.remove(step.action.call_id)
 
     def _drop_done(self) -> None:
-        """Take out of `pending` and `started` what has its step: Ctrl-C came while it got it."""
+        """Take what has its step out of `pending` and `started`.
+
+        Ctrl-C may have left it there, in `_move_to_steps`.
+        """
         if self.pending:
             done = {id(step.action) for step in self.steps}
-            self.pending[:] = [action for action in self.pending if id(action) not in done]
+            self.pending[:] = [a for a in self.pending if id(a) not in done]
         if self.started:
             call_ids = {action.call_id for action in self.pending}
             self.started[:] = [call_id for call_id in self.started if call_id in call_ids]
@@ -3002,7 +3032,7 @@ _MAX_WORKERS = 16
 
 
 class _Job:
-    """A function to be called once, in a copy of the context, perhaps in another thread."""
+    """A function to be called once, in a copy of the context, in any thread."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         import contextvars
@@ -3036,7 +3066,7 @@ class _Job:
 class _WorkerPool:
     """Threads that run jobs at the same time, at most 16 at once.
 
-    Nobody has to wait for them: they are daemons, so that Ctrl-C ends the process at once.
+    Nobody has to wait for them: they are daemons, and Ctrl-C ends the process at once.
     """
 
     def __init__(self, jobs: Iterable[_Job]) -> None:
@@ -3123,25 +3153,19 @@ def _run_coroutine(coroutine: Any) -> Any:
     return job.wait()
 
 
-class _PreparedCall:
-    """A pending action, looked up and checked.
+class _ReadyCall:
+    """A pending action, looked up and checked: it can run."""
 
-    It can run, or `refusal` is the step that says why it does not.
-    """
-
-    def __init__(
-        self, action: AgentAction, tool: Any, bound: Any, has_started: bool = False,
-        refusal: Optional[AgentStep] = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, action: AgentAction, tool: Tool, bound: _BoundArguments) -> None:
         self.action = action
-        self.tool: Tool = tool  # what runs, and with what; None where it is refused
-        self.bound: _BoundArguments = bound
-        self.has_started = has_started  # before an interruption
-        self.refusal = refusal
+        self.tool = tool
+        self.bound = bound
+        self.has_started = False  # before an interruption
+        self.is_answer = False  # what it returns is the output of the run
         self.job: Optional[_Job] = None  # where it runs at the same time as others
 
     def execute(self) -> AgentStep:
-        """Call the function. Only what is no Exception gets out."""
+        """Call the function. Exceptions become a tool_error step, the rest propagates."""
         try:
             value = self.tool.function(*self.bound.args, **self.bound.kwargs)
             if type(value) not in _COMPLETE_TYPES:
@@ -3155,16 +3179,22 @@ class _PreparedCall:
             return AgentStep(self.action, text, "tool_error")
 
 
-def _refuse(action: AgentAction, observation: str, status: Status) -> _PreparedCall:
-    step = AgentStep(action, observation, status)
-    return _PreparedCall(action, None, None, refusal=step)
+class _RefusedCall:
+    """A pending action that does not run: its step says why."""
+
+    def __init__(self, action: AgentAction, observation: str, status: Status) -> None:
+        self.action = action
+        self.step = AgentStep(action, observation, status)
+
+
+_PreparedCall = Union[_ReadyCall, _RefusedCall]
 
 
 def _resolve_tool_name(name: str, tools: Registry) -> str:
-    """The registry's name for one that is not in it: " functions.pay<|channel|>json" -> "pay".
+    """The registry's name for one that is not in it: "functions.pay<|channel|>" -> "pay".
 
-    Without what models add: white space, the prefix "functions.", and the tail that a server
-    left of the Harmony format. The name as it came where that is no tool either.
+    Without what models add: white space, the prefix "functions.", and the tail that a
+    server left of the Harmony format. The name as it came where that is no tool either.
     """
     bare = name.partition("<|")[0].strip()
     if bare not in tools and bare.startswith("functions."):
@@ -3172,19 +3202,30 @@ def _resolve_tool_name(name: str, tools: Registry) -> str:
     return bare if bare in tools else name
 
 
+def _describe_unknown_tool(name: str, tools: Registry) -> str:
+    """There is no tool "pya", did you mean "pay"?; known: note, pay"""
+    names = _suggest_name(name, tools) if tools else "; there are no tools"
+    return f"There is no tool {_preview(name)}{names}"
+
+
+def _may_repeat(tool: Optional[Tool]) -> bool:
+    """Whether a call that was interrupted does no harm when it is executed again."""
+    return tool is not None and (tool.read_only or tool.idempotent)
+
+
 # -- the loop --------------------------------------------------------------------------------------
 
 
-class _NoJournal:
-    """What the loop records, in the order of a request. Here nothing is kept.
+class _Recorder:
+    """What the loop records, in the order of a request. This one keeps nothing.
 
     `_Journal` keeps it in a file.
     """
 
-    is_continued = False  # True where the file goes on with another turn
+    has_later_turns = False  # True where the file holds turns after the run's
 
     def record_request(self, requests: int) -> None:
-        """A request is about to be made; with it there are so many."""
+        """A request is about to be made. `requests`: the new total, this one included."""
 
     def record_actions(self, actions: List[AgentAction]) -> None:
         """The calls of a reply are about to become pending, all or none of them."""
@@ -3209,12 +3250,20 @@ _FAILURES = ("unknown_tool", "invalid_arguments", "tool_error")
 _REPEATED = "\n(The same call has now failed in the same way "
 
 
+def _strip_repeat_note(text: str) -> str:
+    """What failed, of a recorded observation; the note has another count each time.
+
+    "no row\\n(The same call has now failed in the same way 2 times; ...)" -> "no row"
+    """
+    return text.partition(_REPEATED)[0]
+
+
 class _Driver:
     """Runs one AgentRun. Its methods stand in the order in which they act.
 
-    Ctrl-C may come between any two statements. So what is about to happen is written to the
-    journal before it changes the run, and a step enters the run before it is written: what the
-    one has more, the other takes over when the run is resumed.
+    Ctrl-C may come between any two statements. So what is about to happen is written to
+    the journal before it changes the run, and a step enters the run before it is written.
+    When the run is resumed, whichever is behind catches up.
     """
 
     def __init__(
@@ -3239,21 +3288,21 @@ class _Driver:
         self.max_requests = max_requests
         self.accept = accept
         self.journal_path = journal_path
-        self.journal = _NoJournal()
+        self.journal = _Recorder()
         self.has_ended = False
         self.has_finished = False  # with a finish that counts
         # What is known of the conversation, so that no list is searched for each step:
-        self.used_ids: Set[str] = set()  # call ids that have a step, or are about to get one
+        self.used_ids: Set[str] = set()  # call ids that have a step or will get one
         self.call_count = 0  # calls proposed so far
-        self.failures: Dict[Any, int] = {}  # times that the same call failed in the same way
-        self.flushed = 0  # so many of run.steps are written and yielded
+        self.failures: Dict[Any, int] = {}  # how often a call failed in the same way
+        self.flushed = 0  # how many of run.steps are written and yielded
 
     def events(self) -> Generator[Event, None, AgentRun]:
         """The loop. One call, one step; what goes wrong on the way is an observation."""
         run = self.run
         try:
-            try:
-                self._hold_run()
+            with contextlib.closing(self):
+                run._acquire(self)
                 self._resume()
                 while not self.has_ended:
                     if run.pending:
@@ -3270,44 +3319,35 @@ class _Driver:
                 if self.has_finished:
                     yield typing.cast(AgentFinish, run.finish)
                 return run
-            finally:
-                self._let_go()
-        except StopIteration as error:  # out of a generator it would look like its end
-            text = f"StopIteration from the model or from accept: {error}"
-            raise _add_run(RuntimeError(text), run) from error
         except BaseException as error:
-            self._let_go()  # subtle: again, for Ctrl-C may have come inside of the first
+            self.close()  # subtle: again, for Ctrl-C may have come inside of the first
             raise _add_run(error, run)
 
-    def _hold_run(self) -> None:
-        # subtle: one operation of the dict, so that of two threads only one gets it
-        if self.run.__dict__.setdefault("_stream", self) is not self:
-            raise RuntimeError("another stream holds this run: exhaust or close it first")
-
-    def _let_go(self) -> None:
+    def close(self) -> None:
+        """Let go of the run and of the journal."""
         self.journal.close()
-        if self.run._stream is self:
-            del self.run._stream
+        self.run._release(self)
 
     def _resume(self) -> None:
-        """Bring run and journal together, and learn what was done in this conversation."""
+        """Synchronize run and journal, and note what was done in this conversation."""
         run = self.run
         run._drop_done()
         if self.journal_path is not None:
             self.journal = _open_journal(self.journal_path, run)
-        if run.state in ("model_ended", "succeeded") or self.journal.is_continued:
+        if run.state in ("model_ended", "succeeded") or self.journal.has_later_turns:
             self.has_ended = True
             return
         ids = [step.action.call_id for turn in [*run.history, run] for step in turn.steps]
         self.used_ids.update(ids)
-        self.call_count = len(run.pending) + sum(1 for call_id in ids if call_id)
+        notices = ids.count("")
+        self.call_count = len(run.pending) + len(ids) - notices
         for step in run.steps:
             if step.status in _FAILURES:
-                self._count_failure(step)
+                self._count_failure(step, _strip_repeat_note(_to_text(step.observation)))
         self.flushed = len(run.steps)
 
     def _flush_step(self) -> AgentStep:
-        """Write the next new step: the loop's own, or of a call that the caller closed."""
+        """Write the next new step: of the loop, or of a call that the caller closed."""
         step = self.run.steps[self.flushed]
         self.used_ids.add(step.action.call_id)
         self.journal.record_step(step, self.run.finish)
@@ -3330,59 +3370,57 @@ class _Driver:
     def _execute_pending(self) -> Iterator[AgentStep]:
         """Each call is prepared, executed and recorded, in order."""
         run = self.run
-        interrupted = set(run.started)
+        started = set(run.started)
         calls = []
         for action in run.pending:
-            calls.append(self._prepare(action, interrupted))
+            calls.append(self._prepare(action, started))
         if len(calls) > 1:
             self._start_read_only(calls)
         try:
             for call in calls:
-                if not run.pending or run.pending[0] is not call.action:
-                    continue  # the caller closed it meanwhile
-                if call.refusal is not None:
-                    step = call.refusal
-                elif call.job is not None:
-                    step = call.job.wait()
-                else:
-                    self._start([call])
-                    step = call.execute()
-                if run._record(step):  # not where the caller closed it while it ran
-                    if step.status in _FAILURES:
-                        step.observation = self._count_failure(step)
-                    elif step.status == "ok" and call.tool.return_direct:
-                        self._finish_directly(step, calls)
+                if self._is_next(call.action):
+                    step = self._execute(call)
+                    self._record_result(call, step)
                 while self.flushed < len(run.steps):
                     yield self._flush_step()
         except BaseException:
-            self._record_ended(calls)
+            self._salvage_finished_jobs(calls)
             raise
 
-    def _prepare(self, action: AgentAction, interrupted: Set[str]) -> _PreparedCall:
-        """Look the call up and check it: what prevents it from running is its step."""
+    def _prepare(self, action: AgentAction, started: Set[str]) -> _PreparedCall:
+        """Look the call up and check it. `started`: the ids of interrupted calls."""
         if action.call_id in self.used_ids:
             text = "This call id was used before: it is not executed a second time."
-            return _refuse(action, text, "duplicate_call")
+            return _RefusedCall(action, text, "duplicate_call")
         self.used_ids.add(action.call_id)
         tool = self.tools.get(action.tool)
-        has_started = action.call_id in interrupted
-        if has_started and (tool is None or not (tool.read_only or tool.idempotent)):
-            return _refuse(action, _UNKNOWN_OUTCOME, "unknown_outcome")
+        has_started = action.call_id in started
+        if has_started and not _may_repeat(tool):
+            return _RefusedCall(action, _UNKNOWN_OUTCOME, "unknown_outcome")
         if tool is None:
-            names = "; there are no tools"
-            if self.tools:
-                names = _suggest_name(action.tool, self.tools)
-            text = f"There is no tool {_preview(action.tool)}{names}"
-            return _refuse(action, text, "unknown_tool")
+            text = _describe_unknown_tool(action.tool, self.tools)
+            return _RefusedCall(action, text, "unknown_tool")
         try:
             bound = _bind_arguments(tool, action, self.run)
         except _InvalidArguments as error:
-            return _refuse(action, str(error), "invalid_arguments")
-        return _PreparedCall(action, tool, bound, has_started)
+            if has_started:  # the function took them then, and may have had its effect
+                return _RefusedCall(action, _UNKNOWN_OUTCOME, "unknown_outcome")
+            return _RefusedCall(action, str(error), "invalid_arguments")
+        call = _ReadyCall(action, tool, bound)
+        call.has_started = has_started
+        call.is_answer = tool.return_direct and self._is_only_call_of_reply(action)
+        return call
+
+    def _is_only_call_of_reply(self, action: AgentAction) -> bool:
+        """No other is pending, nor just done (a run may be resumed within a reply)."""
+        steps = self.run.steps
+        if len(self.run.pending) > 1:
+            return False
+        return not steps or not _from_same_request(steps[-1].action, action)
 
     def _start_read_only(self, calls: List[_PreparedCall]) -> None:
         """Run the calls at the same time, where all that can run change nothing."""
-        runnable = [call for call in calls if call.refusal is None]
+        runnable = [call for call in calls if isinstance(call, _ReadyCall)]
         if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
             return
         self._start(runnable)
@@ -3392,7 +3430,21 @@ class _Driver:
             jobs.append(call.job)
         _WorkerPool(jobs).start()
 
-    def _start(self, calls: List[_PreparedCall]) -> None:
+    def _is_next(self, action: AgentAction) -> bool:
+        """False where the caller closed the call meanwhile."""
+        pending = self.run.pending
+        return len(pending) > 0 and pending[0] is action
+
+    def _execute(self, call: _PreparedCall) -> AgentStep:
+        if isinstance(call, _RefusedCall):
+            return call.step
+        if call.job is not None:
+            step: AgentStep = call.job.wait()
+            return step
+        self._start([call])
+        return call.execute()
+
+    def _start(self, calls: List[_ReadyCall]) -> None:
         """Their execution begins. Written first: what cannot be recorded must not run."""
         call_ids = []
         for call in calls:
@@ -3402,40 +3454,51 @@ class _Driver:
             self.journal.record_start(call_ids)
             self.run.started.extend(call_ids)
 
-    def _finish_directly(self, step: AgentStep, calls: List[_PreparedCall]) -> None:
-        """The observation is the answer, where the call was the only one of its reply."""
-        action = step.action
-        before = self.run.steps[-2:-1]  # of the same reply, where the run was resumed within it
-        if len(calls) > 1 or any(_from_same_request(other.action, action) for other in before):
+    def _record_result(self, call: _PreparedCall, step: AgentStep) -> None:
+        """Add the step to the run; not where the caller closed the call while it ran."""
+        if not self.run._record(step):
             return
-        finish = AgentFinish(step.observation, action.log, action.message, "return_direct")
-        self.run.finish = finish
+        if step.status in _FAILURES:
+            self._add_repeat_note(step)
+        elif isinstance(call, _ReadyCall) and call.is_answer and step.status == "ok":
+            self.run.finish = AgentFinish(
+                step.observation, step.action.log, step.action.message, "return_direct"
+            )
 
-    def _count_failure(self, step: AgentStep) -> str:
-        """What failed; from the second time on, that repeating it will not help.
+    def _add_repeat_note(self, step: AgentStep) -> None:
+        """Say in a failure, from the second time on, that repeating it will not help.
 
-        A model repeated one useless call 220 times. Only the same call that fails in the same
-        way counts.
+        A model repeated one useless call 220 times.
         """
-        text = _to_text(step.observation).split(_REPEATED)[0]
-        failure = (step.action.tool, _to_text(step.action.tool_input), step.status, text)
-        times = self.failures.get(failure, 0) + 1
-        self.failures[failure] = times
-        if times == 1:
-            return text
-        return f"{text}{_REPEATED}{times} times; repeating it will not help.)"
+        text = _to_text(step.observation)
+        times = self._count_failure(step, text)
+        if times > 1:
+            note = f"{_REPEATED}{times} times; repeating it will not help.)"
+            step.observation = text + note
 
-    def _record_ended(self, calls: List[_PreparedCall]) -> None:
-        """Interrupted: of parallel calls those that ended are recorded first."""
+    def _count_failure(self, step: AgentStep, text: str) -> int:
+        """How often this call has now failed in this way, with this status and text."""
+        failure = (step.action.tool, _to_text(step.action.tool_input), step.status, text)
+        self.failures[failure] = self.failures.get(failure, 0) + 1
+        return self.failures[failure]
+
+    def _salvage_finished_jobs(self, calls: List[_PreparedCall]) -> None:
+        """The stream is left in the middle of a reply: record what is done.
+
+        By an exception, Ctrl-C, or because its reader closed it. Of parallel calls those
+        that have returned get their steps. A step that could not be written is tried once
+        more.
+        """
         self.run._drop_done()
         for call in calls:
-            if call.job is not None and call.job.has_value():
-                self.run._record(call.job.value)
+            job = call.job if isinstance(call, _ReadyCall) else None
+            if job is not None and job.has_value():
+                self._record_result(call, job.value)
         while self.flushed < len(self.run.steps):
             self._flush_step()
 
     def _judge_finish(self) -> None:
-        """A finish is a claim. It is recorded first: `accept` can be asked about it again."""
+        """A finish is a claim. Recorded first, it can be put to `accept` again."""
         run = self.run
         finish = typing.cast(AgentFinish, run.finish)
         if self.accept is None or finish.reason == "refusal":
@@ -3466,7 +3529,7 @@ class _Driver:
         self.has_ended = True
 
     def _ask_model(self) -> None:
-        """A request counts once it is begun, whatever comes of it."""
+        """Make one request. It counts once it is begun, whatever comes of it."""
         run = self.run
         self.journal.record_request(run.requests + 1)
         run.requests += 1
@@ -3480,16 +3543,14 @@ class _Driver:
                 raise
             self._add_notice(getattr(error, "observation", ""), "invalid_response", error)
             return
-        if isinstance(reply, AgentAction):
-            self._propose([reply])
-        elif isinstance(reply, list):
+        if isinstance(reply, list):
             self._propose(reply, "a list with ")
-        elif _kind_of(reply) == "AgentFinish":
-            run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
+        elif isinstance(reply, AgentAction) or _kind_of(reply) != "AgentFinish":
+            self._propose([reply], "")
         else:
-            self._propose([reply])
+            run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
 
-    def _propose(self, actions: List[AgentAction], container: str = "") -> None:
+    def _propose(self, actions: List[AgentAction], container: str) -> None:
         """Copies of the reply's actions become pending, all at once."""
         for action in actions:
             if not isinstance(action, AgentAction) and _kind_of(action) != "AgentAction":
@@ -3507,7 +3568,7 @@ class _Driver:
         self.run.pending.extend(proposed)
 
     def _copy_action(self, action: AgentAction, taken: Set[str]) -> AgentAction:
-        """The action with the registry's name, an id and its request; its fields are text."""
+        """The action with the registry's name, an id, its request, and str for texts."""
         self.call_count += 1
         name, call_id, log = action.tool, action.call_id, action.log
         if not type(name) is type(call_id) is type(log) is str:
@@ -3533,7 +3594,15 @@ class _Driver:
 
 
 def _add_run(error: BaseException, run: AgentRun) -> BaseException:
-    """The exception with the run so far in `agent_run`."""
+    """The exception with the run so far in `agent_run`.
+
+    StopIteration becomes a RuntimeError: out of a generator it would look like the
+    stream's end.
+    """
+    if isinstance(error, StopIteration):
+        cause = error
+        error = RuntimeError(f"StopIteration from the model or from accept: {cause}")
+        error.__cause__ = cause
     with contextlib.suppress(Exception):  # one that takes no attributes
         error.agent_run = run  # type: ignore[attr-defined]
     return error
@@ -3549,19 +3618,20 @@ def stream(
 
     for event in stream(model, "How many A1?", [lookup_stock]): print(event)
 
-    What is yielded is already in the run (and the journal). Leaving the `for` loop leaves a run
-    that can be resumed. At the limit the stream just ends, with the state `budget_exhausted`.
+    What is yielded is already in the run (and the journal). Leaving the `for` loop leaves
+    a run that can be resumed. At the limit the stream just ends, with the state
+    `budget_exhausted`.
 
     Args:
-        model: called as model(run, tools); returns an AgentFinish, an AgentAction or a list
-            of actions, or raises InvalidResponse.
+        model: called as model(run, tools); returns an AgentFinish, an AgentAction or a
+            list of actions, or raises InvalidResponse.
         task: a str, a list of str and Image, or an AgentRun to go on with.
         tools: functions, Tools, or a registry.
         max_requests: an int from 0 up; bounds `run.requests`, over every resume.
-        accept: called with the run and its finish; returns None, or the reason why it does
-            not count, a non-empty str.
-        journal: the path of a file, "run.jsonl", with which the run survives its process: run
-            the same line again after a crash.
+        accept: called with the run and its finish; returns None, or the reason why it
+            does not count, a non-empty str.
+        journal: the path of a file, "run.jsonl", with which the run survives its process:
+            run the same line again after a crash.
 
     Returns:
         A generator, whose return value is the run.
@@ -3569,11 +3639,12 @@ def stream(
     Raises:
         TypeError, ValueError: at once, for wrong use.
         RuntimeError: where another stream holds the run.
-        BlockingIOError: where another process or stream holds the journal; ValueError where it
-            is damaged or another run's; else the system's OSError.
+        BlockingIOError: where another process or stream holds the journal; ValueError
+            where it is damaged or another run's; else the system's OSError.
 
-    What leaves a model, `accept` or the journal, and what leaves a tool and is no Exception,
-    propagates with the run so far in its `agent_run`.
+    Exceptions raised by the model, by `accept` or by the journal propagate, with the run
+    so far in their `agent_run`; so does what a tool raises that is not an Exception, such
+    as KeyboardInterrupt.
     """
     return _Driver(model, task, tools, max_requests, accept, journal).events()
 
@@ -3584,7 +3655,7 @@ def run(
     accept: Optional[Callable[[AgentRun], Optional[str]]] = None,
     journal: Union[None, str, "os.PathLike[str]"] = None,
 ) -> AgentRun:  # fmt: skip
-    """`stream`, drained, with the same arguments: one result for every ending, with all steps.
+    """`stream`, drained, with the same arguments: one result for every ending.
 
     `run.state` says which: "model_ended", "succeeded" (its answer passed `accept`) or
     "budget_exhausted". `run.output` is the answer, None at the limit.
@@ -3603,12 +3674,12 @@ def run(
 class Scripted:
     """A model by script: the n-th request of a conversation gets the n-th decision.
 
-    Scripted([AgentAction("lookup_stock", {"sku": "A1"}), AgentFinish("3 left")]). Holds no state,
-    so that one object serves many runs. For tests and lessons.
+    Scripted([AgentAction("lookup_stock", {"sku": "A1"}), AgentFinish("3 left")]). It has
+    no state, so that one object serves many runs. For tests and lessons.
 
     Args:
-        decisions: each an AgentFinish, an AgentAction, a list of actions, or an exception, which
-            is raised. Past the end an IndexError says how many there were.
+        decisions: each an AgentFinish, an AgentAction, a list of actions, or an
+            exception, which is raised. Past the end an IndexError says how many there are.
     """
 
     def __init__(self, decisions: Iterable[Any]) -> None:
@@ -3622,31 +3693,42 @@ class Scripted:
                 f"{len(self.decisions)} decisions"
             )
         decision = self.decisions[max(number, 1) - 1]
-        is_error = isinstance(decision, type) and issubclass(decision, BaseException)
-        if is_error or isinstance(decision, BaseException):
+        if isinstance(decision, type) and issubclass(decision, BaseException):
+            raise decision
+        if isinstance(decision, BaseException):
             raise decision
         return decision
 
 
 # == journal =======================================================================================
 #
-# A file of JSON Lines, one event a line, each written and synced before what follows from it.
+# A file of JSON Lines, one event a line, written and synced before what follows from it.
 #
-#     {"event": "turn", "version": 1, "task"}                  a turn of the conversation begins
-#     {"event": "requested", "requests"}                       a request is about to be made
-#     {"event": "proposed", "message", "request", "actions"}   its calls, all or none of them
-#     {"event": "started", "call_ids"}                         their execution begins
-#     {"event": "done", "call_id", "observation", "status"}    a step; with "finish" where it is
-#                                                              the answer too; with "message",
-#                                                              "log" and "request" where
-#                                                              "call_id" is ""
-#     {"event": "finished", "finish"}                          a finish; `accept` may follow
-#     {"event": "updated"}                                     a total changed, and nothing else
+#     {"event": "turn", "version": 1, "task"}                a turn begins
+#     {"event": "requested", "requests"}                     a request is about to be made
+#     {"event": "proposed", "message", "request", "actions"} its calls, all or none of them
+#     {"event": "started", "call_ids"}                       their execution begins
+#     {"event": "done", "call_id", "observation", "status"}  a step; with "finish" where it
+#                                                            is the answer too. A notice
+#                                                            has the "call_id" "", and
+#                                                            "message", "log", "request"
+#     {"event": "finished", "finish"}                        a finish; `accept` may follow
+#     {"event": "updated"}                                   only a total changed
 #
-# In any of them stand the totals that changed with it ("requests", "usage", "state") and a
-# "time", for people only. A new kind of event has four places: a method of `_NoJournal` and of
-# `_Journal` that writes it, a function that applies it, and a row of `_APPLY`. What it keeps in
-# the run stands in `_take_over` and `_catch_up` too.
+# Any of them also holds the totals that changed with it ("requests", "usage", "state")
+# and a "time", for people only. To add an event:
+#
+#  1. a line in the table above, and in examples/reference/journal.md;
+#  2. a method of `_Recorder`, which says when it is recorded;
+#  3. the same of `_Journal`, which writes it;
+#  4. its call in `_Driver`, before what follows from it;
+#  5. a function that applies it to a run, and its row in `_APPLY`.
+#
+# If it keeps something in the run, also:
+#
+#  6. a field of `AgentRun`, with its line in the docstring;
+#  7. the two directions of a resume: `_copy_missing` and `_Journal._write_missing`;
+#  8. where a difference means another run, a check in `_check_same_turn`.
 
 _VERSION = 1
 _FIRST_BYTES = b'{"event": "turn"'  # of every journal
@@ -3655,7 +3737,7 @@ _FIRST_BYTES = b'{"event": "turn"'  # of every journal
 
 
 class _RecordedTurn:
-    """A turn as the events of a journal tell it.
+    """A turn as the events of a journal describe it.
 
     Attributes:
         run: the turn, without its history.
@@ -3665,36 +3747,42 @@ class _RecordedTurn:
     def __init__(self, event: _JsonObject, line: int) -> None:
         version = _field(event, "version", int)
         if version > _VERSION:
-            raise ValueError(
-                f"its format is newer: version {version}; use the agentloop.py that wrote it"
-            )
+            newer = f"its format is newer: version {version}"
+            raise ValueError(f"{newer}; use the agentloop.py that wrote it")
         self.run = AgentRun(_unpack_value(event, "task"))
         self.lines = [line]
 
     def apply(self, event: _JsonObject, line: int) -> None:
-        """Let the turn follow an event. ValueError, TypeError, LookupError where it cannot."""
+        """Follow an event. ValueError, TypeError or LookupError where that cannot be."""
         kind = event["event"]
-        if kind not in _APPLY:
+        if kind in _APPLY:
+            _APPLY[kind](self.run, event)
+        elif kind not in _ONLY_TOTALS:
             raise ValueError(f"no event of this format: {_preview(event)}")
-        _APPLY[kind](self.run, event)
         while len(self.lines) <= len(self.run.steps):
             self.lines.append(line)
         _apply_totals(self.run, event)
 
 
 def _field(entries: _JsonObject, name: str, kind: type) -> Any:
-    """entries[name], which has to be of this type: ({"log": "Hm"}, "log", str) -> "Hm"."""
+    """entries[name], which must be of this type: ({"log": "Hm"}, "log", str) -> "Hm"."""
     value = entries[name]
     if type(value) is not kind:
-        raise TypeError(f"{name} is no {kind.__name__}")
+        raise TypeError(f"{name} is not of type {kind.__name__}")
     return value
 
 
 def _apply_proposed(run: AgentRun, event: _JsonObject) -> None:
+    """Make the calls of a reply pending.
+
+    {"event": "proposed", "message": null, "request": 1,
+     "actions": [{"tool": "pay", "tool_input": {"n": 3}, "call_id": "c00000001"}]}
+    """
     message = _unpack_value(event, "message")  # one object for all actions of the reply
     request = _field(event, "request", int)
     for entry in _field(event, "actions", list):
-        action = AgentAction(_field(entry, "tool", str), _unpack_value(entry, "tool_input"))
+        tool = _field(entry, "tool", str)
+        action = AgentAction(tool, _unpack_value(entry, "tool_input"))
         action.call_id = _field(entry, "call_id", str)
         action.log = _field(entry, "log", str) if "log" in entry else ""
         action.message = message
@@ -3707,13 +3795,17 @@ def _apply_started(run: AgentRun, event: _JsonObject) -> None:
 
 
 def _apply_done(run: AgentRun, event: _JsonObject) -> None:
+    """Record a step, of a pending call or a notice.
+
+    {"event": "done", "call_id": "c00000001", "observation": "paid", "status": "ok"}
+    """
     step = AgentStep(_find_done(run, event), _unpack_value(event, "observation"))
     step.status = _field(event, "status", str)
     if not step.status:
         raise ValueError("a step without a status")
     if not run._record(step) and step not in run.steps[-1:]:
-        # Not pending: a notice. Twice the same is one: Ctrl-C came between writing it and
-        # counting it as written.
+        # It is a notice. Where the last step is the same, it was written twice: Ctrl-C
+        # came between writing it and counting it as written.
         run.steps.append(step)
     run.finish = None
     if "finish" in event:
@@ -3721,7 +3813,7 @@ def _apply_done(run: AgentRun, event: _JsonObject) -> None:
 
 
 def _find_done(run: AgentRun, event: _JsonObject) -> AgentAction:
-    """The action whose step a `done` event is."""
+    """The action that a `done` event is about."""
     call_id = _field(event, "call_id", str)
     if not call_id:
         log = _field(event, "log", str)
@@ -3745,29 +3837,31 @@ def _apply_totals(run: AgentRun, event: _JsonObject) -> None:
         run.requests = _field(event, "requests", int)
     if "usage" in event:
         run.usage = _field(event, "usage", dict)
-        sum(run.usage.values())  # a TypeError where one is no number
+        sum(run.usage.values())  # a TypeError where one is not a number
     if "state" in event:
         if event["state"] not in typing.get_args(State):
             raise ValueError(f"no state of a run: {_preview(event['state'])}")
         run.state = event["state"]
 
 
+_ONLY_TOTALS = ("turn", "requested", "updated")
 _APPLY: Dict[str, Callable[[AgentRun, _JsonObject], None]] = {
-    "turn": _apply_totals,
-    "requested": _apply_totals,
     "proposed": _apply_proposed,
     "started": _apply_started,
     "done": _apply_done,
     "finished": _apply_finished,
-    "updated": _apply_totals,
 }
 
 
-def _read_turns(path: str, data: bytes) -> List[_RecordedTurn]:
-    """The turns that the complete lines of a journal tell. ValueError, with path and line.
+# What reading a damaged line raises.
+_DAMAGE = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
-    What is behind the last newline is torn, and does not count; it may be all there is, if it
-    could become the first line of a journal.
+
+def _read_turns(path: str, data: bytes) -> List[_RecordedTurn]:
+    """The turns in the complete lines of a journal. ValueError, with path and line.
+
+    What follows the last newline is a torn line, and does not count. It may be all there
+    is, if it could become the first line of a journal.
     """
     turns: List[_RecordedTurn] = []
     lines = data.split(b"\n")
@@ -3778,11 +3872,13 @@ def _read_turns(path: str, data: bytes) -> List[_RecordedTurn]:
             if event["event"] == "turn":
                 turns.append(_RecordedTurn(event, number))
             turns[-1].apply(event, number)
-        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        except _DAMAGE as error:
             reason = f"{type(error).__name__}: {_one_line(_safe_str(error))}"
-            raise ValueError(f"{path}, line {number}: cannot be read ({reason})") from None
-    if not turns and not torn.startswith(_FIRST_BYTES) and not _FIRST_BYTES.startswith(torn):
-        raise ValueError(f"{path}, line 1: this is no journal")
+            text = f"{path}, line {number}: cannot be read ({reason})"
+            raise ValueError(text) from None
+    could_begin = torn.startswith(_FIRST_BYTES) or _FIRST_BYTES.startswith(torn)
+    if not turns and not could_begin:
+        raise ValueError(f"{path}, line 1: this is not a journal")
     return turns
 
 
@@ -3799,7 +3895,7 @@ def _load_journal(path: Union[str, "os.PathLike[str]"]) -> AgentRun:
 
 # -- the file --------------------------------------------------------------------------------------
 
-# What a lock that is held by another is reported as: Windows says EACCES, Wine 0.
+# How systems report a lock that another holds: Windows says EACCES, Wine 0.
 _LOCK_IS_HELD = (0, errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 _NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
@@ -3820,7 +3916,7 @@ def _open_regular_file(path: str, mode: str, flags: int) -> Any:
 
 
 def _sync_folder(path: str) -> None:
-    """A new file is safe only once its name is. Not every system can say so of a folder."""
+    """A new file is safe only once its name is. Some systems cannot fsync a folder."""
     with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
         folder = os.open(os.path.dirname(path), os.O_RDONLY)
         stack.callback(os.close, folder)
@@ -3854,7 +3950,7 @@ class _JournalFile:
 
     def append(self, line: bytes) -> None:
         """Write a line and sync it, whole or not at all."""
-        self._check_place()
+        self._check_path()
         file = self._file.fileno()
         size = os.lseek(file, 0, os.SEEK_END)
         try:
@@ -3862,7 +3958,7 @@ class _JournalFile:
             while rest:
                 rest = rest[os.write(file, rest) :]
             os.fsync(file)
-        except BaseException:  # a full disk: the next line must not be joined to half a line
+        except BaseException:  # a full disk: the next line must not follow half a line
             with contextlib.suppress(OSError):
                 self.cut(size)
             raise
@@ -3881,20 +3977,27 @@ class _JournalFile:
     def _identify(self) -> Optional[os.stat_result]:
         """What tells the file from another in its place.
 
-        None where that changes from look to look: some systems make up the numbers of their
+        None where each stat gives another: some systems make up the numbers of their
         files (shared folders of virtual machines, WebDAV).
         """
-        looks = [os.stat(self.path), os.stat(self.path), os.fstat(self._file.fileno())]
+        results = [os.stat(self.path), os.stat(self.path), os.fstat(self._file.fileno())]
         identity = os.fstat(self._file.fileno())
-        return identity if all(os.path.samestat(identity, look) for look in looks) else None
+        is_stable = all(os.path.samestat(identity, result) for result in results)
+        return identity if is_stable else None
 
-    def _check_place(self) -> None:
-        """FileNotFoundError where the file vanished: what cannot be found is not recorded."""
-        found = os.stat(self.path)
-        if self._identity is not None and not os.path.samestat(found, self._identity):
-            raise FileNotFoundError(errno.ENOENT, "another file is in its place", self.path)
+    def _check_path(self) -> None:
+        """FileNotFoundError where the file vanished: it would record nothing."""
+        status = os.stat(self.path)
+        if self._identity is not None and not os.path.samestat(status, self._identity):
+            reason = "another file is in its place"
+            raise FileNotFoundError(errno.ENOENT, reason, self.path)
 
     def _lock(self) -> None:
+        """Lock the file for this process, without waiting.
+
+        BlockingIOError, "another process or stream holds the journal: 'run.jsonl'", where
+        one does. Without a lock, and with a warning, where the file system has none.
+        """
         file = self._file.fileno()
         try:
             try:
@@ -3904,7 +4007,7 @@ class _JournalFile:
             except ImportError:
                 import msvcrt
 
-                os.lseek(file, 1 << 40, os.SEEK_SET)  # far behind the end: it can be read
+                os.lseek(file, 1 << 40, os.SEEK_SET)  # past the end: others can read it
                 msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
                 os.lseek(file, 0, os.SEEK_SET)
         except ImportError:
@@ -3921,21 +4024,151 @@ class _JournalFile:
             logging.getLogger("agentloop").warning(f"{self.path}: {text}")
 
     def _unlock(self) -> None:
-        # subtle: where a forked child has inherited the file, closing it leaves the lock held
+        # subtle: closing is not enough where a forked child has inherited the file
         with contextlib.suppress(ImportError, OSError):
             import fcntl
 
             fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
 
 
+# -- comparing run and file ------------------------------------------------------------------------
+
+
+class _DifferentRun(Exception):
+    """The journal is another run's: at which line, and what is different."""
+
+    def __init__(self, line: int, difference: str) -> None:
+        super().__init__(line, difference)
+        self.line = line
+        self.difference = difference
+
+
+class _Progress:
+    """How far a turn has come. Whichever of run and file is behind has to catch up."""
+
+    def __init__(self, turn: AgentRun) -> None:
+        self.steps = len(turn.steps)
+        self.has_reply = len(turn.pending) > 0 or turn.finish is not None
+        self.started = len(turn.started)
+
+    def is_ahead_of(self, other: "_Progress") -> bool:
+        # Steps first: a step takes its call out of `pending` and `started`.
+        if self.steps != other.steps:
+            return self.steps > other.steps
+        # Then a reply that the other does not have, then how many of its calls started.
+        if self.has_reply != other.has_reply:
+            return self.has_reply
+        return self.started > other.started
+
+
+def _check_same_turn(run: AgentRun, recorded: _RecordedTurn, is_last: bool) -> None:
+    """_DifferentRun unless the run or what is recorded is the beginning of the other."""
+    _check_same_task(run, recorded)
+    _check_shared_steps(run, recorded)
+    line = recorded.lines[min(len(run.steps), len(recorded.run.steps))]
+    if _Progress(run).is_ahead_of(_Progress(recorded.run)):
+        if not is_last:
+            raise _DifferentRun(line, "which goes on with another turn")
+        _check_pending(recorded.run, run, line)
+        _check_finish(recorded.run, run, line)
+    else:
+        _check_pending(run, recorded.run, line)
+        _check_finish(run, recorded.run, line)
+
+
+def _check_same_task(run: AgentRun, recorded: _RecordedTurn) -> None:
+    if not _is_same(run.task, recorded.run.task):
+        raise _DifferentRun(recorded.lines[0], "with another task")
+
+
+def _check_shared_steps(run: AgentRun, recorded: _RecordedTurn) -> None:
+    """The steps that both have are the same."""
+    number = 0
+    shared = min(len(run.steps), len(recorded.run.steps))
+    for reply in _group_by_reply(run.steps[:shared]):  # its actions share one message
+        first = recorded.run.steps[number].action
+        is_same_reply = _is_same(reply[0].action.message, first.message)
+        for step in reply:
+            if not is_same_reply or not _is_same_step(step, recorded.run.steps[number]):
+                raise _DifferentRun(recorded.lines[number + 1], "with another step")
+            number += 1
+
+
+def _check_pending(behind: AgentRun, ahead: AgentRun, line: int) -> None:
+    """What is pending in the one behind is pending or done in the one ahead."""
+    call_ids = {step.action.call_id for step in ahead.steps[len(behind.steps) :]}
+    call_ids.update(action.call_id for action in ahead.pending)
+    if not all(action.call_id in call_ids for action in behind.pending):
+        raise _DifferentRun(line, "with other pending calls")
+
+
+def _check_finish(behind: AgentRun, ahead: AgentRun, line: int) -> None:
+    """The finish is the same, unless the one ahead has gone on: it was not accepted."""
+    if behind.finish is None or len(ahead.steps) > len(behind.steps):
+        return
+    if ahead.finish is None or not _is_same_finish(ahead.finish, behind.finish):
+        raise _DifferentRun(line, "with another finish")
+
+
+def _as_recorded(value: Any) -> Any:
+    """A value as a journal gives it back: (1, 2) -> "[1, 2]"."""
+    if _is_plain_json(value):
+        return value
+    return _unpack_value(_pack_value("value", value), "value")
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or bool(_as_recorded(one) == _as_recorded(other))
+
+
+def _is_same_step(one: AgentStep, other: AgentStep) -> bool:
+    """Whether two steps are the same, but for the messages that their actions came in."""
+    for name in ("tool", "call_id", "log", "request", "tool_input"):
+        if not _is_same(getattr(one.action, name), getattr(other.action, name)):
+            return False
+    return one.status == other.status and _is_same(one.observation, other.observation)
+
+
+def _is_same_finish(one: AgentFinish, other: AgentFinish) -> bool:
+    names = [f.name for f in dataclasses.fields(AgentFinish)]
+    return all(_is_same(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def _copy_missing(run: AgentRun, recorded: AgentRun) -> None:
+    """Give the run what the journal is ahead by."""
+    shared = len(run.steps)
+    # subtle: `pending` first. What Ctrl-C leaves in it beside its step would run again.
+    if [a.call_id for a in run.pending] != [a.call_id for a in recorded.pending]:
+        run.pending[:] = recorded.pending
+    run.started[:] = recorded.started
+    if run.finish is None or len(recorded.steps) > shared:
+        run.finish = recorded.finish
+    run.steps.extend(recorded.steps[shared:])
+    _copy_totals(run, recorded)
+
+
+def _copy_totals(run: AgentRun, recorded: AgentRun) -> None:
+    """Give the run the totals that are later.
+
+    Requests and tokens are only ever added, so the larger are the later ones. The run has
+    more where it was interrupted before it could write the next event.
+    """
+    if recorded.requests < run.requests:
+        return
+    run.requests = recorded.requests
+    run.state = recorded.state
+    if sum(recorded.usage.values()) >= sum(run.usage.values()):
+        run.usage = dict(recorded.usage)
+
+
 # -- writing ---------------------------------------------------------------------------------------
 
 
-class _Journal(_NoJournal):
-    """A journal that is open for writing. `_NoJournal` says what is recorded, and when."""
+class _Journal(_Recorder):
+    """A journal that is open for writing. `_Recorder` says what is recorded, and when."""
 
-    def __init__(self, file: _JournalFile, is_continued: bool) -> None:
-        self.is_continued = is_continued
+    def __init__(self, file: _JournalFile, has_later_turns: bool) -> None:
+        self.has_later_turns = has_later_turns
         self._file = file
         # The turn that is written, and its finish and totals as last written.
         self._run = AgentRun("")
@@ -3943,46 +4176,61 @@ class _Journal(_NoJournal):
         self._totals: _JsonObject = {}
 
     def begin_turn(self, run: AgentRun) -> None:
+        """Write a turn that the file does not have yet, and go on with it.
+
+        {"event": "turn", "version": 1, "task": "How many A1?", "time": 1796000000.0}
+        """
         nothing = AgentRun(run.task)
-        self._run = run
-        self._totals = _totals_of(nothing)
-        self._write({"event": "turn", "version": _VERSION, **_pack_value("task", run.task)})
-        self.join(run, nothing, is_last=True)
+        self._set_current(run, nothing)
+        task = _pack_value("task", run.task)
+        self._write({"event": "turn", "version": _VERSION, **task})
+        self._sync(nothing)
 
-    def join(self, run: AgentRun, recorded: AgentRun, is_last: bool) -> None:
-        """Bring a turn and what the file has of it together, and write it from now on."""
+    def continue_turn(self, run: AgentRun, recorded: AgentRun) -> None:
+        """Go on with the last turn of the file. `recorded`: what the file has of it."""
+        self._set_current(run, recorded)
+        self._sync(recorded)
+
+    def _set_current(self, run: AgentRun, recorded: AgentRun) -> None:
+        """From now on this run is written."""
         self._run = run
+        self._finish = recorded.finish
         self._totals = _totals_of(recorded)
-        if _is_ahead(run, recorded):
-            self._finish = recorded.finish
-            self._catch_up(recorded)
-        else:
-            _take_over(run, recorded)
-            self._finish = run.finish
-            if is_last:
-                self.record_state(run.state)
 
-    def _catch_up(self, recorded: AgentRun) -> None:
-        """Write what the run has more: replies with their steps, starts, the finish."""
+    def _sync(self, recorded: AgentRun) -> None:
+        """Let run or file, whichever is behind, catch up."""
         run = self._run
-        known = {action.call_id for action in recorded.pending}
-        steps = run.steps[len(recorded.steps) :]
-        left = [AgentStep(action, None) for action in run.pending]
-        done = 0
-        for reply in _group_by_reply([*steps, *left]):
-            call_ids = {step.action.call_id for step in reply}
-            if call_ids - known - {""}:  # not in the file yet: the whole reply
-                self.record_actions([step.action for step in reply])
-            for step in steps[done : done + len(reply)]:
-                self.record_step(step, None)
-            done += len(reply)
-        started = set(recorded.started)
-        begun = [call_id for call_id in run.started if call_id not in started]
-        if begun:
-            self.record_start(begun)
+        if _Progress(run).is_ahead_of(_Progress(recorded)):
+            self._write_missing(recorded)
+        else:
+            _copy_missing(run, recorded)
+            self._finish = run.finish
+            self.record_state(run.state)
+
+    def _write_missing(self, recorded: AgentRun) -> None:
+        """Write what the file lacks: replies with their steps, starts, the finish."""
+        run = self._run
+        self._write_missing_replies(recorded)
+        known_starts = set(recorded.started)
+        starts = [call_id for call_id in run.started if call_id not in known_starts]
+        if starts:
+            self.record_start(starts)
         if run.finish is not None:
             self.record_finish(run.finish, run.state)
         self.record_state(run.state)
+
+    def _write_missing_replies(self, recorded: AgentRun) -> None:
+        known = {action.call_id for action in recorded.pending}
+        steps = self._run.steps[len(recorded.steps) :]
+        unfinished = [AgentStep(action, None) for action in self._run.pending]
+        written = 0
+        for reply in _group_by_reply([*steps, *unfinished]):
+            call_ids = {step.action.call_id for step in reply}
+            if call_ids - known - {""}:  # not in the file yet: the whole reply
+                self.record_actions([step.action for step in reply])
+            for step in steps[written : written + len(reply)]:
+                self.record_step(step, None)
+            written += len(reply)
 
     def record_request(self, requests: int) -> None:
         self._write({"event": "requested"}, requests=requests, state="running")
@@ -3997,7 +4245,9 @@ class _Journal(_NoJournal):
             entries.append(entry)
         message = _pack_value("message", actions[0].message)
         request = actions[0].request
-        self._write({"event": "proposed", **message, "request": request, "actions": entries})
+        event: _JsonObject = {"event": "proposed", **message, "request": request}
+        event["actions"] = entries
+        self._write(event)
 
     def record_start(self, call_ids: List[str]) -> None:
         self._write({"event": "started", "call_ids": call_ids})
@@ -4030,9 +4280,9 @@ class _Journal(_NoJournal):
     def close(self) -> None:
         self._file.close()
 
-    def _write(self, event: _JsonObject, **soon: Any) -> None:
-        """Append an event with the totals that changed; `soon`: what they will be."""
-        totals = {**_totals_of(self._run), **soon}
+    def _write(self, event: _JsonObject, **upcoming: Any) -> None:
+        """Append an event with the totals that changed; `upcoming`: those about to."""
+        totals = {**_totals_of(self._run), **upcoming}
         for name, value in totals.items():
             if value != self._totals[name]:
                 event[name] = value
@@ -4045,120 +4295,58 @@ def _totals_of(run: AgentRun) -> _JsonObject:
     return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
 
 
-# -- run and file brought together -----------------------------------------------------------------
+# -- opening ---------------------------------------------------------------------------------------
 
 
 def _open_journal(path: str, run: AgentRun) -> _Journal:
-    """A run's journal: what the one has more than the other, the other takes over.
+    """The journal of a run. Whichever of file and run is behind catches up.
 
-    BlockingIOError where another process (or stream) holds the file. ValueError, with path and
-    line, where it is no journal, damaged, or another run's; then no byte of it is changed.
+    BlockingIOError where another process (or stream) holds the file. ValueError, with
+    path and line, where it is not a journal, damaged, or another run's; then no byte of
+    it is changed.
     """
     file = _JournalFile(path)
     try:
         data = file.read()
-        recorded = _read_turns(path, data)
+        recorded_turns = _read_turns(path, data)
         turns = [*run.history, run]
-        for turn, found in zip(turns, recorded):
-            _check_same_turn(path, turn, found, found is recorded[-1])
+        _check_same_run(path, turns, recorded_turns)
         complete = data.rfind(b"\n") + 1
         if complete < len(data):  # a torn line
             file.cut(complete)
-        journal = _Journal(file, len(recorded) > len(turns))
-        for turn, found in zip(turns, recorded):
-            journal.join(turn, found.run, found is recorded[-1])
-        for turn in turns[len(recorded) :]:
-            journal.begin_turn(turn)
+        journal = _Journal(file, len(recorded_turns) > len(turns))
+        _sync_turns(journal, turns, recorded_turns)
         return journal
     except BaseException:
         file.close()
         raise
 
 
-def _check_same_turn(path: str, run: AgentRun, recorded: _RecordedTurn, is_last: bool) -> None:
-    """ValueError unless the one is the beginning of the other."""
-    found = recorded.run
-    shared = min(len(run.steps), len(found.steps))
-
-    def check(is_right: bool, line: int, difference: str) -> None:
-        if not is_right:
-            raise ValueError(
-                f"{path}, line {line}: the journal of another run, {difference}; "
-                "give this one its own"
-            )
-
-    check(_is_same(run.task, found.task), recorded.lines[0], "with another task")
-    at = 0
-    for reply in _group_by_reply(run.steps[:shared]):  # whose actions share one message
-        is_right = _is_same(reply[0].action.message, found.steps[at].action.message)
-        for step in reply:
-            is_right = is_right and _is_same_step(step, found.steps[at])
-            check(is_right, recorded.lines[at + 1], "with another step")
-            at += 1
-    line = recorded.lines[shared]
-    ahead, behind = found, run
-    if _is_ahead(run, found):
-        ahead, behind = run, found
-        check(is_last, line, "which goes on with another turn")
-    later = {step.action.call_id for step in ahead.steps[shared:]}
-    later.update(action.call_id for action in ahead.pending)
-    is_right = all(action.call_id in later for action in behind.pending)
-    check(is_right, line, "with other pending calls")
-    if behind.finish is not None and len(ahead.steps) == shared:
-        check(_is_same_finish(ahead.finish, behind.finish), line, "with another finish")
+def _check_same_run(
+    path: str, turns: List[AgentRun], recorded_turns: List[_RecordedTurn]
+) -> None:  # fmt: skip
+    """ValueError, with path and line, where the journal is another run's."""
+    try:
+        for turn, recorded in zip(turns, recorded_turns):
+            _check_same_turn(turn, recorded, recorded is recorded_turns[-1])
+    except _DifferentRun as error:
+        raise ValueError(
+            f"{path}, line {error.line}: the journal of another run, {error.difference}; "
+            "give this one its own"
+        ) from None
 
 
-def _as_recorded(value: Any) -> Any:
-    """A value as a journal gives it back: (1, 2) -> "[1, 2]"."""
-    if _is_plain_json(value):
-        return value
-    return _unpack_value(_pack_value("value", value), "value")
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    return one is other or bool(_as_recorded(one) == _as_recorded(other))
-
-
-def _is_same_step(one: AgentStep, other: AgentStep) -> bool:
-    """Whether two steps are the same, but for the messages that their actions came in."""
-    for name in ("tool", "call_id", "log", "request", "tool_input"):
-        if not _is_same(getattr(one.action, name), getattr(other.action, name)):
-            return False
-    return one.status == other.status and _is_same(one.observation, other.observation)
-
-
-def _is_same_finish(one: Optional[AgentFinish], other: AgentFinish) -> bool:
-    if one is None:
-        return False
-    names = [f.name for f in dataclasses.fields(AgentFinish)]
-    return all(_is_same(getattr(one, name), getattr(other, name)) for name in names)
-
-
-def _is_ahead(run: AgentRun, recorded: AgentRun) -> bool:
-    """True where the run has come further than what is recorded of it."""
-
-    def progress(run: AgentRun) -> List[int]:
-        has_more = len(run.pending) > 0 or run.finish is not None
-        return [len(run.steps), int(has_more), len(run.started)]
-
-    return progress(run) > progress(recorded)
-
-
-def _take_over(run: AgentRun, recorded: AgentRun) -> None:
-    """Give the run what the journal has more."""
-    shared = len(run.steps)
-    # subtle: `pending` first. What Ctrl-C left pending beside its step would be proposed again.
-    if [a.call_id for a in run.pending] != [a.call_id for a in recorded.pending]:
-        run.pending[:] = recorded.pending
-    run.started[:] = recorded.started
-    if run.finish is None or len(recorded.steps) > shared:
-        run.finish = recorded.finish
-    run.steps.extend(recorded.steps[shared:])
-    if recorded.requests >= run.requests:
-        run.requests = recorded.requests
-        run.state = recorded.state
-        if sum(recorded.usage.values()) >= sum(run.usage.values()):
-            run.usage = dict(recorded.usage)
+def _sync_turns(
+    journal: _Journal, turns: List[AgentRun], recorded_turns: List[_RecordedTurn]
+) -> None:  # fmt: skip
+    """Only the last recorded turn can be behind: those before it are only copied."""
+    for turn, recorded in zip(turns, recorded_turns):
+        if recorded is recorded_turns[-1]:
+            journal.continue_turn(turn, recorded.run)
+        else:
+            _copy_missing(turn, recorded.run)
+    for turn in turns[len(recorded_turns) :]:
+        journal.begin_turn(turn)
 
 
 # == models ========================================================================================

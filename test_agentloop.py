@@ -3854,6 +3854,26 @@ class PendingTests(unittest.TestCase):
                     self.assertEqual((calls, run.started), (["put"] * times + ["note"], []))
                     self.assertEqual((run.output, run.requests), ("done", 2))
 
+    def test_interrupted_calls_whose_arguments_no_longer_fit(self):
+        """It may have taken effect: `invalid_arguments` would say that it was not executed."""
+
+        def pay(n: int):
+            raise KeyboardInterrupt
+
+        def renamed(amount: int):
+            self.fail("it is called without its argument")
+
+        model = agentloop.Scripted([_act("pay", "c1", n=1), _end()])
+        for options in ({"idempotent": True}, {"read_only": True}):
+            with self.subTest(options):
+                run, error = _drive(model, tools=[agentloop.tool(**options)(pay)])
+                self.assertIsInstance(error, KeyboardInterrupt)
+                after = agentloop.tool(name="pay", **options)(renamed)
+                run, error = _drive(model, run, tools=[after])
+                self.assertIsNone(error)
+                self.assertEqual(_statuses(run), ["unknown_outcome"])
+                self.assertIn("not known", run.steps[0].observation)
+
     def test_done_and_still_pending(self):
         """Ctrl-C came while a call got its step: it is known by it, and does not run again."""
         decisions = [[_act("pay", "c1", n=1), _act("pay", "c2", n=2)], _end()]
@@ -4225,6 +4245,30 @@ class ParallelTests(unittest.TestCase):
         self.assertEqual([s.observation for s in run.steps], [0, 1])
         self.assertEqual((run.pending, run.started), ([], []))
         self.assertEqual([str(e) for e in agentloop.stream(model, run)], ["finish: done"])
+
+    @_real_threads
+    def test_a_repeated_failure_that_had_ended(self):
+        threads: List[Any] = []
+
+        @agentloop.tool(read_only=True)
+        def look():
+            threads.append(threading.current_thread())
+            raise LookupError("no row")
+
+        run = agentloop.AgentRun("go")
+        model = agentloop.Scripted([[_act("look", "c%d" % n) for n in range(2)], _end()])
+        events = agentloop.stream(model, run, [look])
+        for event in events:
+            if isinstance(event, agentloop.AgentStep):
+                break
+        while len(threads) < 2:
+            threads[0].join(0.01)
+        for thread in threads:
+            thread.join(10)
+        events.close()
+        first, second = (s.observation for s in run.steps)
+        self.assertEqual(first, "LookupError: no row")
+        self.assertRegex(second, r"LookupError: no row\n.* 2 times.* will not help")
 
 
 class CallIdTests(unittest.TestCase):
@@ -6972,8 +7016,9 @@ class _Interrupt:
         text = _FILE.read_text(encoding="utf-8").splitlines()
         first, end = (text.index(line) for line in text if line[:8] in ("# == loo", "# == mod"))
         lines = set(range(first, end))
-        for name in ("close", "_find_pending", "_close_pending", "_record", "_drop_done"):
-            at = next(n for n, line in enumerate(text) if line.startswith("    def %s(" % name))
+        for name in ("_call_locked", "close", "_find_pending", "_record", "_drop_done"):
+            head = "def %s(" % name
+            at = next(n for n, line in enumerate(text) if line.lstrip().startswith(head))
             lines |= set(range(at, at + 30))
         bare = ("try:", "else:", "finally:")
         return {n + 1 for n in lines if text[n].strip() not in bare}
