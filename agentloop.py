@@ -4431,7 +4431,7 @@ def _count(value: Any) -> int:
 #
 #     socket -> bytes                        _Connection: silence, deadline
 #     bytes -> head, chunks of the body      http_transport, or the caller's: _IncomingBody
-#     chunks -> unpacked, 64 MiB at most     _ResponseBody: errors become _RequestFailed
+#     chunks -> unpacked, 64 MiB at most     _HttpReply: errors become _RequestFailed
 #     chunks -> document                     _read_document, where it is JSON
 #     chunks -> lines -> events              _read_lines, _read_events, where it is a stream
 #     events -> document                     the assembler of the protocol
@@ -4911,11 +4911,12 @@ _RawReply = Tuple[int, Dict[str, str], Iterator[bytes]]  # status, headers, chun
 class _HttpTransport:
     """http_transport(method, url, headers, body, timeout) -> (status, headers, chunks).
 
-    The names of the headers come back in lower-case; the chunks are those of the body, as bytes.
-    `timeout`: the longest silence in seconds. One connection is kept per thread, process and
-    server. Loopback is reached directly, else the proxies of the environment or of the system
-    count. Redirects are not followed. Raises OSError (ConnectionError, TimeoutError, ...), and
-    ValueError for a header that cannot be sent.
+    The names of the headers come back in lower-case; the chunks are the body's, as bytes.
+    `timeout`: the longest silence in seconds; `deadline`, which this transport alone has: the
+    instant of time.monotonic() at which all has to be read. One connection is kept per thread,
+    process and server. Loopback is reached directly, else the proxies of the environment or of
+    the system count. Redirects are not followed. Raises OSError (ConnectionError, TimeoutError,
+    ...), and ValueError for a header that cannot be sent.
     """
 
     def __init__(self, ssl_context: Any = None) -> None:
@@ -4931,23 +4932,9 @@ class _HttpTransport:
         headers: Dict[str, str],
         body: Optional[bytes],
         timeout: float,
+        deadline: float = _NO_LIMIT,
     ) -> _RawReply:
         _check_headers(headers)
-        return self.request(method, url, headers, body, timeout, _NO_LIMIT)
-
-    def request(
-        self,
-        method: str,
-        url: str,
-        headers: Dict[str, str],
-        body: Optional[bytes],
-        timeout: float,
-        deadline: float,
-    ) -> _RawReply:
-        """The same with a deadline, the instant of time.monotonic() at which all has to be read.
-
-        The headers are checked.
-        """
         parts = _Url(url)
         proxy = _find_proxy(parts)
         own = {"Host": parts.authority}
@@ -5003,9 +4990,7 @@ class _HttpTransport:
             raise
         return connection
 
-    def _send_and_read_head(
-        self, connection: _Connection, data: bytes, peer: Any
-    ) -> _RawReply:
+    def _send_and_read_head(self, connection: _Connection, data: bytes, peer: Any) -> _RawReply:
         """Send a request and read the head of its reply; the body is still to come."""
         try:
             # subtle: a server may refuse a long request before it has read it, and say why
@@ -5365,28 +5350,32 @@ def _check_no_error(document: Any) -> None:
 # -- streams ---------------------------------------------------------------------------------------
 
 
-class _ResponseBody:
-    """The body of a reply: an iterator of chunks, unpacked, of at most 64 MiB in all.
+class _HttpReply:
+    """A reply: an iterator of the chunks of its body, unpacked, of at most 64 MiB in all.
 
     Raises _RequestFailed where the network fails, where there is more, or what cannot be read.
 
     Attributes:
+        content_type: for example "application/json".
         timeout: the longest silence, in seconds.
         failure: what ended it early. A stream of events may be complete all the same.
     """
 
     def __init__(
         self,
+        headers: Dict[str, str],
         chunks: Iterable[bytes],
-        encoding: str,
         explain: Callable[[Exception], Optional[_RequestFailed]],
         timeout: float,
         deadline: float,
     ) -> None:
+        headers = {name.lower(): value for name, value in headers.items()}
+        self.headers = headers
+        self.content_type = headers.get("content-type", "").lower()
         self.timeout = timeout
         self.failure: Optional[_RequestFailed] = None
         self._source: Any = chunks  # some have `drain` and `close`
-        self._encoding = encoding.strip().lower()
+        self._encoding = headers.get("content-encoding", "").strip().lower()
         self._explain = explain
         self._deadline = deadline
         self._unpacked = self._unpack(self._receive())
@@ -5505,16 +5494,6 @@ def _inflate(chunks: Iterable[bytes], window: int) -> Iterator[bytes]:
         raise _RequestFailed(f"a damaged body: {error}", "bad_response") from None
 
 
-class _HttpReply:
-    """A reply with a status of 2xx, its body not yet read."""
-
-    def __init__(self, status: int, headers: Dict[str, str], body: _ResponseBody) -> None:
-        self.status = status
-        self.headers = headers  # names in lower-case
-        self.content_type = headers.get("content-type", "").lower()
-        self.body = body
-
-
 _Events = Iterator[Optional[_JsonObject]]
 
 
@@ -5526,16 +5505,16 @@ def _read_document(
     A server may answer with either, so the first bytes decide before the content type does.
     `assemble` returns None where the stream is not complete. Raises _RequestFailed.
     """
-    first = reply.body.peek()
+    first = reply.peek()
     is_json = first[:1] in (b"{", b"[")
     is_stream = "event-stream" in reply.content_type or _begins_like_events(first)
     if is_stream and not is_json:
-        document = assemble(_read_events(reply.body))
+        document = assemble(_read_events(reply))
         if document is None:
             reason = "the stream ended before the reply was complete"
-            raise reply.body.failure or _RequestFailed(reason, "connection")
+            raise reply.failure or _RequestFailed(reason, "connection")
         return document
-    text = reply.body.read().strip()
+    text = reply.read().strip()
     if not is_json:
         words = _plain_text(text) or "the body is empty"
         reason = f"no reply of this protocol (content type {reply.content_type}): {words}"
@@ -5584,19 +5563,19 @@ def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield bytes(begun)
 
 
-def _read_events(body: _ResponseBody) -> _Events:
+def _read_events(reply: _HttpReply) -> _Events:
     """The data of server-sent events, as JSON objects; None for [DONE].
 
     An error in an event, an `error` event, or a line `error: {...}` raises _RequestFailed.
     What fails on the way (the network, the size, a silence) ends the events and is noted as
-    `body.failure`: it counts only where the reply is not complete. Comments and blank lines
+    `reply.failure`: it counts only where the reply is not complete. Comments and blank lines
     are silence: some servers send them for ever.
     """
     name = b""
     data: List[bytes] = []
     heard = time.monotonic()
     try:
-        for line in _read_lines(body):
+        for line in _read_lines(reply):
             if line[:5] == b"data:":
                 data.append(line[5:])
             elif not line and (name or data):
@@ -5609,12 +5588,12 @@ def _read_events(body: _ResponseBody) -> _Events:
             elif line[:6] == b"error:":  # llama.cpp
                 text = line[6:].decode("utf-8", "replace")
                 raise _classify_error(None, {}, text.strip())
-            elif time.monotonic() - heard > body.timeout:
-                reason = f"silence for {body.timeout:g} s: only comments came"
-                body.failure = _RequestFailed(reason, "timeout")
+            elif time.monotonic() - heard > reply.timeout:
+                reason = f"silence for {reply.timeout:g} s: only comments came"
+                reply.failure = _RequestFailed(reason, "timeout")
                 return
     except _RequestFailed as failure:
-        if failure is not body.failure:
+        if failure is not reply.failure:
             raise
     if _is_json(b"\n".join(data)):  # the last event may lack its blank line; or be cut
         yield from _parse_event(name, data)
@@ -5769,9 +5748,7 @@ class _Client:
             "User-Agent": f"agentloop/{__version__}",
             **self._login(key),
         }
-        headers = _merge_headers(own, self.headers)
-        _check_headers(headers)
-        return headers
+        return _merge_headers(own, self.headers)
 
     # asking
 
@@ -5834,29 +5811,27 @@ class _Client:
             if failure is None:
                 raise
             raise failure from None
-        response_headers = {name.lower(): v for name, v in response_headers.items()}
-        encoding = response_headers.get("content-encoding", "")
-        body = _ResponseBody(chunks, encoding, explain, self.timeout, deadline)
+        reply = _HttpReply(response_headers, chunks, explain, self.timeout, deadline)
         try:
             if not 200 <= status < 300:
-                raise _classify_error(status, response_headers, _read_refusal(body))
-            result = read(_HttpReply(status, response_headers, body))
-            body.drain()
+                raise _classify_error(status, reply.headers, _read_refusal(reply))
+            result = read(reply)
+            reply.drain()
             return result
         finally:
-            body.close()
+            reply.close()
 
     def _send(self, data: bytes, headers: Dict[str, str], deadline: float) -> _RawReply:
-        """Hand a request to the transport.
+        """Hand a request to the transport; the built-in one keeps the deadline.
 
-        One of the caller's knows no deadline: its time limit is never longer than the time that
-        is left, and `_ResponseBody` looks at the clock between two chunks.
+        One of the caller's knows none: its time limit is no longer than the time that is left,
+        and `_HttpReply` looks at the clock between two chunks.
         """
         timeout = max(0.0, min(self.timeout, deadline - time.monotonic()))
-        request = ("POST", self.url, headers, data, timeout)
         if isinstance(self.transport, _HttpTransport):
-            return self.transport.request(*request, deadline)
-        reply: _RawReply = self.transport(*request)
+            return self.transport("POST", self.url, headers, data, timeout, deadline)
+        _check_headers(headers)
+        reply: _RawReply = self.transport("POST", self.url, headers, data, timeout)
         return reply
 
     def _explain(
@@ -5944,10 +5919,10 @@ class _Client:
         return ModelError(f"{text}. Look at: {advice}", failure.kind, failure.status)
 
 
-def _read_refusal(body: _ResponseBody) -> str:
+def _read_refusal(reply: _HttpReply) -> str:
     """The words of a refusal, or why they cannot be read; its status counts all the same."""
     try:
-        return body.read()
+        return reply.read()
     except _RequestFailed as failure:
         if failure.kind != "bad_response":
             raise
