@@ -4785,8 +4785,8 @@ class _Connection:
             match = re.match(rb"HTTP/1\.(\d) (\d{3})(?!\d)", line)
             if match is None:
                 raise _BadReply(f"it begins with {_preview(line)}")
-            is_old = match.group(1) == b"0"
-            head = _Head(int(match.group(2)), self.read_headers(), is_old)
+            may_be_kept = match.group(1) != b"0"  # HTTP/1.0 closes
+            head = _Head(int(match.group(2)), self.read_headers(), may_be_kept)
             if head.status >= 200:
                 return head
         raise _BadReply(f"more than {_MAX_INTERIM} interim replies")
@@ -4826,15 +4826,12 @@ class _Connection:
 
 
 class _Head:
-    """Status and headers of a reply; what they say of its body and of the connection.
+    """Status and headers of a reply; what they say of its body and of the connection."""
 
-    `is_old`: it is HTTP/1.0.
-    """
-
-    def __init__(self, status: int, headers: Dict[str, str], is_old: bool) -> None:
+    def __init__(self, status: int, headers: Dict[str, str], may_be_kept: bool) -> None:
         self.status = status
         self.headers = headers
-        self.is_old = is_old
+        self._may_be_kept = may_be_kept
 
     @property
     def length(self) -> Optional[int]:
@@ -4847,11 +4844,13 @@ class _Head:
     @property
     def keeps_connection(self) -> bool:
         """True where another request may follow on the same connection."""
-        connection = self.headers.get("connection", "").lower()
-        has_end = self.length is not None or "transfer-encoding" in self.headers
-        if self.is_old:
-            return has_end and "keep-alive" in connection
-        return (has_end or self.status in (204, 304)) and "close" not in connection
+        has_end = (
+            self.length is not None
+            or "transfer-encoding" in self.headers
+            or self.status in (204, 304)
+        )
+        is_closed = "close" in self.headers.get("connection", "").lower()
+        return self._may_be_kept and has_end and not is_closed
 
 
 class _IncomingBody:
@@ -5062,16 +5061,10 @@ class _RequestFailed(Exception):
     """
 
     def __init__(
-        self,
-        words: str,
-        kind: str,
-        retryable: bool = True,
-        retry_after: Optional[float] = None,
-        status: Optional[int] = None,
-        error: Optional[_JsonObject] = None,
-        tries: int = 1,
+        self, words: str, kind: str, retryable: bool = True, retry_after: Optional[float] = None,
+        status: Optional[int] = None, error: Optional[_JsonObject] = None, tries: int = 1,
         was_key_sent: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(words)
         self.words = words
         self.kind = kind
