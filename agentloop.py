@@ -4424,17 +4424,17 @@ def _count(value: Any) -> int:
 # -- HTTP ------------------------------------------------------------------------------------------
 #
 # HTTP/1.1 over sockets. http.client waits for the whole timeout in one read, which Ctrl-C
-# does not interrupt on Windows; it knows no deadline, and sets no bound to interim replies and
+# does not interrupt on Windows. It knows no deadline, and no bound for interim replies and
 # trailers.
 #
-# From the socket to the reply:
+# From the socket to the document that a reply is:
 #
-#     socket -> bytes                        _Connection: silence, deadline
-#     bytes -> head, chunks of the body      http_transport, or the caller's: _IncomingBody
-#     chunks -> unpacked, 64 MiB at most     _HttpReply: errors become _RequestFailed
-#     chunks -> document                     _read_document, where it is JSON
-#     chunks -> lines -> events              _read_lines, _read_events, where it is a stream
-#     events -> document                     the assembler of the protocol
+#     socket -> bytes                     _Connection: time limits
+#     bytes -> head, chunks               a transport: http_transport, or the caller's
+#     chunks -> unpacked, bounded         _HttpReply: errors become _RequestFailed
+#     chunks -> JSON -> document          _read_document; else, where it is a stream:
+#     chunks -> lines -> events           _read_lines, _read_events
+#     events -> document                  the assembler of the protocol
 
 _MAX_REPLY = 64 << 20  # bytes of a reply, as it is unpacked
 _MAX_LINE = 64 << 10  # bytes of a line of a reply's head
@@ -4445,8 +4445,8 @@ _MAX_READ = 2.0  # seconds in one read: on Windows Ctrl-C gets through between t
 _MAX_DRAIN = 0.2  # seconds for the end of a body whose content is complete
 _NO_LIMIT = float("inf")
 
-# Not urlsplit: it takes "http:/h" and "http://h:port" for URLs, removes line ends silently, and
-# of a password with a "?" or "#" it makes a host and a path.
+# Not urlsplit: it takes "http:/h" and "http://h:port" for URLs, removes line ends, and of
+# a password with a "?" or "#" it makes a host and a path.
 _URL = r"""(?xi)
     (?P<scheme> https? ) ://
     (?: (?P<login> [^/?#]* ) @ )?               # a password may hold another @
@@ -4506,8 +4506,9 @@ class _Url:
 def _endpoint(base_url: str, path: str) -> str:
     """The URL to post to. `path`: /chat/completions, /responses or /messages.
 
-    A base URL may be a server, the address of its API, or the whole endpoint. All APIs are
-    below /v1. Only for /messages the base URL of other packages ends before that.
+    A base URL may be a server, the address of its API, or the whole endpoint. A server's
+    API is below /v1. The address of an API is complete, but for /messages: there the usual
+    base URLs end before /v1.
 
         "http://h", "http://h/v1/", "http://h/v1/responses" -> "http://h/v1/responses"
         "http://h/openai", for /responses -> "http://h/openai/responses"
@@ -4540,7 +4541,7 @@ class _BadReply(OSError):
 
 
 def _is_timeout(error: Exception) -> bool:
-    """True for a time limit of ours. The system's own, as for keep-alive probes, has an errno."""
+    """True for a time limit of ours. The system's (of keep-alive probes) has an errno."""
     import socket  # its own class before Python 3.10
 
     is_limit = isinstance(error, (TimeoutError, socket.timeout))
@@ -4584,9 +4585,10 @@ def _encode_login(login: str) -> str:
 
 
 def _find_proxy(url: _Url) -> Optional[_Proxy]:
-    """The proxy on the way to a server: of the environment, else of the system. None: directly.
+    """The proxy on the way to a server: of the environment, else of the system.
 
-    Loopback is always reached directly. Raises _NotConnected for a proxy of another kind.
+    None where the server is reached directly, as loopback always is. Raises _NotConnected
+    for a kind of proxy that is not supported.
     """
     if url.host in ("localhost", "::1") or re.match(r"127(\.\d+){3}\Z", url.host):
         return None
@@ -4596,8 +4598,8 @@ def _find_proxy(url: _Url) -> Optional[_Proxy]:
     if proxies:
         is_direct = _is_excepted(url.host, url.port, proxies.get("no", ""))
     else:
-        # Of the registry or of macOS. Python before 3.10.5 makes "https://127.0.0.1:3128" of
-        # the registry's "127.0.0.1:3128".
+        # Of the registry or of macOS. Python before 3.10.5 makes "https://127.0.0.1:3128"
+        # of the registry's "127.0.0.1:3128".
         for scheme, text in getproxies().items():
             proxies[scheme] = re.sub("(?i)^https://", "http://", text)
         is_direct = bool(proxy_bypass(url.host))
@@ -4616,15 +4618,15 @@ def _proxy_logins() -> List[str]:
 
 
 def _is_excepted(host: str, port: int, no_proxy: str) -> bool:
-    """True where NO_PROXY names the host: ("10.1.2.3", 80, "a.test, 10.0.0.0/8") -> True."""
+    """True where NO_PROXY names the host: ("10.1.2.3", 80, "a.test, 10.0.0.0/8")."""
     entries = re.split(r"[,\s]+", no_proxy.lower())
     return any(_names_host(entry, host, port) for entry in entries if entry)
 
 
 def _names_host(entry: str, host: str, port: int) -> bool:
-    """One entry of NO_PROXY: a network, an address, a name, a domain or a wildcard; a port.
+    """One entry of NO_PROXY: a network, an address, a name, a domain, a wildcard; a port.
 
-    Python's own proxy_bypass knows neither networks nor wildcards.
+    Not urllib's proxy_bypass_environment: it knows neither networks nor wildcards.
     """
     import fnmatch
     import ipaddress
@@ -4682,7 +4684,7 @@ class _Connection:
         else:
             raise failure
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A NAT box forgets what is silent. Probes prevent that, or show that it has happened.
+        # A NAT box forgets what is silent. Probes prevent that, or show that it happened.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):  # the second on macOS
             if hasattr(socket, name):
@@ -4726,7 +4728,7 @@ class _Connection:
         """Seconds that may still be waited. `since`: when something was last received."""
         left = min(since + self._timeout, self._deadline) - time.monotonic()
         if left <= 0:
-            raise TimeoutError(f"silence for {self._timeout:g} s, or the deadline has passed")
+            raise TimeoutError(f"silence for {self._timeout:g} s, or past the deadline")
         return left
 
     def _receive(self, size: int = 65536) -> bytes:
@@ -4853,16 +4855,19 @@ class _Head:
         return self._may_be_kept and has_end and not is_closed
 
 
+_Pool = Dict[Any, _Connection]  # idle connections, by server and proxy
+
+
 class _IncomingBody:
     """The body of a reply in chunks as they come.
 
-    Once it is read to its end, its connection goes into `pool`, under `peer`, for the next
-    request. Else the connection is closed.
+    Once it is read to its end, its connection goes into `pool`, under `peer`, for the
+    next request. Else the connection is closed.
     """
 
     def __init__(
-        self, connection: _Connection, head: _Head, pool: Dict[Any, _Connection], peer: Any
-    ) -> None:
+        self, connection: _Connection, head: _Head, pool: _Pool, peer: Any
+    ) -> None:  # fmt: skip
         self._connection = connection
         self._chunks = connection.read_body(head)
         self._can_be_kept = head.keeps_connection
@@ -4890,7 +4895,7 @@ class _IncomingBody:
         self.close()
 
     def drain(self) -> None:
-        """Read the end of a body whose content is complete. Nothing else is waited for."""
+        """Read the end of a body whose content is complete, if it comes at once."""
         if not self._can_be_kept:
             return
         self._connection.set_limits(_MAX_DRAIN, time.monotonic() + _MAX_DRAIN)
@@ -4904,18 +4909,18 @@ class _IncomingBody:
             self._connection.close()
 
 
-_RawReply = Tuple[int, Dict[str, str], Iterator[bytes]]  # status, headers, chunks of the body
+_RawReply = Tuple[int, Dict[str, str], Iterator[bytes]]  # status, headers, chunks
 
 
 class _HttpTransport:
     """http_transport(method, url, headers, body, timeout) -> (status, headers, chunks).
 
     The names of the headers come back in lower-case; the chunks are the body's, as bytes.
-    `timeout`: the longest silence in seconds; `deadline`, which this transport alone has: the
-    instant of time.monotonic() at which all has to be read. One connection is kept per thread,
-    process and server. Loopback is reached directly, else the proxies of the environment or of
-    the system count. Redirects are not followed. Raises OSError (ConnectionError, TimeoutError,
-    ...), and ValueError for a header that cannot be sent.
+    `timeout`: the longest silence in seconds; `deadline`, which this transport alone has:
+    the instant of time.monotonic() at which all has to be read. A connection is kept per
+    thread, process and server. Loopback is reached directly, else the proxies of the
+    environment or of the system count. Redirects are not followed. Raises OSError
+    (ConnectionError, TimeoutError, ...), and ValueError for a header that cannot be sent.
     """
 
     def __init__(self, ssl_context: Any = None) -> None:
@@ -4955,16 +4960,16 @@ class _HttpTransport:
         connection = self._connect(parts, proxy, timeout, deadline)
         return self._send_and_read_head(connection, data, peer)
 
-    def _pool(self) -> Dict[Any, _Connection]:
-        """The connections of this thread, by server and proxy; closed when it ends.
+    def _pool(self) -> _Pool:
+        """The connections of this thread; closed when it ends.
 
-        subtle: made at the first request, since importing agentloop imports no `threading`, and
-        with `setdefault`, since two threads may ask first at once.
+        subtle: made at the first request, since importing this file imports no threading;
+        with `setdefault`, since two threads may be the first at once.
         """
         import threading
 
         local = self.__dict__.setdefault("_local", threading.local())
-        pool: Dict[Any, _Connection] = local.__dict__.setdefault("pool", {})
+        pool: _Pool = local.__dict__.setdefault("pool", {})
         return pool
 
     def _connect(
@@ -4989,10 +4994,12 @@ class _HttpTransport:
             raise
         return connection
 
-    def _send_and_read_head(self, connection: _Connection, data: bytes, peer: Any) -> _RawReply:
+    def _send_and_read_head(
+        self, connection: _Connection, data: bytes, peer: Any
+    ) -> _RawReply:  # fmt: skip
         """Send a request and read the head of its reply; the body is still to come."""
         try:
-            # subtle: a server may refuse a long request before it has read it, and say why
+            # subtle: a server may refuse a long request before it has read it all
             with contextlib.suppress(ConnectionError):
                 connection.send(data)
             head = connection.read_head()
@@ -5008,8 +5015,8 @@ def _open_tunnel(connection: _Connection, proxy: _Proxy, url: _Url) -> None:
     connection.send(_encode_head("CONNECT", target, {"Host": target, **proxy.headers}))
     status = connection.read_head().status
     if status != 200:
-        address = f"the proxy {proxy.host}:{proxy.port}"
-        raise _NotConnected(f"{address} answers HTTP {status} instead of opening a tunnel")
+        answer = f"answers HTTP {status} instead of opening a tunnel"
+        raise _NotConnected(f"the proxy {proxy.host}:{proxy.port} {answer}")
 
 
 def _merge_headers(own: Dict[str, str], given: Dict[str, str]) -> Dict[str, str]:
@@ -5029,7 +5036,7 @@ def _check_headers(headers: Dict[str, str]) -> None:
 
 
 def _encode_head(method: str, target: str, headers: Dict[str, str]) -> bytes:
-    """("GET", "/", {"Host": "h"}) -> b"GET / HTTP/1.1", b"Host: h" and b"", each on a line."""
+    """("GET", "/", {"Host": "h"}) -> the lines "GET / HTTP/1.1", "Host: h" and ""."""
     lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
     start = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
     return start + "".join(lines).encode("latin-1") + b"\r\n"
@@ -5040,8 +5047,8 @@ http_transport = _HttpTransport()
 
 # -- what a refusal means --------------------------------------------------------------------------
 #
-# Three questions, answered one after the other: what does the server say, of which kind is it,
-# and does waiting help, how long? A new server's words are a row in a table.
+# Three questions, one after the other: what does the server say, of which kind is it, and
+# does waiting help, how long? A new server's words are a row in a table.
 
 _lenient_decoder = json.JSONDecoder(parse_constant=lambda constant: None)  # NaN: null
 
@@ -5061,9 +5068,9 @@ class _RequestFailed(Exception):
     """
 
     def __init__(
-        self, words: str, kind: str, retryable: bool = True, retry_after: Optional[float] = None,
-        status: Optional[int] = None, error: Optional[_JsonObject] = None, tries: int = 1,
-        was_key_sent: bool = False,
+        self, words: str, kind: str, retryable: bool = True,
+        retry_after: Optional[float] = None, status: Optional[int] = None,
+        error: Optional[_JsonObject] = None, tries: int = 1, was_key_sent: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(words)
         self.words = words
@@ -5107,7 +5114,7 @@ class _ServerError:
 
     @property
     def all_words(self) -> str:
-        """Words, code and type, each on a line: "Slow\nbusy\n"."""
+        """Words, code and type, each on a line."""
         return "\n".join([self.words, *self.labels])
 
 
@@ -5132,7 +5139,7 @@ def _find_error(body: Any) -> _JsonObject:
 
 
 def _find_wrapped_error(error: _JsonObject) -> _JsonObject:
-    """What a router or a proxy passes on of the server behind it; {} where it wraps nothing.
+    """What a router or a proxy passes on of the server behind it; {} where there is none.
 
     {"metadata": {"raw": '{"error": {"code": 1}}'}} -> {"code": 1} (OpenRouter);
     {"message": 'BadRequest - {"error": {"code": 1}}'} -> {"code": 1} (LiteLLM)
@@ -5188,7 +5195,8 @@ _OVERFLOW = r"""(?xi)
 _WRONG_KEY = r"""(?xi)
     (incorrect|invalid|wrong|missing|expired|no)\b.{0,20}\bapi[ _-]?key
     | api_key_invalid
-    | api[ _-]?key\b.{0,30}\b(not\ (valid|found)|invalid|incorrect|expired|missing|required)
+    | api[ _-]?key\b.{0,30}\b
+      (not\ (valid|found)|invalid|incorrect|expired|missing|required)
 """
 # Limits that waiting does not lift.
 _QUOTA_EXHAUSTED = r"""(?xi)
@@ -5198,16 +5206,16 @@ _QUOTA_EXHAUSTED = r"""(?xi)
     | request\ too\ large
 """
 
-# The first row that applies decides. Both columns are patterns: of the status, which is "None"
-# for an error inside a 200, and of what `_ServerError.all_words` holds.
+# The first row that applies decides. Status and words are patterns. An error inside a 200
+# has the status "None"; the words are those of `_ServerError.all_words`.
 _KIND_RULES = (
     # kind, status, words
     ("context_length", "413", ""),  # the whole request is too large
     ("context_length", ".*", _SURE_OVERFLOW),  # "maximum context length is 8192 tokens"
-    ("context_length", "(?!429).*", _OVERFLOW),  # "prompt is too long"; under 429: too often
-    ("bad_response", "3..", ""),  # a redirect is not followed: the key is for one server
-    ("bad_request", ".*", r"(?m)^content_filter$"),  # Azure; the same request is refused again
-    ("rate_limit", "429|None", _QUOTA_EXHAUSTED),  # "insufficient_quota", also in a stream
+    ("context_length", "(?!429).*", _OVERFLOW),  # "prompt is too long"; 429: a rate
+    ("bad_response", "3..", ""),  # a redirect: the key is for one server alone
+    ("bad_request", ".*", r"(?m)^content_filter$"),  # Azure; asked again, refused again
+    ("rate_limit", "429|None", _QUOTA_EXHAUSTED),  # "insufficient_quota"
     ("rate_limit", "429", ""),  # "Slow down"
     ("auth", "401|403", ""),
     ("auth", "400", _WRONG_KEY),  # "Incorrect API key provided": xAI, Gemini
@@ -5317,8 +5325,8 @@ def _classify_error(
 
     `status`: None for an error inside a reply with 200. `body`: a text, or JSON.
 
-    (429, {"retry-after": "7"}, '{"error": {"message": "Slow down"}}') -> words "Slow down",
-    kind "rate_limit", retryable, retry_after 7.0
+    (429, {"retry-after": "7"}, '{"error": {"message": "Slow down"}}')
+    -> words "Slow down", kind "rate_limit", retryable, retry_after 7.0
     """
     error = _ServerError(status, body)
     kind = _decide_kind(error)
@@ -5346,7 +5354,7 @@ def _check_no_error(document: Any) -> None:
 class _HttpReply:
     """A reply: an iterator of the chunks of its body, unpacked, of at most 64 MiB in all.
 
-    Raises _RequestFailed where the network fails, where there is more, or what cannot be read.
+    Raises _RequestFailed where the network fails, the body is larger, or damaged.
 
     Attributes:
         content_type: for example "application/json".
@@ -5422,7 +5430,7 @@ class _HttpReply:
             self._source.drain()
 
     def close(self) -> None:
-        self._unpacked.close()  # subtle: a reference cycle, which would keep the connection
+        self._unpacked.close()  # a reference cycle, which would keep the connection
         if hasattr(self._source, "close"):
             self._source.close()
 
@@ -5459,7 +5467,7 @@ def _find_zlib_window(first: bytes, encoding: str) -> Optional[int]:
 
     gzip is known by its first bytes, deflate by the header. Nobody asked for either.
 
-    (b"\x1f\x8b...", "") -> 31; (b"x\x9c...", "deflate") -> 15; (b"{...", "identity") -> None
+    (b"\x1f\x8b...", "") -> 31; (b"x\x9c...", "deflate") -> 15; (b"{...", "") -> None
     """
     if first[:2] == b"\x1f\x8b":
         return 31
@@ -5495,7 +5503,7 @@ def _read_document(
 ) -> _JsonObject:
     """The document that a reply is; a stream of events is put together by `assemble`.
 
-    A server may answer with either, so the first bytes decide before the content type does.
+    A server may answer with either, so the first bytes decide, then the content type.
     `assemble` returns None where the stream is not complete. Raises _RequestFailed.
     """
     first = reply.peek()
@@ -5559,10 +5567,10 @@ def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def _read_events(reply: _HttpReply) -> _Events:
     """The data of server-sent events, as JSON objects; None for [DONE].
 
-    An error in an event, an `error` event, or a line `error: {...}` raises _RequestFailed.
-    What fails on the way (the network, the size, a silence) ends the events and is noted as
-    `reply.failure`: it counts only where the reply is not complete. Comments and blank lines
-    are silence: some servers send them for ever.
+    Raises _RequestFailed for an event that is or holds an error, and a line `error: {...}`.
+    What fails on the way (the network, the size, a silence) ends the events and is noted
+    as `reply.failure`: it counts only where the reply is not complete. Comments and blank
+    lines are silence: some servers send them for ever.
     """
     name = b""
     data: List[bytes] = []
@@ -5593,7 +5601,7 @@ def _read_events(reply: _HttpReply) -> _Events:
 
 
 def _parse_event(name: bytes, data: List[bytes]) -> List[Optional[_JsonObject]]:
-    """(b"", [b' {"n": 1}']) -> [{"n": 1}]; [None] for [DONE]; [] where it holds nothing."""
+    """(b"", [b' {"n": 1}']) -> [{"n": 1}]; [None] for [DONE]; [] where it is blank."""
     text = b"\n".join(data).decode("utf-8", "replace").strip()
     if text == "[DONE]":
         return [None]
@@ -5644,9 +5652,9 @@ def _log(text: str) -> None:
 class _Client:
     """Asks one server: its address, login, retries and limits. The adapters are clients.
 
-    What leaves it is free of secrets: the key, values of headers, login and query of the URL,
-    login of the proxy. They are removed in one place, `_without_secrets`. An exception of the
-    caller's own transport that is none of the network passes only without them (`_explain`).
+    What leaves it is free of secrets: the key, values of headers, login and query of the
+    URL, login of the proxy. They are removed in one place, `_without_secrets`. Exceptions
+    of a caller's transport that are none of the network pass where they hold no secret.
     """
 
     _path = _host = ""  # of a protocol: where to post to, and at which server by default
@@ -5673,7 +5681,7 @@ class _Client:
         self.retries = retries
         self.transport = transport
         if transport is http_transport:
-            # The default stands for one of the client's own: its connections, its ssl_context.
+            # The default means one of the client's own, with its ssl_context.
             self.transport = _HttpTransport(ssl_context)
         elif ssl_context is not None:
             raise ValueError(
@@ -5702,7 +5710,8 @@ class _Client:
             url += "?" + _NOT_PICKLED
         return {
             **self.__dict__,
-            "api_key": self.api_key and _NOT_PICKLED,  # not None, of the environment, nor ""
+            # None, the environment's, and "" stay.
+            "api_key": self.api_key and _NOT_PICKLED,
             "headers": dict.fromkeys(self.headers, _NOT_PICKLED),
             "url": url,
         }
@@ -5717,8 +5726,8 @@ class _Client:
         }
         missing = [name for name in settings if _NOT_PICKLED in f"{settings[name]}"]
         if missing:
-            names = ", ".join(missing)
-            raise ValueError(f"a pickle of a model holds no secret: set its {names} again")
+            fix = f"set its {', '.join(missing)} again"
+            raise ValueError(f"a pickle of a model holds no secret: {fix}")
 
     # what is sent
 
@@ -5756,8 +5765,8 @@ class _Client:
     ) -> _T:
         """Ask until there is an answer. `read` reads a reply; what else it raises passes.
 
-        Raises _RequestFailed, free of secrets, after the last try; ValueError for a setting
-        that cannot be sent.
+        Raises _RequestFailed, free of secrets, after the last try; ValueError for a
+        setting that cannot be sent.
         """
         self._check_settings()
         tries = 0
@@ -5774,8 +5783,8 @@ class _Client:
             if wait is None:
                 wait = _backoff(tries)
             if time.monotonic() + wait >= deadline:
-                reason = f"the deadline of {self.deadline:g} s leaves no time to ask again"
-                failure.words += f" ({reason})"
+                limit = f"the deadline of {self.deadline:g} s"
+                failure.words += f" ({limit} leaves no time to ask again)"
                 raise failure
             self._log_retry(failure, wait)
             time.sleep(wait)
@@ -5791,7 +5800,7 @@ class _Client:
     def _request(
         self, data: bytes, key: str, read: Callable[[_HttpReply], _T], deadline: float
     ) -> _T:
-        """One request on the wire; its reply as `read` reads it. Raises _RequestFailed."""
+        """One request on the wire; its reply as `read` reads it; _RequestFailed."""
 
         def explain(error: Exception) -> Optional[_RequestFailed]:
             return self._explain(error, key, deadline)
@@ -5817,8 +5826,8 @@ class _Client:
     def _send(self, data: bytes, headers: Dict[str, str], deadline: float) -> _RawReply:
         """Hand a request to the transport; the built-in one keeps the deadline.
 
-        One of the caller's knows none: its time limit is no longer than the time that is left,
-        and `_HttpReply` looks at the clock between two chunks.
+        One of the caller's knows none: its timeout is no longer than the time that is
+        left, and `_HttpReply` looks at the clock between two chunks.
         """
         timeout = max(0.0, min(self.timeout, deadline - time.monotonic()))
         if isinstance(self.transport, _HttpTransport):
@@ -5832,8 +5841,8 @@ class _Client:
     ) -> Optional[_RequestFailed]:  # fmt: skip
         """What an exception of the transport means.
 
-        None for a developer's mistake, which passes with its traceback: unless there is a secret
-        in what that shows.
+        None for a developer's mistake: it passes, with its traceback, unless there is a
+        secret in what that shows.
         """
         import http.client  # transports of the caller's may raise its exceptions
 
@@ -5880,7 +5889,7 @@ class _Client:
         )
 
     def _find_secrets(self, key: str) -> List[str]:
-        """All that may be secret in what was sent, in each form in which it may come back."""
+        """All that may be secret in what was sent, in each form that may come back."""
         from urllib.parse import unquote, unquote_plus
 
         url = _Url(self.url)
@@ -5901,7 +5910,7 @@ class _Client:
         if failure.kind == "auth":
             sent = "a key was sent" if failure.was_key_sent else "no key was sent"
             advice += f", {self._variable}_API_KEY ({sent})"
-        if "reasoning_effort" in failure.words:  # OpenAI's newest models, Chat Completions
+        if "reasoning_effort" in failure.words:  # OpenAI's newest models
             advice = "OpenAIResponses in place of OpenAIChat, or reasoning_effort='none'"
         words = _one_line(failure.words, 700).rstrip(".")
         text = f"{_Url(self.url).public}: {words}"
@@ -5913,7 +5922,7 @@ class _Client:
 
 
 def _read_refusal(reply: _HttpReply) -> str:
-    """The words of a refusal, or why they cannot be read; its status counts all the same."""
+    """The words of a refusal, or why they cannot be read: its status counts anyway."""
     try:
         return reply.read()
     except _RequestFailed as failure:
@@ -5923,7 +5932,7 @@ def _read_refusal(reply: _HttpReply) -> str:
 
 
 def _text_with_causes(error: BaseException) -> str:
-    """What a traceback shows of an exception and of those behind it, without the source lines."""
+    """What a traceback shows of an exception and those behind it, but the source."""
     import traceback
 
     lines = traceback.format_exception(type(error), error, error.__traceback__, limit=0)
@@ -5933,8 +5942,8 @@ def _text_with_causes(error: BaseException) -> str:
 def _hide_secrets(value: Any, secrets: List[str]) -> Any:
     """A text, or JSON, with "[hidden]" in place of secrets.
 
-    One of up to three characters, or a plain word of up to five letters, is hidden only where
-    it stands as a word of its own: ("a bad alphabet", ["bad", "alpha"]) -> "a [hidden] alphabet".
+    One of up to three characters, or a plain word of up to five letters, is hidden only
+    where it is a word of its own: ("a bad badge", ["bad"]) -> "a [hidden] badge".
     """
     if isinstance(value, str):
         for secret in secrets:
