@@ -4424,7 +4424,7 @@ def _count(value: Any) -> int:
 # -- HTTP ------------------------------------------------------------------------------------------
 #
 # HTTP/1.1 over sockets. http.client waits for the whole timeout in one read, which Ctrl-C
-# does not interrupt on Windows. It knows no deadline, and no bound for interim replies and
+# does not interrupt on Windows. It knows no deadline, and no bound for interim replies or
 # trailers.
 #
 # From the socket to the document that a reply is:
@@ -4507,8 +4507,8 @@ def _endpoint(base_url: str, path: str) -> str:
     """The URL to post to. `path`: /chat/completions, /responses or /messages.
 
     A base URL may be a server, the address of its API, or the whole endpoint. A server's
-    API is below /v1. The address of an API is complete, but for /messages: there the usual
-    base URLs end before /v1.
+    API is below /v1. The address of an API is complete, but for /messages: the usual base
+    URLs end before /v1 there.
 
         "http://h", "http://h/v1/", "http://h/v1/responses" -> "http://h/v1/responses"
         "http://h/openai", for /responses -> "http://h/openai/responses"
@@ -5258,7 +5258,7 @@ _WAIT_IN_WORDS = r"""(?xi)
     \b (?: again | retry ) [ ] (?: in | after ) [ ]
     ( (?: [0-9]+ (?:\.[0-9]+)? [ ]? [a-z]+ [ ]? )+ )   # "1m2.5s", "20 seconds"
 """
-_DURATION = r"""(?x)
+_WAIT_PARTS = r"""(?x)
     ( [0-9]+ (?:\.[0-9]+)? ) [ ]?
     (?: ( ms | milliseconds? )
       | ( s | secs? | seconds? )
@@ -5266,7 +5266,7 @@ _DURATION = r"""(?x)
       | ( h | hours? )
     ) (?![a-z])
 """
-_SECONDS = (0.001, 1.0, 60.0, 3600.0)  # of the four units above
+_WAIT_SECONDS = (0.001, 1.0, 60.0, 3600.0)  # of the four units above
 
 
 def _find_wait(headers: Dict[str, str], error: _ServerError) -> Optional[float]:
@@ -5310,8 +5310,8 @@ def _read_date(text: str) -> Optional[float]:
 def _read_duration(text: str) -> Optional[float]:
     """ "38s" -> 38.0; "1m2.5s" -> 62.5; "20 seconds" -> 20.0; "soon" -> None"""
     parts = []
-    for number, *units in re.findall(_DURATION, text):
-        seconds = next(s for s, unit in zip(_SECONDS, units) if unit)
+    for number, *units in re.findall(_WAIT_PARTS, text):
+        seconds = next(s for s, unit in zip(_WAIT_SECONDS, units) if unit)
         parts.append(float(number) * seconds)
     if not parts:
         return None
@@ -5567,7 +5567,7 @@ def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def _read_events(reply: _HttpReply) -> _Events:
     """The data of server-sent events, as JSON objects; None for [DONE].
 
-    Raises _RequestFailed for an event that is or holds an error, and a line `error: {...}`.
+    Raises _RequestFailed for an event with an error, and for a line `error: {...}`.
     What fails on the way (the network, the size, a silence) ends the events and is noted
     as `reply.failure`: it counts only where the reply is not complete. Comments and blank
     lines are silence: some servers send them for ever.
