@@ -16218,6 +16218,7 @@ class HttpTests(_ModelCase):
                     with self.assertRaises(agentloop.ModelError) as caught:
                         self.ask(server.url, retries=0)
                 self.assertEqual(caught.exception.kind, "connection")
+                self.assertIn("sent no reply of HTTP: ", str(caught.exception))
                 self.assertLess(len(str(caught.exception)), 1500)
 
     def test_more_forms_of_http(self):
