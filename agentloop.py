@@ -4517,10 +4517,8 @@ def _endpoint(base_url: str, path: str) -> str:
     url = _Url(base_url.strip())
     given = re.sub("/+", "/", url.path).rstrip("/")
     if not given.endswith(path):
-        lacks_version = not given
-        if path == "/messages" and not given.lower().endswith("/v1"):
-            lacks_version = True
-        if lacks_version:
+        lacks_version = path == "/messages" and not given.lower().endswith("/v1")
+        if not given or lacks_version:
             given += "/v1"
         given += path
     login = f"{url.login}@" if url.login else ""
@@ -4896,10 +4894,8 @@ class _IncomingBody:
 
     def drain(self) -> None:
         """Read the end of a body whose content is complete, if it comes at once."""
-        if not self._can_be_kept:
-            return
-        self._connection.set_limits(_MAX_DRAIN, time.monotonic() + _MAX_DRAIN)
-        with contextlib.suppress(Exception):  # the reply is complete all the same
+        if self._can_be_kept:
+            self._connection.set_limits(_MAX_DRAIN, time.monotonic() + _MAX_DRAIN)
             for _ in self:
                 pass
 
@@ -5246,6 +5242,7 @@ def _decide_kind(error: _ServerError) -> str:
 
 
 def _is_worth_retrying(kind: str, error: _ServerError) -> bool:
+    """True for "Slow down" and "overloaded"; False for "insufficient_quota"."""
     if kind == "rate_limit":
         return not re.search(_QUOTA_EXHAUSTED, error.all_words)
     return kind == "server"
@@ -5427,12 +5424,14 @@ class _HttpReply:
     def drain(self) -> None:
         """Read what is due of a complete reply, so that the connection can be kept."""
         if hasattr(self._source, "drain"):
-            self._source.drain()
+            with contextlib.suppress(Exception):  # the reply is complete all the same
+                self._source.drain()
 
     def close(self) -> None:
         self._unpacked.close()  # a reference cycle, which would keep the connection
         if hasattr(self._source, "close"):
-            self._source.close()
+            with contextlib.suppress(Exception):  # what was read, or failed, stays so
+                self._source.close()
 
     def _receive(self) -> Iterator[bytes]:
         """The chunks as they come; errors of the network become failures."""

@@ -14279,6 +14279,16 @@ class FailureTests(_ModelCase):
                 self.assertFalse(self.secret_in(error, "HEADER-99"))
                 self.assertIn("the transport raised ", str(error))
                 self.assertEqual(len(server.raw), 1)
+
+        class Body(list):  # of a transport that fails once all is read
+            def drain(self):
+                raise RuntimeError(_KEY)
+
+            close = drain
+
+        body = Body([json.dumps(_text("chat", "ok")).encode()])
+        model = _model("chat", lambda *request: (200, _JSON, body))
+        self.assertEqual(model.complete("x"), "ok")
         # Without a secret it is a developer's mistake, with its traceback.
         mistake = TypeError("a transport that takes no timeout")
         for answer in (mistake, [b'{"choices', mistake]):
