@@ -4646,8 +4646,17 @@ def _count(value: Any) -> int:
 # -- HTTP ------------------------------------------------------------------------------------------
 #
 # HTTP/1.1 over sockets. http.client waits for the whole timeout in one read, which Ctrl-C
-# does not interrupt on Windows; it knows no deadline, and sets no bound to interim replies and
+# does not interrupt on Windows. It knows no deadline, and no bound for interim replies or
 # trailers.
+#
+# From the socket to the document that a reply is:
+#
+#     socket -> bytes                     _Connection: time limits
+#     bytes -> head, chunks               a transport: http_transport, or the caller's
+#     chunks -> unpacked, bounded         _HttpReply: errors become _RequestFailed
+#     chunks -> JSON -> document          _read_document; else, where it is a stream:
+#     chunks -> lines -> events           _read_lines, _read_events
+#     events -> document                  the assembler of the protocol
 
 _MAX_REPLY = 64 << 20  # bytes of a reply, as it is unpacked
 _MAX_LINE = 64 << 10  # bytes of a line of a reply's head
@@ -4658,13 +4667,15 @@ _MAX_READ = 2.0  # seconds in one read: on Windows Ctrl-C gets through between t
 _MAX_DRAIN = 0.2  # seconds for the end of a body whose content is complete
 _NO_LIMIT = float("inf")
 
+# Not urlsplit: it takes "http:/h" and "http://h:port" for URLs, removes line ends, and of
+# a password with a "?" or "#" it makes a host and a path.
 _URL = r"""(?xi)
-    (https?) ://
-    (?: ([^/?#]*) @ )?                          # login; a password may hold another @
-    ( \[ [0-9a-f:.%]+ \] | [^][/?#@:\s]+ )      # host
-    (?: : ([0-9]{1,5}) )?                       # port
-    ( / [^?#\x00-\x20\x7f]* )?                  # path
-    (?: \? ([^#\x00-\x20\x7f]*) )?              # query
+    (?P<scheme> https? ) ://
+    (?: (?P<login> [^/?#]* ) @ )?               # a password may hold another @
+    (?P<host> \[ [0-9a-f:.%]+ \] | [^][/?#@:\s]+ )
+    (?: : (?P<port> [0-9]{1,5} ) )?
+    (?P<path> / [^?#\x00-\x20\x7f]* )?
+    (?: \? (?P<query> [^#\x00-\x20\x7f]* ) )?
     (?: \# .* )? \Z
 """
 
@@ -4677,25 +4688,35 @@ class _Url:
 
     def __init__(self, url: str) -> None:
         match = re.match(_URL, url)
-        if match is None or int(match.group(4) or 0) > 65535:
-            shown = _public(url)
+        if match is None or int(match["port"] or 0) > 65535:
+            # Up to the last @ it may be a password, however odd.
+            shown = re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", url)
             raise ValueError(f"base_url is like http://127.0.0.1:8080/v1; got {shown!r}")
-        scheme, self.login, host, port, self.path, self.query = match.groups(default="")
-        self.scheme = scheme.lower()
+        parts = match.groupdict(default="")
+        self.scheme = parts["scheme"].lower()
+        self.login = parts["login"]
+        self.path = parts["path"]
+        self.query = parts["query"]
+        host = parts["host"]
         if not host.isascii():
             host = host.encode("idna").decode("ascii")
         self.bracketed_host = host  # "[::1]", where `host` is "::1"
         self.host = host.strip("[]").lower()
         default_port = {"http": 80, "https": 443}[self.scheme]
-        self.port = int(port or default_port)
+        self.port = int(parts["port"] or default_port)
         self.authority = host
         if self.port != default_port:
-            self.authority += f":{port}"
+            self.authority += f":{self.port}"
 
     @property
     def origin(self) -> str:
-        """What is public and comes before the path: "https://h"."""
+        """What comes before the path, without the login: "https://h"."""
         return f"{self.scheme}://{self.authority}"
+
+    @property
+    def public(self) -> str:
+        """The URL without login, query and fragment: "https://h/v1"."""
+        return self.origin + self.path
 
     @property
     def target(self) -> str:
@@ -4704,34 +4725,27 @@ class _Url:
         return f"{path}?{self.query}" if self.query else path
 
 
-def _public(url: str) -> str:
-    """A URL, or what was meant as one, without its login, query and fragment."""
-    match = re.match(_URL, url)
-    if match is None:
-        return re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", url)
-    scheme, _, host, port, path, _ = match.groups(default="")
-    return f"{scheme}://{host}:{port}{path}" if port else f"{scheme}://{host}{path}"
-
-
 def _endpoint(base_url: str, path: str) -> str:
-    """The URL to post to: ("http://h", "/responses") -> "http://h/v1/responses".
+    """The URL to post to. `path`: /chat/completions, /responses or /messages.
 
-    `path`: /chat/completions, /responses or /messages; all are below /v1.
+    A base URL may be a server, the address of its API, or the whole endpoint. A server's
+    API is below /v1. The address of an API is complete, but for /messages: the usual base
+    URLs end before /v1 there.
+
+        "http://h", "http://h/v1/", "http://h/v1/responses" -> "http://h/v1/responses"
+        "http://h/openai", for /responses -> "http://h/openai/responses"
+        "http://h/anthropic", for /messages -> "http://h/anthropic/v1/messages"
     """
     url = _Url(base_url.strip())
     given = re.sub("/+", "/", url.path).rstrip("/")
     if not given.endswith(path):
-        is_without_v1 = path == "/messages" and not given.lower().endswith("/v1")
-        if not given or is_without_v1:
+        lacks_version = path == "/messages" and not given.lower().endswith("/v1")
+        if not given or lacks_version:
             given += "/v1"
         given += path
-    endpoint = f"{url.scheme}://"
-    if url.login:
-        endpoint += url.login + "@"
-    endpoint += url.authority + given
-    if url.query:
-        endpoint += "?" + url.query
-    return endpoint
+    login = f"{url.login}@" if url.login else ""
+    query = f"?{url.query}" if url.query else ""
+    return f"{url.scheme}://{login}{url.authority}{given}{query}"
 
 
 class _NotConnected(ConnectionError):
@@ -4740,6 +4754,18 @@ class _NotConnected(ConnectionError):
     def __init__(self, text: str, retryable: bool = True) -> None:
         super().__init__(text)
         self.retryable = retryable
+
+
+class _BadReply(OSError):
+    """What came is no reply of HTTP/1.1, or is beyond its bounds."""
+
+
+def _is_timeout(error: Exception) -> bool:
+    """True for a time limit of ours. The system's (of keep-alive probes) has an errno."""
+    import socket  # its own class before Python 3.10
+
+    is_limit = isinstance(error, (TimeoutError, socket.timeout))
+    return is_limit and not getattr(error, "errno", None)
 
 
 # proxies
@@ -4753,15 +4779,15 @@ class _Proxy:
 
     def __init__(self, text: str) -> None:
         self.text = text.strip()
-        scheme, mark, rest = self.text.rpartition("://")
-        login, _, place = rest.rpartition("@")
-        match = re.match(r"(\[[^]]+\]|[^][:/?#]+)(?::(\d+))?/?\Z", place)
+        scheme, mark, address = self.text.rpartition("://")
+        login, _, address = address.rpartition("@")
+        match = re.match(r"(\[[^]]+\]|[^][:/?#]+)(?::(\d+))?/?\Z", address)
         if match is None:  # not shown: it may hold a password
-            what = "the proxy's address is not like http://127.0.0.1:3128"
-            raise _NotConnected(what, retryable=False)
+            reason = "the proxy's address is not like http://127.0.0.1:3128"
+            raise _NotConnected(reason, retryable=False)
         if mark and scheme.lower() != "http":
-            what = f"{scheme}://{place} is a kind of proxy that is not supported"
-            raise _NotConnected(what, retryable=False)
+            reason = f"{scheme}://{address} is a kind of proxy that is not supported"
+            raise _NotConnected(reason, retryable=False)
         self.host = match.group(1).strip("[]")
         self.port = int(match.group(2) or 80)
         self.headers: Dict[str, str] = {}
@@ -4779,9 +4805,10 @@ def _encode_login(login: str) -> str:
 
 
 def _find_proxy(url: _Url) -> Optional[_Proxy]:
-    """The proxy on the way to a server: of the environment, else of the system. None: directly.
+    """The proxy on the way to a server: of the environment, else of the system.
 
-    Loopback is always reached directly. Raises _NotConnected for a proxy of another kind.
+    None where the server is reached directly, as loopback always is. Raises _NotConnected
+    for a kind of proxy that is not supported.
     """
     if url.host in ("localhost", "::1") or re.match(r"127(\.\d+){3}\Z", url.host):
         return None
@@ -4791,33 +4818,36 @@ def _find_proxy(url: _Url) -> Optional[_Proxy]:
     if proxies:
         is_direct = _is_excepted(url.host, url.port, proxies.get("no", ""))
     else:
-        # Of the registry or of macOS. Python before 3.10.5 makes "https://127.0.0.1:3128" of
-        # the registry's "127.0.0.1:3128".
+        # Of the registry or of macOS. Python before 3.10.5 makes "https://127.0.0.1:3128"
+        # of the registry's "127.0.0.1:3128".
         for scheme, text in getproxies().items():
             proxies[scheme] = re.sub("(?i)^https://", "http://", text)
         is_direct = bool(proxy_bypass(url.host))
-    found = proxies.get(url.scheme) or proxies.get("all")
-    if is_direct or not found:
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    if is_direct or not proxy:
         return None
-    return _Proxy(found)
+    return _Proxy(proxy)
 
 
 def _proxy_logins() -> List[str]:
     """The logins of all proxies that are set: ["user:pass"]."""
     from urllib.request import getproxies
 
-    places = [text.rpartition("@")[0] for text in getproxies().values()]
-    return [place.rpartition("://")[2] for place in places if place]
+    starts = [text.rpartition("@")[0] for text in getproxies().values()]
+    return [start.rpartition("://")[2] for start in starts if start]
 
 
 def _is_excepted(host: str, port: int, no_proxy: str) -> bool:
-    """True where NO_PROXY names the host: ("10.1.2.3", 80, "a.test, 10.0.0.0/8") -> True."""
+    """True where NO_PROXY names the host: ("10.1.2.3", 80, "a.test, 10.0.0.0/8")."""
     entries = re.split(r"[,\s]+", no_proxy.lower())
     return any(_names_host(entry, host, port) for entry in entries if entry)
 
 
 def _names_host(entry: str, host: str, port: int) -> bool:
-    """One entry of NO_PROXY: a network, an address, a name, a domain or a wildcard; a port."""
+    """One entry of NO_PROXY: a network, an address, a name, a domain, a wildcard; a port.
+
+    Not urllib's proxy_bypass_environment: it knows neither networks nor wildcards.
+    """
     import fnmatch
     import ipaddress
 
@@ -4838,12 +4868,11 @@ def _names_host(entry: str, host: str, port: int) -> bool:
 
 
 class _Connection:
-    """A socket to a server or a proxy. One thread keeps it between requests, under `key`."""
+    """A socket to a server or a proxy, with what has been received and not yet read."""
 
     _socket: Any = None
 
-    def __init__(self, key: Any, timeout: float, deadline: float) -> None:
-        self.key = key
+    def __init__(self, timeout: float, deadline: float) -> None:
         self._data = b""  # received
         self._at = 0  # how much of that is read
         self._process = os.getpid()
@@ -4854,8 +4883,11 @@ class _Connection:
         self._timeout = timeout
         self._deadline = deadline
 
-    def open(self, host: str, port: int) -> None:
-        """Connect to the first address of the host that answers."""
+    def connect(self, host: str, port: int) -> None:
+        """Connect to the first address of the host that answers.
+
+        Each address has a time limit of its own, all together have the deadline.
+        """
         import socket
 
         failure = OSError("the name has no address")
@@ -4867,12 +4899,12 @@ class _Connection:
                 break
             except OSError as error:
                 failure = error
-                if isinstance(error, socket.timeout) and not error.errno:
+                if _is_timeout(error):
                     failure = OSError(f"timed out after {limit:g} s")
         else:
             raise failure
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A NAT box forgets what is silent. Probes prevent that, or show that it has happened.
+        # A NAT box forgets what is silent. Probes prevent that, or show that it happened.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):  # the second on macOS
             if hasattr(socket, name):
@@ -4903,7 +4935,7 @@ class _Connection:
         try:
             self._socket.settimeout(0)
             self._socket.recv(1)
-        except OSError as error:
+        except OSError as error:  # by name, since ssl is imported for https alone
             return type(error).__name__ in ("BlockingIOError", "SSLWantReadError")
         return False
 
@@ -4916,21 +4948,19 @@ class _Connection:
         """Seconds that may still be waited. `since`: when something was last received."""
         left = min(since + self._timeout, self._deadline) - time.monotonic()
         if left <= 0:
-            raise TimeoutError(f"silence for {self._timeout:g} s, or the deadline has passed")
+            raise TimeoutError(f"silence for {self._timeout:g} s, or past the deadline")
         return left
 
     def _receive(self, size: int = 65536) -> bytes:
         """Some bytes, at most `size`; b"" where the server has closed the connection."""
-        import socket
-
         since = time.monotonic()
         while True:
             self._socket.settimeout(min(self._time_left(since), _MAX_READ))
             try:
                 data: bytes = self._socket.recv(size)
                 return data
-            except socket.timeout as error:
-                if error.errno:  # the system's: keep-alive probes were not answered
+            except OSError as error:
+                if not _is_timeout(error):
                     raise
 
     def _fill(self) -> None:
@@ -4950,9 +4980,7 @@ class _Connection:
                 self._at = end + 1
                 return line.rstrip(b"\r")
             if len(self._data) - self._at > _MAX_LINE:
-                import http.client  # subtle: up here it would cost as much as the line
-
-                raise http.client.LineTooLong("header line")
+                raise _BadReply("a header line without an end")
             self._fill()
 
     def read_exactly(self, size: int) -> Iterator[bytes]:
@@ -4965,7 +4993,7 @@ class _Connection:
             size -= len(chunk)
             yield chunk
 
-    def read_rest(self) -> Iterator[bytes]:
+    def read_to_close(self) -> Iterator[bytes]:
         """All until the server closes the connection."""
         chunk = self._data[self._at :] or self._receive()
         while chunk:
@@ -4974,23 +5002,19 @@ class _Connection:
 
     def read_head(self) -> "_Head":
         """The head of the reply; interim replies (1xx) are skipped."""
-        import http.client
-
         for _ in range(_MAX_INTERIM):
             line = self.read_line()
             match = re.match(rb"HTTP/1\.(\d) (\d{3})(?!\d)", line)
             if match is None:
-                raise http.client.BadStatusLine(_preview(line))
-            head = _Head(int(match.group(2)), self.read_headers())
-            head.is_old = match.group(1) == b"0"
+                raise _BadReply(f"it begins with {_preview(line)}")
+            may_be_kept = match.group(1) != b"0"  # HTTP/1.0 closes
+            head = _Head(int(match.group(2)), self.read_headers(), may_be_kept)
             if head.status >= 200:
                 return head
-        raise http.client.HTTPException(f"more than {_MAX_INTERIM} interim replies")
+        raise _BadReply(f"more than {_MAX_INTERIM} interim replies")
 
     def read_headers(self) -> Dict[str, str]:
         """Header lines up to the blank one; the names in lower-case."""
-        import http.client
-
         headers: Dict[str, str] = {}
         for _ in range(_MAX_HEADERS):
             line = self.read_line().decode("latin-1")
@@ -4998,7 +5022,7 @@ class _Connection:
                 return headers
             name, _, value = line.partition(":")
             headers[name.strip().lower()] = value.strip()
-        raise http.client.HTTPException(f"more than {_MAX_HEADERS} headers")
+        raise _BadReply(f"more than {_MAX_HEADERS} headers")
 
     def read_body(self, head: "_Head") -> Iterator[bytes]:
         if head.status in (204, 304):
@@ -5008,16 +5032,14 @@ class _Connection:
         elif head.length is not None:
             yield from self.read_exactly(head.length)
         else:
-            yield from self.read_rest()
+            yield from self.read_to_close()
 
     def read_chunked(self) -> Iterator[bytes]:
-        import http.client
-
         while True:
             try:
                 size = int(self.read_line().partition(b";")[0], 16)
             except ValueError:
-                raise http.client.HTTPException("a chunk without its size") from None
+                raise _BadReply("a chunk without its size") from None
             if size <= 0:
                 self.read_headers()  # trailers
                 return
@@ -5028,11 +5050,10 @@ class _Connection:
 class _Head:
     """Status and headers of a reply; what they say of its body and of the connection."""
 
-    is_old = False  # HTTP/1.0
-
-    def __init__(self, status: int, headers: Dict[str, str]) -> None:
+    def __init__(self, status: int, headers: Dict[str, str], may_be_kept: bool) -> None:
         self.status = status
         self.headers = headers
+        self._may_be_kept = may_be_kept
 
     @property
     def length(self) -> Optional[int]:
@@ -5045,24 +5066,34 @@ class _Head:
     @property
     def keeps_connection(self) -> bool:
         """True where another request may follow on the same connection."""
-        connection = self.headers.get("connection", "").lower()
-        has_end = self.length is not None or "transfer-encoding" in self.headers
-        if self.is_old:
-            return has_end and "keep-alive" in connection
-        return (has_end or self.status in (204, 304)) and "close" not in connection
+        has_end = (
+            self.length is not None
+            or "transfer-encoding" in self.headers
+            or self.status in (204, 304)
+        )
+        is_closed = "close" in self.headers.get("connection", "").lower()
+        return self._may_be_kept and has_end and not is_closed
+
+
+_Pool = Dict[Any, _Connection]  # idle connections, by server and proxy
 
 
 class _IncomingBody:
-    """The body of a reply in chunks as they come. Once it is read, its connection is kept."""
+    """The body of a reply in chunks as they come.
+
+    Once it is read to its end, its connection goes into `pool`, under `peer`, for the
+    next request. Else the connection is closed.
+    """
 
     def __init__(
-        self, connection: _Connection, head: _Head, kept: Dict[Any, _Connection]
+        self, connection: _Connection, head: _Head, pool: _Pool, peer: Any
     ) -> None:  # fmt: skip
         self._connection = connection
         self._chunks = connection.read_body(head)
         self._can_be_kept = head.keeps_connection
-        self._kept = kept
-        self._is_at_end = False
+        self._pool = pool
+        self._peer = peer
+        self._was_released = False
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -5071,41 +5102,43 @@ class _IncomingBody:
         try:
             return next(self._chunks)
         except StopIteration:
-            self._finish()
+            self._release_or_close()
             raise
         except BaseException:
             self.close()
             raise
 
-    def _finish(self) -> None:
-        if self._can_be_kept and not self._is_at_end:
-            self._is_at_end = True
-            self._kept[self._connection.key] = self._connection
+    def _release_or_close(self) -> None:
+        if self._can_be_kept and not self._was_released:
+            self._was_released = True
+            self._pool[self._peer] = self._connection
         self.close()
 
     def drain(self) -> None:
-        """Read the end of a body whose content is complete. Nothing else is waited for."""
-        if not self._can_be_kept:
-            return
-        self._connection.set_limits(_MAX_DRAIN, time.monotonic() + _MAX_DRAIN)
-        with contextlib.suppress(Exception):  # the reply is complete all the same
+        """Read the end of a body whose content is complete, if it comes at once."""
+        if self._can_be_kept:
+            self._connection.set_limits(_MAX_DRAIN, time.monotonic() + _MAX_DRAIN)
             for _ in self:
                 pass
 
     def close(self) -> None:
-        """Close the connection, unless the body was read to its end."""
-        if not self._is_at_end:
+        """Close the connection, unless another request may already have it."""
+        if not self._was_released:
             self._connection.close()
 
 
-class _Connections:
-    """transport(method, url, headers, body, timeout) -> (status, headers, chunks of the body).
+_RawReply = Tuple[int, Dict[str, str], Iterator[bytes]]  # status, headers, chunks
 
-    The names of the headers come back in lower-case. `timeout`: the longest silence in seconds;
-    `deadline`: the instant of time.monotonic() at which all has to be read. One connection is
-    kept per thread, process and server. Loopback is reached directly, else the proxies of the
+
+class _HttpTransport:
+    """http_transport(method, url, headers, body, timeout) -> (status, headers, chunks).
+
+    The names of the headers come back in lower-case; the chunks are the body's, as bytes.
+    `timeout`: the longest silence in seconds; `deadline`, which this transport alone has:
+    the instant of time.monotonic() at which all has to be read. A connection is kept per
+    thread, process and server. Loopback is reached directly, else the proxies of the
     environment or of the system count. Redirects are not followed. Raises OSError
-    (ConnectionError, TimeoutError, ...) and http.client.HTTPException.
+    (ConnectionError, TimeoutError, ...), and ValueError for a header that cannot be sent.
     """
 
     def __init__(self, ssl_context: Any = None) -> None:
@@ -5122,80 +5155,86 @@ class _Connections:
         body: Optional[bytes],
         timeout: float,
         deadline: float = _NO_LIMIT,
-    ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
-        place = _Url(url)
-        proxy = _find_proxy(place)
-        own = {"Host": place.authority, "Accept-Encoding": "identity"}
+    ) -> _RawReply:
+        _check_headers(headers)
+        parts = _Url(url)
+        proxy = _find_proxy(parts)
+        own = {"Host": parts.authority}
         if body is not None:
             own["Content-Length"] = str(len(body))
-        target = place.target
-        if proxy and place.scheme == "http":
-            target = place.origin + place.target
+        target = parts.target
+        if proxy and parts.scheme == "http":
+            target = parts.origin + parts.target
             own.update(proxy.headers)
         data = _encode_head(method, target, _merge_headers(own, headers)) + (body or b"")
-        kept = self._kept()
-        connection = kept.pop((place.origin, proxy and proxy.text), None)
+        peer = (parts.origin, proxy and proxy.text)
+        connection = self._pool().pop(peer, None)
         if connection and connection.is_idle():
             connection.set_limits(timeout, deadline)
             with contextlib.suppress(ConnectionError):  # the server may close it just now
-                return self._ask(connection, data, kept)
+                return self._send_and_read_head(connection, data, peer)
         elif connection:
             connection.close()
-        connection = self._connect(place, proxy, timeout, deadline)
-        return self._ask(connection, data, kept)
+        connection = self._connect(parts, proxy, timeout, deadline)
+        return self._send_and_read_head(connection, data, peer)
 
-    def _kept(self) -> Dict[Any, _Connection]:
-        """The connections of this thread, by server and proxy; closed when it ends."""
+    def _pool(self) -> _Pool:
+        """The connections of this thread; closed when it ends.
+
+        subtle: made at the first request, since importing this file imports no threading;
+        with `setdefault`, since two threads may be the first at once.
+        """
         import threading
 
-        own = self.__dict__.setdefault("_own", threading.local())
-        kept: Dict[Any, _Connection] = own.__dict__.setdefault("kept", {})
-        return kept
+        local = self.__dict__.setdefault("_local", threading.local())
+        pool: _Pool = local.__dict__.setdefault("pool", {})
+        return pool
 
     def _connect(
-        self, place: _Url, proxy: Optional[_Proxy], timeout: float, deadline: float
+        self, url: _Url, proxy: Optional[_Proxy], timeout: float, deadline: float
     ) -> _Connection:
-        connection = _Connection((place.origin, proxy and proxy.text), timeout, deadline)
-        peer = proxy or place
+        connection = _Connection(timeout, deadline)
+        peer = proxy or url
         try:
-            connection.open(peer.host, peer.port)
+            connection.connect(peer.host, peer.port)
         except OSError as error:
-            what = f"{peer.host}:{peer.port}: {type(error).__name__}: {error}"
+            reason = f"{peer.host}:{peer.port}: {type(error).__name__}: {error}"
             if proxy:
-                what = "the proxy " + what
-            raise _NotConnected(f"could not connect to {what}") from error
+                reason = "the proxy " + reason
+            raise _NotConnected(f"could not connect to {reason}") from error
         try:
-            if place.scheme == "https" and proxy:
-                _open_tunnel(connection, proxy, place)
-            if place.scheme == "https":
-                connection.start_tls(place.host, self.ssl_context)
+            if url.scheme == "https" and proxy:
+                _open_tunnel(connection, proxy, url)
+            if url.scheme == "https":
+                connection.start_tls(url.host, self.ssl_context)
         except BaseException:
             connection.close()
             raise
         return connection
 
-    @staticmethod
-    def _ask(
-        connection: _Connection, data: bytes, kept: Dict[Any, _Connection]
-    ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
+    def _send_and_read_head(
+        self, connection: _Connection, data: bytes, peer: Any
+    ) -> _RawReply:  # fmt: skip
+        """Send a request and read the head of its reply; the body is still to come."""
         try:
-            # subtle: a server may refuse a long request before it has read it, and say why
+            # subtle: a server may refuse a long request before it has read it all
             with contextlib.suppress(ConnectionError):
                 connection.send(data)
             head = connection.read_head()
         except BaseException:
             connection.close()
             raise
-        return head.status, head.headers, _IncomingBody(connection, head, kept)
+        body = _IncomingBody(connection, head, self._pool(), peer)
+        return head.status, head.headers, body
 
 
-def _open_tunnel(connection: _Connection, proxy: _Proxy, place: _Url) -> None:
-    target = f"{place.bracketed_host}:{place.port}"
+def _open_tunnel(connection: _Connection, proxy: _Proxy, url: _Url) -> None:
+    target = f"{url.bracketed_host}:{url.port}"
     connection.send(_encode_head("CONNECT", target, {"Host": target, **proxy.headers}))
     status = connection.read_head().status
     if status != 200:
-        where = f"the proxy {proxy.host}:{proxy.port}"
-        raise _NotConnected(f"{where} answers HTTP {status} instead of opening a tunnel")
+        answer = f"answers HTTP {status} instead of opening a tunnel"
+        raise _NotConnected(f"the proxy {proxy.host}:{proxy.port} {answer}")
 
 
 def _merge_headers(own: Dict[str, str], given: Dict[str, str]) -> Dict[str, str]:
@@ -5210,24 +5249,24 @@ def _check_headers(headers: Dict[str, str]) -> None:
         if not re.match(r"[\w!#$%&'*+.^`|~-]+\Z", name, re.A):
             raise ValueError("headers: a name holds a character that no name can have")
         if not re.match(r"[\t\x20-\x7e\xa0-\xff]*\Z", value):
-            what = "a character that no header can carry, in headers or api_key"
-            raise ValueError(f"{name}: {what}")
+            reason = "a character that no header can carry, in headers or api_key"
+            raise ValueError(f"{name}: {reason}")
 
 
 def _encode_head(method: str, target: str, headers: Dict[str, str]) -> bytes:
-    _check_headers(headers)
+    """("GET", "/", {"Host": "h"}) -> the lines "GET / HTTP/1.1", "Host: h" and ""."""
     lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
     start = f"{method} {target} HTTP/1.1\r\n".encode("ascii")
     return start + "".join(lines).encode("latin-1") + b"\r\n"
 
 
-http_transport = _Connections()
+http_transport = _HttpTransport()
 
 
 # -- what a refusal means --------------------------------------------------------------------------
 #
-# Three questions, answered one after the other: what does the server say, of which kind is it,
-# and does waiting help, how long? A new server's words are a row in a table.
+# Three questions, one after the other: what does the server say, of which kind is it, and
+# does waiting help, how long? A new server's words are a row in a table.
 
 _lenient_decoder = json.JSONDecoder(parse_constant=lambda constant: None)  # NaN: null
 
@@ -5243,12 +5282,13 @@ class _RequestFailed(Exception):
         status: the status of the HTTP reply; None where there was none, or 200.
         error: the server's error object; {} where there is none.
         tries: how often it was asked.
-        was_key_sent: what an error of kind auth tells.
+        was_key_sent: shown with an error of kind auth.
     """
 
     def __init__(
-        self, words: str, kind: str, retryable: bool = True, retry_after: Optional[float] = None,
-        status: Optional[int] = None, error: Optional[_JsonObject] = None,
+        self, words: str, kind: str, retryable: bool = True,
+        retry_after: Optional[float] = None, status: Optional[int] = None,
+        error: Optional[_JsonObject] = None, tries: int = 1, was_key_sent: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(words)
         self.words = words
@@ -5257,8 +5297,8 @@ class _RequestFailed(Exception):
         self.retry_after = retry_after
         self.status = status
         self.error = error or {}
-        self.tries = 1
-        self.was_key_sent = False
+        self.tries = tries
+        self.was_key_sent = was_key_sent
 
 
 # what the server says
@@ -5292,7 +5332,8 @@ class _ServerError:
 
     @property
     def all_words(self) -> str:
-        return " ".join([self.words, *self.labels])
+        """Words, code and type, each on a line."""
+        return "\n".join([self.words, *self.labels])
 
 
 def _find_error(body: Any) -> _JsonObject:
@@ -5316,7 +5357,7 @@ def _find_error(body: Any) -> _JsonObject:
 
 
 def _find_wrapped_error(error: _JsonObject) -> _JsonObject:
-    """What a router or a proxy passes on of the server behind it; {} where it wraps nothing.
+    """What a router or a proxy passes on of the server behind it; {} where there is none.
 
     {"metadata": {"raw": '{"error": {"code": 1}}'}} -> {"code": 1} (OpenRouter);
     {"message": 'BadRequest - {"error": {"code": 1}}'} -> {"code": 1} (LiteLLM)
@@ -5372,17 +5413,35 @@ _OVERFLOW = r"""(?xi)
 _WRONG_KEY = r"""(?xi)
     (incorrect|invalid|wrong|missing|expired|no)\b.{0,20}\bapi[ _-]?key
     | api_key_invalid
-    | api[ _-]?key\b.{0,30}\b(not\ (valid|found)|invalid|incorrect|expired|missing|required)
+    | api[ _-]?key\b.{0,30}\b
+      (not\ (valid|found)|invalid|incorrect|expired|missing|required)
 """
-# Limits under 429 or in a stream that waiting does not lift.
-_SPENT = r"""(?xi)
+# Limits that waiting does not lift.
+_QUOTA_EXHAUSTED = r"""(?xi)
     insufficient_(quota|balance|credits?)
     | exceeded_current_quota
     | billing_
     | request\ too\ large
 """
 
-# An error inside a 200 has no status: its code decides, then its type.
+# The first row that applies decides. Status and words are patterns. An error inside a 200
+# has the status "None"; the words are those of `_ServerError.all_words`.
+_KIND_RULES = (
+    # kind, status, words
+    ("context_length", "413", ""),  # the whole request is too large
+    ("context_length", ".*", _SURE_OVERFLOW),  # "maximum context length is 8192 tokens"
+    ("context_length", "(?!429).*", _OVERFLOW),  # "prompt is too long"; 429: a rate
+    ("bad_response", "3..", ""),  # a redirect: the key is for one server alone
+    ("bad_request", ".*", r"(?m)^content_filter$"),  # Azure; asked again, refused again
+    ("rate_limit", "429|None", _QUOTA_EXHAUSTED),  # "insufficient_quota"
+    ("rate_limit", "429", ""),  # "Slow down"
+    ("auth", "401|403", ""),
+    ("auth", "400", _WRONG_KEY),  # "Incorrect API key provided": xAI, Gemini
+    ("bad_request", ".*", "--jinja"),  # llama.cpp names a switch of its own, under 500
+    ("server", "408|409|425|[5-9]..", ""),  # it may pass
+    ("bad_request", r"\d+", ""),  # 400, 404, 422, ...: the request has to change
+)
+# An error inside a 200 that no row knows: its code decides, then its type.
 _KINDS_OF_LABELS = (
     ("rate_limit", "rate_limit|too_many|quota"),
     ("auth", "auth|permission|api_key"),
@@ -5392,62 +5451,11 @@ _KINDS_OF_LABELS = (
 )
 
 
-def _is_overflow(error: _ServerError) -> bool:
-    if error.status == 413 or re.search(_SURE_OVERFLOW, error.all_words):
-        return True
-    return error.status != 429 and bool(re.search(_OVERFLOW, error.all_words))
-
-
-def _is_redirect(error: _ServerError) -> bool:
-    return 300 <= (error.status or 0) < 400
-
-
-def _is_about_the_key(error: _ServerError) -> bool:
-    if error.status == 400:  # xAI, Gemini
-        return bool(re.search(_WRONG_KEY, error.all_words))
-    return error.status in (401, 403)
-
-
-def _is_filtered(error: _ServerError) -> bool:
-    return "content_filter" in error.labels
-
-
-def _is_spent(error: _ServerError) -> bool:
-    """A limit, under a status or without one, that waiting does not lift."""
-    return error.status in (None, 429) and bool(re.search(_SPENT, error.all_words))
-
-
-def _is_rate_limit(error: _ServerError) -> bool:
-    return error.status == 429
-
-
-def _is_missing_switch(error: _ServerError) -> bool:
-    return "--jinja" in error.words  # llama.cpp names its own switch, under 500
-
-
-def _is_server_fault(error: _ServerError) -> bool:
-    return error.status in (408, 409, 425) or (error.status or 0) >= 500
-
-
-_KIND_RULES: Tuple[Tuple[str, Callable[[_ServerError], bool]], ...] = (
-    ("context_length", _is_overflow),
-    ("bad_response", _is_redirect),
-    ("bad_request", _is_filtered),
-    ("rate_limit", _is_spent),
-    ("rate_limit", _is_rate_limit),
-    ("auth", _is_about_the_key),
-    ("bad_request", _is_missing_switch),
-    ("server", _is_server_fault),
-)
-
-
 def _decide_kind(error: _ServerError) -> str:
     """The kind of the first rule that applies."""
-    for kind, applies in _KIND_RULES:
-        if applies(error):
+    for kind, status, words in _KIND_RULES:
+        if re.fullmatch(status, f"{error.status}") and re.search(words, error.all_words):
             return kind
-    if error.status is not None:
-        return "bad_request"
     for label in error.labels:
         for kind, pattern in _KINDS_OF_LABELS:
             if re.search(pattern, label):
@@ -5455,15 +5463,29 @@ def _decide_kind(error: _ServerError) -> str:
     return "server"  # what is unknown is asked again
 
 
+def _is_worth_retrying(kind: str, error: _ServerError) -> bool:
+    """True for "Slow down" and "overloaded"; False for "insufficient_quota"."""
+    if kind == "rate_limit":
+        return not re.search(_QUOTA_EXHAUSTED, error.all_words)
+    return kind == "server"
+
+
 # how long to wait
 
 _LONGEST_WAIT = 60.0  # seconds
-_UNITS = (
-    ("ms|milliseconds?", 0.001),
-    ("s|secs?|seconds?", 1.0),
-    ("m|mins?|minutes?", 60.0),
-    ("h|hours?", 3600.0),
-)
+_WAIT_IN_WORDS = r"""(?xi)
+    \b (?: again | retry ) [ ] (?: in | after ) [ ]
+    ( (?: [0-9]+ (?:\.[0-9]+)? [ ]? [a-z]+ [ ]? )+ )   # "1m2.5s", "20 seconds"
+"""
+_WAIT_PARTS = r"""(?x)
+    ( [0-9]+ (?:\.[0-9]+)? ) [ ]?
+    (?: ( ms | milliseconds? )
+      | ( s | secs? | seconds? )
+      | ( m | mins? | minutes? )
+      | ( h | hours? )
+    ) (?![a-z])
+"""
+_WAIT_SECONDS = (0.001, 1.0, 60.0, 3600.0)  # of the four units above
 
 
 def _find_wait(headers: Dict[str, str], error: _ServerError) -> Optional[float]:
@@ -5478,7 +5500,9 @@ def _find_wait(headers: Dict[str, str], error: _ServerError) -> Optional[float]:
     for detail in details if isinstance(details, list) else ():
         if isinstance(detail, dict):  # Gemini
             waits.append(_read_duration(_to_text(detail.get("retryDelay"))))
-    waits.append(_read_wait_in_words(error.words))
+    in_words = re.search(_WAIT_IN_WORDS, error.words)
+    if in_words:
+        waits.append(_read_duration(in_words.group(1).lower()))
     for wait in waits:
         if wait is not None and wait >= 0:
             return min(wait, _LONGEST_WAIT)
@@ -5505,21 +5529,12 @@ def _read_date(text: str) -> Optional[float]:
 def _read_duration(text: str) -> Optional[float]:
     """ "38s" -> 38.0; "1m2.5s" -> 62.5; "20 seconds" -> 20.0; "soon" -> None"""
     parts = []
-    for names, seconds in _UNITS:
-        numbers = re.findall(rf"([0-9]+(?:\.[0-9]+)?) ?(?:{names})(?![a-z])", text)
-        parts += [float(number) * seconds for number in numbers]
+    for number, *units in re.findall(_WAIT_PARTS, text):
+        seconds = next(s for s, unit in zip(_WAIT_SECONDS, units) if unit)
+        parts.append(float(number) * seconds)
     if not parts:
         return None
     return sum(parts)
-
-
-def _read_wait_in_words(words: str) -> Optional[float]:
-    """ "Please try again in 1m2.5s." -> 62.5"""
-    duration = r"(?i)\b(?:again|retry) (?:in|after) ((?:[0-9]+(?:\.[0-9]+)? ?[a-z]+ ?)+)"
-    named = re.search(duration, words)
-    if named is None:
-        return None
-    return _read_duration(named.group(1).lower())
 
 
 def _classify_error(
@@ -5529,19 +5544,18 @@ def _classify_error(
 
     `status`: None for an error inside a reply with 200. `body`: a text, or JSON.
 
-    (429, {"retry-after": "7"}, '{"error": {"message": "Slow down"}}') -> words "Slow down",
-    kind "rate_limit", retryable, retry_after 7.0
+    (429, {"retry-after": "7"}, '{"error": {"message": "Slow down"}}')
+    -> words "Slow down", kind "rate_limit", retryable, retry_after 7.0
     """
     error = _ServerError(status, body)
     kind = _decide_kind(error)
-    if _is_redirect(error):
-        where = headers.get("location", "")
-        error.words = f"a redirect to {where}, which is not followed; set base_url to it"
-    failure = _RequestFailed(error.words, kind, False, None, error.status, error.error)
-    if kind == "server" or (kind == "rate_limit" and not _is_spent(error)):
-        failure.retryable = True
-        failure.retry_after = _find_wait(headers, error)
-    return failure
+    words = error.words
+    if kind == "bad_response":
+        location = headers.get("location", "")
+        words = f"a redirect to {location}, which is not followed; set base_url to it"
+    retryable = _is_worth_retrying(kind, error)
+    wait = _find_wait(headers, error) if retryable else None
+    return _RequestFailed(words, kind, retryable, wait, error.status, error.error)
 
 
 def _check_no_error(document: Any) -> None:
@@ -5556,28 +5570,32 @@ def _check_no_error(document: Any) -> None:
 # -- streams ---------------------------------------------------------------------------------------
 
 
-class _ResponseBody:
-    """The body of a reply: an iterator of chunks, unpacked, of at most 64 MiB in all.
+class _HttpReply:
+    """A reply: an iterator of the chunks of its body, unpacked, of at most 64 MiB in all.
 
-    Raises _RequestFailed where the network fails, where there is more, or what cannot be read.
+    Raises _RequestFailed where the network fails, the body is larger, or damaged.
 
     Attributes:
+        content_type: for example "application/json".
         timeout: the longest silence, in seconds.
         failure: what ended it early. A stream of events may be complete all the same.
     """
 
     def __init__(
         self,
+        headers: Dict[str, str],
         chunks: Iterable[bytes],
-        encoding: str,
-        explain: Callable[[Exception], _RequestFailed],
+        explain: Callable[[Exception], Optional[_RequestFailed]],
         timeout: float,
-        deadline: float = _NO_LIMIT,
+        deadline: float,
     ) -> None:
+        headers = {name.lower(): value for name, value in headers.items()}
+        self.headers = headers
+        self.content_type = headers.get("content-type", "").lower()
         self.timeout = timeout
         self.failure: Optional[_RequestFailed] = None
         self._source: Any = chunks  # some have `drain` and `close`
-        self._encoding = encoding.strip().lower()
+        self._encoding = headers.get("content-encoding", "").strip().lower()
         self._explain = explain
         self._deadline = deadline
         self._unpacked = self._unpack(self._receive())
@@ -5596,22 +5614,22 @@ class _ResponseBody:
             chunk = next(self._unpacked)
             self._size += len(chunk)
             if self._size > _MAX_REPLY:
-                what = "the reply is longer than 64 MiB"
-                raise _RequestFailed(what, "bad_response", retryable=False)
+                reason = "the reply is longer than 64 MiB"
+                raise _RequestFailed(reason, "bad_response", retryable=False)
         except _RequestFailed as failure:
             self.failure = failure
             raise
         return chunk
 
     def peek(self) -> bytes:
-        """The first bytes that are not blank: six or more, if there are so many.
+        """The first bytes that are not blank, at least six if available: b'{"id":'.
 
-        They are still to be read.
+        They are still to be read. A byte order mark is left out.
         """
         first = b""
         for chunk in self:
             first = (first + chunk).lstrip()
-            if first.startswith(b"\xef\xbb\xbf"):  # the mark of UTF-8
+            if first.startswith(b"\xef\xbb\xbf"):  # byte order mark
                 first = first[3:].lstrip()
             if len(first) >= 6:
                 break
@@ -5628,17 +5646,17 @@ class _ResponseBody:
     def drain(self) -> None:
         """Read what is due of a complete reply, so that the connection can be kept."""
         if hasattr(self._source, "drain"):
-            self._source.drain()
+            with contextlib.suppress(Exception):  # the reply is complete all the same
+                self._source.drain()
 
     def close(self) -> None:
-        self._unpacked.close()  # subtle: a circle, which would keep the connection
+        self._unpacked.close()  # a reference cycle, which would keep the connection
         if hasattr(self._source, "close"):
-            self._source.close()
+            with contextlib.suppress(Exception):  # what was read, or failed, stays so
+                self._source.close()
 
     def _receive(self) -> Iterator[bytes]:
         """The chunks as they come; errors of the network become failures."""
-        import http.client
-
         chunks = iter(self._source)
         while True:
             try:
@@ -5647,32 +5665,41 @@ class _ResponseBody:
                 chunk = next(chunks)
             except StopIteration:
                 return
-            except (OSError, http.client.HTTPException, UnicodeError) as error:
-                raise self._explain(error) from None
+            except Exception as error:
+                failure = self._explain(error)
+                if failure is None:
+                    raise
+                raise failure from None
             yield chunk
 
     def _unpack(self, chunks: Iterator[bytes]) -> Generator[bytes, None, None]:
-        """gzip is known by its first bytes, deflate by the header. Nobody asked for either."""
         first = b""
         for chunk in chunks:
             first += chunk
             if len(first) > 1:
                 break
-        if first[:2] == b"\x1f\x8b":
-            window = 31
-        elif self._encoding == "deflate" and first:
-            # With the two bytes of zlib in front, or, as some servers send it, without.
-            has_header = first[0] & 15 == 8 and int.from_bytes(first[:2], "big") % 31 == 0
-            window = 15 if has_header else -15
-        elif self._encoding in ("", "identity", "gzip", "x-gzip", "deflate", "utf-8"):
-            yield first
-            yield from chunks
-            return
-        else:
-            name = _one_line(self._encoding)
-            what = f"the body is packed as {name}, which cannot be read here"
-            raise _RequestFailed(what, "bad_response", retryable=False)
-        yield from _inflate(itertools.chain([first], chunks), window)
+        window = _find_zlib_window(first, self._encoding)
+        chunks = itertools.chain([first], chunks)
+        yield from chunks if window is None else _inflate(chunks, window)
+
+
+def _find_zlib_window(first: bytes, encoding: str) -> Optional[int]:
+    r"""The `wbits` with which zlib unpacks a body; None where it is not packed.
+
+    gzip is known by its first bytes, deflate by the header. Nobody asked for either.
+
+    (b"\x1f\x8b...", "") -> 31; (b"x\x9c...", "deflate") -> 15; (b"{...", "") -> None
+    """
+    if first[:2] == b"\x1f\x8b":
+        return 31
+    if encoding == "deflate" and first:
+        # With the two bytes of zlib in front, or, as some servers send it, without.
+        has_header = first[0] & 15 == 8 and int.from_bytes(first[:2], "big") % 31 == 0
+        return 15 if has_header else -15
+    if encoding not in ("", "identity", "gzip", "x-gzip", "deflate", "utf-8"):
+        reason = f"the body is packed as {_one_line(encoding)}, which cannot be read here"
+        raise _RequestFailed(reason, "bad_response", retryable=False)
+    return None
 
 
 def _inflate(chunks: Iterable[bytes], window: int) -> Iterator[bytes]:
@@ -5689,16 +5716,6 @@ def _inflate(chunks: Iterable[bytes], window: int) -> Iterator[bytes]:
         raise _RequestFailed(f"a damaged body: {error}", "bad_response") from None
 
 
-class _HttpReply:
-    """A reply with a status of 2xx, its body not yet read."""
-
-    def __init__(self, status: int, headers: Dict[str, str], body: _ResponseBody) -> None:
-        self.status = status
-        self.headers = headers  # names in lower-case
-        self.content_type = headers.get("content-type", "").lower()
-        self.body = body
-
-
 _Events = Iterator[Optional[_JsonObject]]
 
 
@@ -5707,24 +5724,23 @@ def _read_document(
 ) -> _JsonObject:
     """The document that a reply is; a stream of events is put together by `assemble`.
 
-    A server may answer with either, so the first bytes decide before the content type does.
+    A server may answer with either, so the first bytes decide, then the content type.
     `assemble` returns None where the stream is not complete. Raises _RequestFailed.
     """
-    first = reply.body.peek()
+    first = reply.peek()
     is_json = first[:1] in (b"{", b"[")
     is_stream = "event-stream" in reply.content_type or _begins_like_events(first)
     if is_stream and not is_json:
-        document = assemble(_read_events(reply.body))
+        document = assemble(_read_events(reply))
         if document is None:
-            what = "the stream ended before the reply was complete"
-            raise reply.body.failure or _RequestFailed(what, "connection")
+            reason = "the stream ended before the reply was complete"
+            raise reply.failure or _RequestFailed(reason, "connection")
         return document
-    text = reply.body.read().strip()
+    text = reply.read().strip()
     if not is_json:
-        kind = reply.content_type
         words = _plain_text(text) or "the body is empty"
-        what = f"no reply of this protocol (content type {kind}): {words}"
-        raise _RequestFailed(what, "bad_response", retryable=not text)
+        reason = f"no reply of this protocol (content type {reply.content_type}): {words}"
+        raise _RequestFailed(reason, "bad_response", retryable=not text)
     if text.endswith("[DONE]"):  # a document in place of the events of a stream
         text = text.rpartition("data:")[0]
     document = _parse_reply(text)
@@ -5742,8 +5758,8 @@ def _parse_reply(text: str) -> Any:
     try:
         return _parse_json(text, _lenient_decoder)
     except ValueError:
-        what = f"what came is not JSON: {_one_line(text, 20_000)}"
-        raise _RequestFailed(what, "bad_response") from None
+        reason = f"what came is not JSON: {_one_line(text, 20_000)}"
+        raise _RequestFailed(reason, "bad_response") from None
 
 
 def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -5757,32 +5773,31 @@ def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
             continue
         after_cr = chunk[-1:] == b"\r"
         lines = chunk.splitlines()
+        unfinished = b""
         if chunk[-1:] not in (b"\r", b"\n"):
-            rest = lines.pop()
-        else:
-            rest = b""
+            unfinished = lines.pop()
         if lines and begun:
             lines[0] = bytes(begun) + lines[0]
             begun.clear()
         yield from lines
-        begun += rest
+        begun += unfinished
     if begun:
         yield bytes(begun)
 
 
-def _read_events(body: _ResponseBody) -> _Events:
+def _read_events(reply: _HttpReply) -> _Events:
     """The data of server-sent events, as JSON objects; None for [DONE].
 
-    An error in an event, an `error` event, or a line `error: {...}` raises _RequestFailed.
-    What fails on the way (the network, the size, a silence) ends the events and is noted as
-    `body.failure`: it counts only where the reply is not complete. Comments and blank lines
-    are silence: some servers send them for ever.
+    Raises _RequestFailed for an event with an error, and for a line `error: {...}`.
+    What fails on the way (the network, the size, a silence) ends the events and is noted
+    as `reply.failure`: it counts only where the reply is not complete. Comments and blank
+    lines are silence: some servers send them for ever.
     """
     name = b""
     data: List[bytes] = []
     heard = time.monotonic()
     try:
-        for line in _read_lines(body):
+        for line in _read_lines(reply):
             if line[:5] == b"data:":
                 data.append(line[5:])
             elif not line and (name or data):
@@ -5795,19 +5810,19 @@ def _read_events(body: _ResponseBody) -> _Events:
             elif line[:6] == b"error:":  # llama.cpp
                 text = line[6:].decode("utf-8", "replace")
                 raise _classify_error(None, {}, text.strip())
-            elif time.monotonic() - heard > body.timeout:
-                what = f"silence for {body.timeout:g} s: only comments came"
-                body.failure = _RequestFailed(what, "timeout")
+            elif time.monotonic() - heard > reply.timeout:
+                reason = f"silence for {reply.timeout:g} s: only comments came"
+                reply.failure = _RequestFailed(reason, "timeout")
                 return
     except _RequestFailed as failure:
-        if failure is not body.failure:
+        if failure is not reply.failure:
             raise
     if _is_json(b"\n".join(data)):  # the last event may lack its blank line; or be cut
         yield from _parse_event(name, data)
 
 
 def _parse_event(name: bytes, data: List[bytes]) -> List[Optional[_JsonObject]]:
-    """(b"", [b' {"n": 1}']) -> [{"n": 1}]; [None] for [DONE]; [] where it holds nothing."""
+    """(b"", [b' {"n": 1}']) -> [{"n": 1}]; [None] for [DONE]; [] where it is blank."""
     text = b"\n".join(data).decode("utf-8", "replace").strip()
     if text == "[DONE]":
         return [None]
@@ -5830,7 +5845,7 @@ def _is_json(data: bytes) -> bool:
 
 # -- asking ----------------------------------------------------------------------------------------
 
-_LOOK_AT = {
+_ADVICE = {
     "auth": "api_key",
     "rate_limit": "the limits of your plan",
     "context_length": "trim, max_observation",
@@ -5841,6 +5856,8 @@ _LOOK_AT = {
     "server": "the server's own log",
 }
 _NOT_PICKLED = "not-in-the-pickle"  # stands in a pickle where a secret was
+# Values of headers and of a query that tell nothing, and stand in many messages.
+_FLAGS = frozenset(("true", "false", "yes", "no", "on", "off", "0", "1"))
 _T = typing.TypeVar("_T")
 
 
@@ -5856,8 +5873,9 @@ def _log(text: str) -> None:
 class _Client:
     """Asks one server: its address, login, retries and limits. The adapters are clients.
 
-    What leaves it is free of secrets: the key, values of headers, login and query of the URL,
-    login of the proxy. They are removed in one place, `_without_secrets`.
+    What leaves it is free of secrets: the key, values of headers, login and query of the
+    URL, login of the proxy. They are removed in one place, `_without_secrets`. Exceptions
+    of a caller's transport that are none of the network pass where they hold no secret.
     """
 
     _path = _host = ""  # of a protocol: where to post to, and at which server by default
@@ -5884,50 +5902,53 @@ class _Client:
         self.retries = retries
         self.transport = transport
         if transport is http_transport:
-            self.transport = _Connections(ssl_context)
+            # The default means one of the client's own, with its ssl_context.
+            self.transport = _HttpTransport(ssl_context)
+        elif ssl_context is not None:
+            raise ValueError(
+                "ssl_context is for the default transport: give another transport its own"
+            )
 
     # copies
 
     def __copy__(self) -> "_Client":
         """subtle: without it, copy() would take what a pickle takes, and lose the key."""
-        return self._copy_settings(copy.copy)
+        return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: Any) -> "_Client":
-        return self._copy_settings(lambda value: copy.deepcopy(value, memo))
-
-    def _copy_settings(self, copy_one: Callable[[Any], Any]) -> "_Client":
         """A client with settings of its own; functions and the transport are shared."""
         made = type(self).__new__(type(self))
         for name, value in self.__dict__.items():
             if type(value) in (dict, list, set):
-                value = copy_one(value)
+                value = copy.deepcopy(value, memo)
             made.__dict__[name] = value
         return made
 
     def __getstate__(self) -> _JsonObject:
         """For a pickle: in place of each secret it says that one was there."""
-        url = _public(self.url)
+        url = _Url(self.url).public
         if url != self.url:  # it has a login or a query
             url += "?" + _NOT_PICKLED
         return {
             **self.__dict__,
-            "api_key": self.api_key and _NOT_PICKLED,  # not None, of the environment, nor ""
+            # None, the environment's, and "" stay.
+            "api_key": self.api_key and _NOT_PICKLED,
             "headers": dict.fromkeys(self.headers, _NOT_PICKLED),
             "url": url,
         }
 
     def _check_settings(self) -> None:
         """Raises ValueError where a pickle left out what was given."""
-        context = getattr(self.transport, "ssl_context", None)
-        is_missing = {
-            "api_key": self.api_key == _NOT_PICKLED,
-            "headers": _NOT_PICKLED in self.headers.values(),
-            "url": _NOT_PICKLED in self.url,
-            "transport.ssl_context": context == _NOT_PICKLED,
+        settings = {
+            "api_key": self.api_key,
+            "headers": self.headers,
+            "url": self.url,
+            "transport.ssl_context": getattr(self.transport, "ssl_context", None),
         }
-        if any(is_missing.values()):
-            names = ", ".join(name for name in is_missing if is_missing[name])
-            raise ValueError(f"a pickle of a model holds no secret: set its {names} again")
+        missing = [name for name in settings if _NOT_PICKLED in f"{settings[name]}"]
+        if missing:
+            fix = f"set its {', '.join(missing)} again"
+            raise ValueError(f"a pickle of a model holds no secret: {fix}")
 
     # what is sent
 
@@ -5950,9 +5971,7 @@ class _Client:
             "User-Agent": f"agentloop/{__version__}",
             **self._login(key),
         }
-        headers = _merge_headers(own, self.headers)
-        _check_headers(headers)
-        return headers
+        return _merge_headers(own, self.headers)
 
     # asking
 
@@ -5962,123 +5981,143 @@ class _Client:
             return _NO_LIMIT
         return time.monotonic() + self.deadline
 
-    def _ask(self, data: bytes, read: Callable[[_HttpReply], _T], deadline: float) -> _T:
+    def _request_with_retries(
+        self, data: bytes, read: Callable[[_HttpReply], _T], deadline: float
+    ) -> _T:
         """Ask until there is an answer. `read` reads a reply; what else it raises passes.
 
-        Raises _RequestFailed, free of secrets, after the last try; ValueError for a setting
-        that cannot be sent.
+        Raises _RequestFailed, free of secrets, after the last try; ValueError for a
+        setting that cannot be sent.
         """
         self._check_settings()
         tries = 0
         while True:
             tries += 1
             key = self._read_key()
-            headers = self._headers(key)
             try:
-                return self._exchange(data, headers, read, deadline)
+                return self._request(data, key, read, deadline)
             except _RequestFailed as error:
-                failure = self._without_secrets(error, key)
-            failure.tries = tries
+                failure = self._without_secrets(error, key, tries)
             if not failure.retryable or tries > self.retries:
                 raise failure
-            self._wait(failure, deadline)
+            wait = failure.retry_after
+            if wait is None:
+                wait = _backoff(tries)
+            if time.monotonic() + wait >= deadline:
+                limit = f"the deadline of {self.deadline:g} s"
+                failure.words += f" ({limit} leaves no time to ask again)"
+                raise failure
+            self._log_retry(failure, wait)
+            time.sleep(wait)
 
-    def _wait(self, failure: _RequestFailed, deadline: float) -> None:
-        """Wait before the next try; raise the failure where the deadline comes first."""
-        wait = failure.retry_after
-        if wait is None:
-            wait = _backoff(failure.tries)
-        if time.monotonic() + wait >= deadline:
-            rest = f"the deadline of {self.deadline:g} s leaves no time to ask again"
-            failure.words += f" ({rest})"
-            raise failure
-        what = _one_line(failure.words, 300)
+    def _log_retry(self, failure: _RequestFailed, wait: float) -> None:
+        """ "HTTP 429: Slow down; waiting 7.0 s before try 2 of 5" """
+        words = _one_line(failure.words, 300)
         if failure.status:
-            what = f"HTTP {failure.status}: {what}"
-        count = f"try {failure.tries + 1} of {self.retries + 1}"
-        _log(f"{what}; waiting {wait:.1f} s before {count}")
-        time.sleep(wait)
+            words = f"HTTP {failure.status}: {words}"
+        number = f"try {failure.tries + 1} of {self.retries + 1}"
+        _log(f"{words}; waiting {wait:.1f} s before {number}")
 
-    def _exchange(
-        self,
-        data: bytes,
-        headers: Dict[str, str],
-        read: Callable[[_HttpReply], _T],
-        deadline: float,
+    def _request(
+        self, data: bytes, key: str, read: Callable[[_HttpReply], _T], deadline: float
     ) -> _T:
-        """One request on the wire; its reply as `read` reads it. Raises _RequestFailed."""
-        import http.client
+        """One request on the wire; its reply as `read` reads it; _RequestFailed."""
 
-        def explain(error: Exception) -> _RequestFailed:
-            return self._explain(error, deadline)
+        def explain(error: Exception) -> Optional[_RequestFailed]:
+            return self._explain(error, key, deadline)
 
-        limits: _JsonObject = {}
-        if type(self.transport) is _Connections:
-            limits["deadline"] = deadline
-        timeout = max(0.0, min(self.timeout, deadline - time.monotonic()))
+        headers = self._headers(key)
         try:
-            status, found, chunks = self.transport(
-                "POST", self.url, headers, data, timeout, **limits
-            )
-        except (OSError, http.client.HTTPException, UnicodeError) as error:
-            raise explain(error) from None
-        found = {name.lower(): value for name, value in found.items()}
-        encoding = found.get("content-encoding", "")
-        body = _ResponseBody(chunks, encoding, explain, self.timeout, deadline)
+            status, response_headers, chunks = self._send(data, headers, deadline)
+        except Exception as error:
+            failure = explain(error)
+            if failure is None:
+                raise
+            raise failure from None
+        reply = _HttpReply(response_headers, chunks, explain, self.timeout, deadline)
         try:
             if not 200 <= status < 300:
-                raise _classify_error(status, found, _read_refusal(body))
-            result = read(_HttpReply(status, found, body))
-            body.drain()
+                raise _classify_error(status, reply.headers, _read_refusal(reply))
+            result = read(reply)
+            reply.drain()
             return result
         finally:
-            body.close()
+            reply.close()
 
-    def _explain(self, error: Exception, deadline: float) -> _RequestFailed:
-        """What an error of the network means."""
-        host = _Url(self.url).authority
+    def _send(self, data: bytes, headers: Dict[str, str], deadline: float) -> _RawReply:
+        """Hand a request to the transport; the built-in one keeps the deadline.
+
+        One of the caller's knows none: its timeout is no longer than the time that is
+        left, and `_HttpReply` looks at the clock between two chunks.
+        """
+        timeout = max(0.0, min(self.timeout, deadline - time.monotonic()))
+        if isinstance(self.transport, _HttpTransport):
+            return self.transport("POST", self.url, headers, data, timeout, deadline)
+        _check_headers(headers)
+        reply: _RawReply = self.transport("POST", self.url, headers, data, timeout)
+        return reply
+
+    def _explain(
+        self, error: Exception, key: str, deadline: float
+    ) -> Optional[_RequestFailed]:  # fmt: skip
+        """What an exception of the transport means.
+
+        None for a developer's mistake: it passes, with its traceback, unless there is a
+        secret in what that shows.
+        """
+        import http.client  # transports of the caller's may raise its exceptions
+
         name = type(error).__name__
+        if not isinstance(error, (OSError, http.client.HTTPException, UnicodeError)):
+            shown = _text_with_causes(error)
+            if _hide_secrets(shown, self._find_secrets(key)) == shown:
+                return None
+            reason = f"the transport raised {name}: {error}"
+            return _RequestFailed(reason, "connection", retryable=False)
+        host = _Url(self.url).authority
         if time.monotonic() >= deadline:
-            what = f"no complete reply within the deadline of {self.deadline:g} s"
-            return _RequestFailed(what, "timeout", retryable=False)
+            reason = f"no complete reply within the deadline of {self.deadline:g} s"
+            return _RequestFailed(reason, "timeout", retryable=False)
         if isinstance(error, _NotConnected):
             return _RequestFailed(f"{error}", "connection", error.retryable)
-        is_silence = isinstance(error, TimeoutError) or name == "timeout"
-        if is_silence and not getattr(error, "errno", None):
+        if isinstance(error, _BadReply):
+            return _RequestFailed(f"{host} sent no reply of HTTP: {error}", "connection")
+        if _is_timeout(error):
             return _RequestFailed(f"silence for {self.timeout:g} s", "timeout")
-        if name == "SSLCertVerificationError":
-            what = f"the certificate of {host} is not trusted: {error}"
-            return _RequestFailed(what, "connection", retryable=False)
-        what = f"no connection to {host}, or it broke: {name}: {error}"
-        is_passing = not isinstance(error, UnicodeError)
-        return _RequestFailed(what, "connection", retryable=is_passing)
+        if name == "SSLCertVerificationError":  # by name: a Python may have no ssl
+            reason = f"the certificate of {host} is not trusted: {error}"
+            return _RequestFailed(reason, "connection", retryable=False)
+        reason = f"no connection to {host}, or it broke: {name}: {error}"
+        may_pass = not isinstance(error, UnicodeError)
+        return _RequestFailed(reason, "connection", retryable=may_pass)
 
     # secrets
 
-    def _without_secrets(self, failure: _RequestFailed, key: str) -> _RequestFailed:
+    def _without_secrets(
+        self, failure: _RequestFailed, key: str, tries: int
+    ) -> _RequestFailed:  # fmt: skip
         """The failure anew: no secret in it, and nothing behind it (`__context__`)."""
         secrets = self._find_secrets(key)
-        made = _RequestFailed(
+        return _RequestFailed(
             _hide_secrets(failure.words, secrets),
             failure.kind,
             failure.retryable,
             failure.retry_after,
             failure.status,
             _hide_secrets(failure.error, secrets),
+            tries,
+            was_key_sent=bool(key),
         )
-        made.was_key_sent = bool(key)
-        return made
 
     def _find_secrets(self, key: str) -> List[str]:
-        """All that may be secret in what was sent, in each form in which it may come back."""
+        """All that may be secret in what was sent, in each form that may come back."""
         from urllib.parse import unquote, unquote_plus
 
         url = _Url(self.url)
-        secrets = [key]
+        values = [pair.partition("=")[2] or pair for pair in url.query.split("&")]
         for value in self.headers.values():
-            secrets += [value, value.partition(" ")[2]]  # "Bearer X", X
-        for pair in url.query.split("&"):
-            secrets.append(pair.partition("=")[2] or pair)
+            values += [value, value.partition(" ")[2]]  # "Bearer X", X
+        secrets = [key] + [value for value in values if value.lower() not in _FLAGS]
         for login in [url.login, *_proxy_logins()]:
             secrets += [login, *login.split(":", 1), _encode_login(login)]
         secrets += [unquote(secret) for secret in secrets]
@@ -6088,38 +6127,51 @@ class _Client:
 
     def _model_error(self, failure: _RequestFailed) -> ModelError:
         """What the caller gets: the server's words, the URL, and where to look."""
-        look = _LOOK_AT[failure.kind]
+        advice = _ADVICE[failure.kind]
         if failure.kind == "auth":
             sent = "a key was sent" if failure.was_key_sent else "no key was sent"
-            look += f", {self._variable}_API_KEY ({sent})"
-        if "reasoning_effort" in failure.words:  # OpenAI's newest models, Chat Completions
-            look = "OpenAIResponses in place of OpenAIChat, or reasoning_effort='none'"
-        text = f"{_public(self.url)}: " + _one_line(failure.words, 700).rstrip(".")
+            advice += f", {self._variable}_API_KEY ({sent})"
+        if "reasoning_effort" in failure.words:  # OpenAI's newest models
+            advice = "OpenAIResponses in place of OpenAIChat, or reasoning_effort='none'"
+        words = _one_line(failure.words, 700).rstrip(".")
+        text = f"{_Url(self.url).public}: {words}"
         if failure.status:
             text = f"HTTP {failure.status} from {text}"
         if failure.tries > 1:
             text += f"; asked {failure.tries} times"
-        return ModelError(f"{text}. Look at: {look}", failure.kind, failure.status)
+        return ModelError(f"{text}. Look at: {advice}", failure.kind, failure.status)
 
 
-def _read_refusal(body: _ResponseBody) -> str:
-    """The words of a refusal, or why they cannot be read; its status counts all the same."""
+def _read_refusal(reply: _HttpReply) -> str:
+    """The words of a refusal, or why they cannot be read: its status counts anyway."""
     try:
-        return body.read()
+        return reply.read()
     except _RequestFailed as failure:
         if failure.kind != "bad_response":
             raise
         return failure.words
 
 
+def _text_with_causes(error: BaseException) -> str:
+    """What a traceback shows of an exception and those behind it, but the source."""
+    import traceback
+
+    lines = traceback.format_exception(type(error), error, error.__traceback__, limit=0)
+    return f"{error!r} " + "".join(lines)
+
+
 def _hide_secrets(value: Any, secrets: List[str]) -> Any:
-    """A text, or JSON, with "[hidden]" in place of secrets; short ones only as words."""
+    """A text, or JSON, with "[hidden]" in place of secrets.
+
+    One of up to three characters, or a plain word of up to five letters, is hidden only
+    where it is a word of its own: ("a bad badge", ["bad"]) -> "a [hidden] badge".
+    """
     if isinstance(value, str):
         for secret in secrets:
-            if len(secret) > 3:
-                value = value.replace(secret, "[hidden]")
-            else:
-                value = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "[hidden]", value)
+            pattern = re.escape(secret)
+            if re.fullmatch(r"(?s).{1,3}|[A-Za-z]{4,5}", secret):
+                pattern = rf"(?<!\w){pattern}(?!\w)"
+            value = re.sub(pattern, "[hidden]", value)
         return value
     if isinstance(value, list):
         return [_hide_secrets(item, secrets) for item in value]
@@ -6954,7 +7006,7 @@ class _Adapter(_Client):
         self._demanded: "frozenset[str]" = frozenset()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.model!r}, base_url={_public(self.url)!r})"
+        return f"{type(self).__name__}({self.model!r}, base_url={_Url(self.url).public!r})"
 
     def __getstate__(self) -> _JsonObject:
         return {**super().__getstate__(), "on_text": None}
@@ -7233,7 +7285,7 @@ class _Adapter(_Client):
         repairs = 0
         while True:
             try:
-                reply = self._ask(request.data, self._read_reply, deadline)
+                reply = self._request_with_retries(request.data, self._read_reply, deadline)
                 break
             except _RequestFailed as failure:
                 self._check_no_failed_generation(failure)
