@@ -534,6 +534,11 @@ class AgentAction(_Data):
         except ValueError:
             return None
 
+    @property
+    def _is_call(self) -> bool:
+        """False for what stands in the step about a reply that held no call."""
+        return bool(self.call_id or self.tool)
+
     def __str__(self) -> str:
         """lookup_stock(sku="A1")"""
         shown = self.tool_input
@@ -568,8 +573,7 @@ class AgentStep(_Data):
 
     def __str__(self) -> str:
         """lookup_stock(sku="A1") -> ok: 3"""
-        is_call = self.action.call_id or self.action.tool
-        subject = str(self.action) if is_call else "reply"
+        subject = str(self.action) if self.action._is_call else "reply"
         return f"{subject} -> {self._show_result()}"
 
     def _show_result(self) -> str:
@@ -758,7 +762,7 @@ class AgentRun(_RunInternals):
             if step.action.request > request:
                 request = step.action.request
                 lines.append(f"  request {request}")
-            if step.action.call_id or step.action.tool:
+            if step.action._is_call:
                 lines.append(f"    {step.action}")
             lines.append(f"      {step._show_result()}")
         for action in self.pending:
@@ -4142,35 +4146,47 @@ _PORTABLE_ID = r"[a-zA-Z0-9]{9}\Z"  # a call id that every provider takes
 
 
 class _SentTurn:
-    """What was sent of a turn, to see at the next request whether the caller changed it since."""
+    """What was sent of a turn, to see at the next request whether the caller changed it since.
+
+    Attributes:
+        task: the parts of the task.
+        step_contents: for each step that was sent, the objects that its text was made of.
+        step_count: how many steps that were.
+        copies: {number of a step: a copy of its observation}, for lists and dicts of plain JSON,
+            which a caller may change in place.
+        finish_contents: the same of the finish; [] while none was sent.
+        last_step: the last step that was sent.
+    """
 
     def __init__(self, task: Any) -> None:
         self.task = _list_of(task)
-        self.steps: List[Any] = []  # the objects that were sent of each step
+        self.step_contents: List[Any] = []
         self.step_count = 0
-        self.copies: Dict[int, Any] = {}  # of observations that may change in their place
-        self.finish: List[Any] = []
+        self.copies: Dict[int, Any] = {}
+        self.finish_contents: List[Any] = []
         self.last_step: Optional[AgentStep] = None
 
     def add_steps(self, group: List[AgentStep]) -> None:
-        self.steps += _contents_of_steps(group)
+        self.step_contents += _contents_of_steps(group)
         for number, step in enumerate(group, self.step_count):
             if type(step.observation) in (list, dict) and _is_plain_json(step.observation):
                 self.copies[number] = copy.deepcopy(step.observation)
         self.step_count += len(group)
         self.last_step = group[-1]
 
-    def is_still(self, turn: AgentRun, may_have_grown: bool) -> bool:
-        """True where the turn holds what was sent of it, and nothing else unless it may have."""
-        steps = turn.steps
-        if len(steps) != self.step_count:
-            if len(steps) < self.step_count or self.finish or not may_have_grown:
+    def matches(self, turn: AgentRun, is_last: bool) -> bool:
+        """Whether the turn still holds what was sent of it.
+
+        The last turn may have grown since, by steps or its finish. A complete one may not.
+        """
+        is_complete = bool(self.finish_contents) or not is_last
+        if is_complete:
+            if len(turn.steps) != self.step_count:
                 return False
-            steps = steps[: self.step_count]
-        if self.finish or not may_have_grown:
-            if not _are_same(self.finish, _contents_of_finish(turn.finish)):
+            if not _are_same(self.finish_contents, _contents_of_finish(turn.finish)):
                 return False
-        if not _are_same(self.steps, _contents_of_steps(steps)):
+        steps = turn.steps[: self.step_count]
+        if not _are_same(self.step_contents, _contents_of_steps(steps)):
             return False
         if not _are_same(self.task, _list_of(turn.task)):
             return False
@@ -4196,7 +4212,8 @@ def _contents_of_finish(finish: Optional[AgentFinish]) -> List[Any]:
 
 def _are_same(old: List[Any], new: List[Any]) -> bool:
     # subtle: not `==`, which a tool's result may define, and which would look at all of its parts.
-    # This runs over the whole conversation at each request, so it is kept fast.
+    # This runs over the whole conversation at each request: it must stay O(n), with a small
+    # constant.
     return len(old) == len(new) and all(map(operator.is_, old, new))
 
 
@@ -4210,27 +4227,35 @@ def _are_equal(values: List[Any], plain: List[Any]) -> bool:
 class _Conversation:
     """A conversation as one adapter sends it. It only grows: nothing is encoded a second time.
 
+    After the task "go", one call with its result, the answer and the next task "and now?", the
+    first three attributes are, for Chat Completions:
+
+        closed_messages: b'''{"role": "user", "content": "go"}, {"role": "assistant", ...},
+            {"role": "tool", ...}, {"role": "assistant", "content": "done"}'''
+        open_parts: ["and now?"]
+        open_bytes: b'{"role": "user", "content": "and now?"}'
+
     Attributes:
+        closed_messages: the messages that nothing is added to any more, encoded.
+        open_parts: what the user says next: the parts of one message, which may get more.
+        open_bytes: that message encoded; b"" where it is not, or has got another part since.
         settings: what the encoding depends on beside the run; with others it is done anew.
-        sent: the messages up to the assistant's last and its results, encoded.
-        open: what the user says since: the parts of one message to be.
-        tail: that message encoded, while nothing is added to it.
-        turns: what of the run is in here.
+        turns: the turns that are in here.
         ids: the call ids in here, those of the run and those on the wire.
-        keys: properties of the assistant's messages, which a server may refuse by name.
-        after_results: whether the last message of `sent` is the result of a call.
+        assistant_keys: properties of the assistant's messages, which a server may refuse by name.
+        after_results: whether the last closed message is the result of a call.
         container: the id of the last one that a reply named (Anthropic).
         input_tokens: of the last request.
     """
 
     def __init__(self, settings: Any) -> None:
+        self.closed_messages = bytearray()
+        self.open_parts: List[Any] = []
+        self.open_bytes = b""
         self.settings = settings
-        self.sent = bytearray()
-        self.open: List[Any] = []
-        self.tail = b""
         self.turns: List[_SentTurn] = []
         self.ids: Set[str] = set()
-        self.keys: Set[str] = set()
+        self.assistant_keys: Set[str] = set()
         self.after_results = False
         self.container = ""
         self.input_tokens = 0
@@ -4240,24 +4265,28 @@ class _Conversation:
         if len(self.turns) > len(turns):
             return False
         last = self.turns[-1] if self.turns else None
-        return all(sent.is_still(turn, sent is last) for sent, turn in zip(self.turns, turns))
+        return all(sent.matches(turn, sent is last) for sent, turn in zip(self.turns, turns))
 
     def add(self, message: bytes, is_result: bool = False) -> None:
-        if self.sent:
-            self.sent += b", "
-        self.sent += message
+        if self.closed_messages:
+            self.closed_messages += b", "
+        self.closed_messages += message
         self.after_results = is_result
 
     def say(self, parts: List[Any]) -> None:
         """Add to what the user says next. Empty texts are refused, so they get a stand-in."""
         for part in parts:
             is_blank = isinstance(part, str) and not part.strip()
-            self.open.append(_NO_TEXT if is_blank else part)
-        self.tail = b""
+            self.open_parts.append(_NO_TEXT if is_blank else part)
+        self.open_bytes = b""
 
     def make_id(self, call_id: str, pattern: str) -> str:
-        """The id itself; where it was used or cannot be sent, one that depends on no chance."""
-        wire_id, number = call_id, len(self.ids) + 1
+        """The id itself; where it was used or cannot be sent, one that depends on no chance.
+
+        "call_a" -> "call_a"; "call_a" once more -> "c00000002".
+        """
+        wire_id = call_id
+        number = len(self.ids) + 1
         while wire_id in self.ids or not re.match(pattern, wire_id):
             wire_id = f"c{number:08d}"
             number += 1
@@ -4274,7 +4303,7 @@ class _WireCall:
         self.arguments = arguments
 
 
-class _ReplyToSend:
+class _OutgoingMessage:
     """A reply of the model that goes back in a request.
 
     Attributes:
@@ -4298,51 +4327,84 @@ class _ReplyToSend:
 def _in_call_order(group: List[AgentStep], calls: List[_WireCall]) -> List[AgentStep]:
     """The steps of a reply in the order of its calls, which the protocols demand.
 
-    They come in the order in which they ended: one that the caller closed before its time. The
-    server's ids tell the order; those that the loop made up grow.
+    Steps come in the order in which they ended. The server's ids tell the order. Where a call had
+    none, or a repeated one, the loop made one up; those grow from call to call.
+
+    Calls "a", no id, "b"; steps "b", "loop_2", "a" -> steps "a", "loop_2", "b".
     """
     if len(calls) != len(group):
         return group
-    ids = [call.call_id if isinstance(call.call_id, str) else "" for call in calls]
-    with_id: Dict[str, List[AgentStep]] = {call_id: [] for call_id in ids}
+    call_ids = [_str(call.call_id) for call in calls]
+    by_id: Dict[str, AgentStep] = {}
     others: List[AgentStep] = []
+    known = set(call_ids)
     for step in group:
-        with_id.get(step.action.call_id, others).append(step)
+        call_id = step.action.call_id
+        if call_id in known and call_id not in by_id:
+            by_id[call_id] = step
+        else:
+            others.append(step)
     others.sort(key=lambda step: step.action.call_id)
-    left_of = {call_id: iter(steps) for call_id, steps in with_id.items()}
-    rest = iter(others)
-    order = []
-    for call_id in ids:
-        found = next(left_of[call_id], None) or next(rest, None)
-        if found is not None:
-            order.append(found)
-    return order + list(rest) + [step for steps in left_of.values() for step in steps]
+    remaining = iter(others)
+    return [by_id.pop(i) if i in by_id else next(remaining) for i in call_ids]
+
+
+_Trim = Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]]
+
+
+def _trim_turns(turns: List[AgentRun], trim: _Trim) -> List[AgentRun]:
+    """The turns with the steps that `trim` leaves: of the last N replies, or what it returns.
+
+    A reply stays whole where one of its steps stays: every call needs its result.
+    """
+    if trim is None:
+        return turns
+    replies_of_turns = [_group_by_reply(turn.steps) for turn in turns]
+    if callable(trim):
+        steps = [step for turn in turns for step in turn.steps]
+        kept = _match_copies(steps, trim(list(steps)))
+    else:
+        replies = [reply for of_turn in replies_of_turns for reply in of_turn]
+        last = replies[max(0, len(replies) - trim) :]
+        kept = {id(step): step for reply in last for step in reply}
+    return [_trim_turn(turn, of_turn, kept) for turn, of_turn in zip(turns, replies_of_turns)]
+
+
+def _trim_turn(
+    turn: AgentRun, replies: List[List[AgentStep]], kept: Dict[int, AgentStep]
+) -> AgentRun:
+    steps: List[AgentStep] = []
+    for reply in replies:
+        if any(id(step) in kept for step in reply):
+            steps += [kept.get(id(step), step) for step in reply]
+    return AgentRun(turn.task, steps, finish=turn.finish)
 
 
 def _match_copies(steps: List[AgentStep], chosen: Iterable[AgentStep]) -> Dict[int, AgentStep]:
     """{id(step): the step itself or its changed copy}, for what a `trim` function returned.
 
-    A copy is known by its action, or by its call_id; that of a step without a call by the request
-    and the text. ValueError for a step that is neither of the run nor a copy.
+    [one, two], [copy of two] -> {id(two): copy of two}. A copy is known by its action, or by its
+    call_id; that of a step without a call by the request and the text. ValueError for a step that
+    is neither of the run nor a copy.
     """
     originals: Dict[Any, AgentStep] = {}
-    for step in reversed(steps):  # the first of several counts
+    for step in reversed(steps):  # of several with one key, the first counts
         for key in _keys_of(step):
             originals[key] = step
-    found = {}
-    for copied in chosen:
-        known = [originals[key] for key in _keys_of(copied) if key in originals]
+    kept = {}
+    for chosen_step in chosen:
+        known = [originals[key] for key in _keys_of(chosen_step) if key in originals]
         if not known:
             raise ValueError(
                 "trim returns steps of the run or changed copies of them, with their call_id; "
-                f"got {_one_line(_safe_str(copied))}"
+                f"got {_one_line(_safe_str(chosen_step))}"
             )
-        found[id(known[0])] = copied
-    return found
+        kept[id(known[0])] = chosen_step
+    return kept
 
 
 def _keys_of(step: AgentStep) -> List[Any]:
-    """By what a step is known, surest first."""
+    """Keys that identify a step, most specific first."""
     action = step.action
     return [id(step), ("action", id(action)), action.call_id or (action.request, action.log)]
 
@@ -4380,10 +4442,10 @@ def _is_strict_object(text: str) -> bool:
 def _understood_arguments(arguments: Any) -> _JsonObject:
     """{"n": 1} and '{"n": 1}' -> {"n": 1}; {} where it is no object that JSON can hold."""
     try:
-        found = _read_arguments(arguments)
+        understood = _read_arguments(arguments)
     except ValueError:
         return {}
-    return found if _is_plain_json(found) else {}
+    return understood if _is_plain_json(understood) else {}
 
 
 def _legal_name(name: Any, tool: str = "") -> str:
@@ -4409,11 +4471,15 @@ def _str(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _text_of(content: Any, kind: str = "text") -> str:
-    """The text of a message's content: a str, or its parts of one type, joined as they are."""
+def _join_text(content: Any, part_type: str = "text") -> str:
+    """The text of a message's content: a str, or its parts of one type, joined as they are.
+
+    [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}] -> "ab"
+    """
     if isinstance(content, str):
         return content
-    return "".join(_str(part.get("text")) for part in _dicts(content) if part.get("type") == kind)
+    texts = [part for part in _dicts(content) if part.get("type") == part_type]
+    return "".join(_str(part.get("text")) for part in texts)
 
 
 def _count(value: Any) -> int:
@@ -6277,7 +6343,7 @@ class _ChatAssembler(_Assembler):
         streamed = self.choices[index]
         streamed.add(choice)
         self.reason = streamed.reason
-        self.on_text(_text_of(_dict(choice.get("delta")).get("content")))
+        self.on_text(_join_text(_dict(choice.get("delta")).get("content")))
 
     def finish(self) -> None:
         super().finish()
@@ -6759,7 +6825,7 @@ class _Adapter(_Client):
         """The calls of an assistant message; None where it is not one of this protocol."""
         raise NotImplementedError
 
-    def _repair_reply(self, reply: _ReplyToSend) -> List[_JsonObject]:
+    def _repair_reply(self, reply: _OutgoingMessage) -> List[_JsonObject]:
         """A reply as it goes back, one message or several items: as it came, but for repairs."""
         raise NotImplementedError
 
@@ -6830,13 +6896,13 @@ class _Adapter(_Client):
         shown = [*(self.extra.get("tools") or ()), *map(self._encode_tool, tools.values())]
         if shown:
             frame["tools"] = self._mark_for_cache(shown)
-        if conversation.open and not conversation.tail:
-            conversation.tail = _encode_json(self._user_message(conversation.open))
-        tail = self._mark_last_for_cache(conversation.tail)
+        if conversation.open_parts and not conversation.open_bytes:
+            conversation.open_bytes = _encode_json(self._user_message(conversation.open_parts))
+        tail = self._mark_last_for_cache(conversation.open_bytes)
         head = _encode_json(frame)[:-1] + f', "{self._list_name}": ['.encode("ascii")
-        between = b", " if conversation.sent and tail else b""
+        between = b", " if conversation.closed_messages and tail else b""
         # One join: what was said is copied once, whatever its length.
-        data = b"".join((head, conversation.sent, between, tail, b"]}"))
+        data = b"".join((head, conversation.closed_messages, between, tail, b"]}"))
         return _Request(data, conversation)
 
     # The conversation.
@@ -6845,7 +6911,7 @@ class _Adapter(_Client):
         """The conversation with what is new in the run; anew where the caller changed the rest."""
         if run.pending:
             return self._encode_with_pending(run)
-        turns = self._turns_to_send(run)
+        turns = _trim_turns([*run.history, run], self.trim)
         if run._encoded is None:
             run._encoded = {}
         settings = (self.system, self.max_observation, self._left_out, self._demanded)
@@ -6864,34 +6930,6 @@ class _Adapter(_Client):
     def _begin(self, settings: Any) -> _Conversation:
         return _Conversation(settings)
 
-    def _turns_to_send(self, run: AgentRun) -> List[AgentRun]:
-        """The turns, oldest first, with the steps that `trim` leaves.
-
-        A reply stays whole where one of its steps stays: every call needs its result.
-        """
-        turns = [*run.history, run]
-        if self.trim is None:
-            return turns
-        replies = [_group_by_reply(turn.steps) for turn in turns]
-        if callable(self.trim):
-            steps = [step for turn in turns for step in turn.steps]
-            kept = _match_copies(steps, self.trim(list(steps)))
-        else:
-            groups = [group for of_turn in replies for group in of_turn]
-            last = groups[max(0, len(groups) - self.trim) :]
-            kept = {id(step): step for group in last for step in group}
-        return [self._trim_turn(turn, groups, kept) for turn, groups in zip(turns, replies)]
-
-    @staticmethod
-    def _trim_turn(
-        turn: AgentRun, replies: List[List[AgentStep]], kept: Dict[int, AgentStep]
-    ) -> AgentRun:
-        steps: List[AgentStep] = []
-        for group in replies:
-            if any(id(step) in kept for step in group):
-                steps += [kept.get(id(step), step) for step in group]
-        return AgentRun(turn.task, steps, finish=turn.finish)
-
     def _put_turns(self, conversation: _Conversation, turns: List[AgentRun]) -> None:
         for number, turn in enumerate(turns):
             if number == len(conversation.turns):
@@ -6901,16 +6939,16 @@ class _Adapter(_Client):
             for group in _group_by_reply(turn.steps[sent.step_count :]):
                 self._put_group(conversation, group, sent.last_step)
                 sent.add_steps(group)
-            if turn.finish is not None and not sent.finish:
+            if turn.finish is not None and not sent.finish_contents:
                 self._put_finish(conversation, turn.finish)
-                sent.finish = _contents_of_finish(turn.finish)
+                sent.finish_contents = _contents_of_finish(turn.finish)
 
     def _put_group(
         self, conversation: _Conversation, group: List[AgentStep], before: Optional[AgentStep]
     ) -> None:
         """Put a reply with its results, or the notice about a reply that was not accepted."""
         first = group[0]
-        if first.action.call_id or first.action.tool:
+        if first.action._is_call:
             self._put_calls(conversation, group)
         elif before and before.action.call_id and _from_same_request(before.action, first.action):
             # The call whose result was to be the answer: its reply stands there already.
@@ -6964,7 +7002,7 @@ class _Adapter(_Client):
         ids = [conversation.make_id(action.call_id, pattern) for action in actions]
         names = [action.tool for action in actions]
         stand_in = text if text.strip() else _NO_TEXT
-        reply = _ReplyToSend(message, ids, names, stand_in, is_incomplete)
+        reply = _OutgoingMessage(message, ids, names, stand_in, is_incomplete)
         for item in self._repair_reply(reply):
             self._put_assistant(conversation, item)
         return ids
@@ -6974,7 +7012,7 @@ class _Adapter(_Client):
         for name in self._demanded:
             if message.get(name) is None:
                 message[name] = _NO_TEXT
-        conversation.keys |= message.keys() - self._essential
+        conversation.assistant_keys |= message.keys() - self._essential
         left_out = self._left_out - self._essential
         kept = {key: value for key, value in message.items() if key not in left_out}
         conversation.add(_encode_json(kept))
@@ -6992,11 +7030,11 @@ class _Adapter(_Client):
         conversation.say(parts)
 
     def _put_open_message(self, conversation: _Conversation) -> None:
-        if conversation.open:
-            tail = conversation.tail or _encode_json(self._user_message(conversation.open))
+        if conversation.open_parts:
+            tail = conversation.open_bytes or _encode_json(self._user_message(conversation.open_parts))
             conversation.add(tail)
-            conversation.open = []
-            conversation.tail = b""
+            conversation.open_parts = []
+            conversation.open_bytes = b""
 
     def _show(self, step: AgentStep) -> str:
         """The text of an observation, of which a long one lacks its middle."""
@@ -7065,7 +7103,7 @@ class _Adapter(_Client):
     def _leave_out_refused(self, words: str, conversation: _Conversation) -> bool:
         """Leave out the property that the words name: of the assistant's messages, or our own."""
         own = self._frame(conversation).keys() - {"max_tokens", "system", "instructions"}
-        candidates = (conversation.keys | own) - self._left_out - self.extra.keys()
+        candidates = (conversation.assistant_keys | own) - self._left_out - self.extra.keys()
         for name in self._properties_named_in(words):
             if name in candidates:
                 _log(f"the server refuses {name!r}: it is left out from now on")
@@ -7299,7 +7337,7 @@ class OpenAIChat(_Adapter):
 
     def _put_user_text(self, conversation: _Conversation, parts: List[Any]) -> None:
         # Mistral: "Unexpected role 'user' after role 'tool'". Pictures have no other place.
-        if conversation.after_results and not conversation.open:
+        if conversation.after_results and not conversation.open_parts:
             self._put_assistant(conversation, {"role": "assistant", "content": _NO_TEXT})
         super()._put_user_text(conversation, parts)
 
@@ -7330,7 +7368,7 @@ class OpenAIChat(_Adapter):
 
     # repairing what goes back
 
-    def _repair_reply(self, reply: _ReplyToSend) -> List[_JsonObject]:
+    def _repair_reply(self, reply: _OutgoingMessage) -> List[_JsonObject]:
         message = {**reply.message, "role": "assistant"}
         self._repair_calls(message, reply)
         self._drop_function_call(message)
@@ -7338,7 +7376,7 @@ class OpenAIChat(_Adapter):
         return [message]
 
     @staticmethod
-    def _repair_calls(message: _JsonObject, reply: _ReplyToSend) -> None:
+    def _repair_calls(message: _JsonObject, reply: _OutgoingMessage) -> None:
         """Each call has an id, a type, a name and strict arguments; an empty list is refused."""
         calls = _dicts(message.get("tool_calls"))
         if not calls:
@@ -7361,7 +7399,7 @@ class OpenAIChat(_Adapter):
             del message["function_call"]
 
     @staticmethod
-    def _repair_content(message: _JsonObject, reply: _ReplyToSend) -> None:
+    def _repair_content(message: _JsonObject, reply: _OutgoingMessage) -> None:
         """A message with neither text nor call is refused; so is an empty part."""
         content = message.get("content")
         if isinstance(content, list):
@@ -7396,7 +7434,7 @@ class OpenAIChat(_Adapter):
             words = f"no choices in the reply: {_preview(document, 300)}"
             raise _RequestFailed(words, "bad_response")
         message = _join_messages(messages)
-        reply = _Reply(message, _text_of(_dict(message).get("content")), self._calls_in(message))
+        reply = _Reply(message, _join_text(_dict(message).get("content")), self._calls_in(message))
         reply.reason = reason
         refusal = _dict(message).get("refusal")
         if refusal:
@@ -7502,7 +7540,7 @@ class OpenAIResponses(_Adapter):
 
     # repairing what goes back
 
-    def _repair_reply(self, reply: _ReplyToSend) -> List[_JsonObject]:
+    def _repair_reply(self, reply: _OutgoingMessage) -> List[_JsonObject]:
         calls = iter(zip(reply.ids, reply.names))
         answered = {
             item.get("call_id")
@@ -7554,7 +7592,7 @@ class OpenAIResponses(_Adapter):
         if document.get("status") == "failed" or not isinstance(output, list):
             raise _RequestFailed(f"no output in the reply: {_preview(document, 300)}", "server")
         messages = [item for item in _dicts(output) if item.get("type") == "message"]
-        texts = [_text_of(item.get("content"), "output_text") for item in messages]
+        texts = [_join_text(item.get("content"), "output_text") for item in messages]
         reply = _Reply(output, "".join(texts), self._calls_in(output))
         self._find_final_answer(reply, messages, texts)
         reply.reason = self._find_reason(document)
@@ -7756,7 +7794,7 @@ class AnthropicMessages(_Adapter):
 
     # repairing what goes back
 
-    def _repair_reply(self, reply: _ReplyToSend) -> List[_JsonObject]:
+    def _repair_reply(self, reply: _OutgoingMessage) -> List[_JsonObject]:
         calls = iter(zip(reply.ids, reply.names))
         content = _dicts(reply.message["content"])
         if reply.is_incomplete:
@@ -7806,7 +7844,7 @@ class AnthropicMessages(_Adapter):
         message: _JsonObject = {"role": "assistant", "content": content}
         if isinstance(document.get("container"), dict):
             message["container"] = document["container"]
-        reply = _Reply(message, _text_of(content), self._calls_in(message))
+        reply = _Reply(message, _join_text(content), self._calls_in(message))
         reply.reason = _str(document.get("stop_reason"))
         if _end_of(reply.reason) == _REFUSED:
             reply.refusal = self._explain_refusal(reply.text, _dict(document.get("stop_details")))
@@ -7984,29 +8022,6 @@ def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
     return text[opening.end() : end], end
 
 
-def _select_steps(turns: List[AgentRun], trim: Any) -> List[List[AgentStep]]:
-    """The steps of each turn that `trim` leaves, changed copies in the place of what they copy."""
-    if trim is None:
-        return [turn.steps for turn in turns]
-    every = [step for turn in turns for step in turn.steps]
-    if callable(trim):
-        kept = list(trim(every))
-    else:
-        replies = _group_by_reply(every)
-        kept = [step for reply in replies[max(0, len(replies) - trim) :] for step in reply]
-    by_action = {id(step.action): step for step in kept}
-    own = {id(step.action) for step in every}
-    # A deep copy has an action of its own, and is found by the call's id.
-    by_call_id = {s.action.call_id: s for s in kept if id(s.action) not in own}
-    selected = []
-    for turn in turns:
-        found = [
-            by_action.get(id(s.action)) or by_call_id.get(s.action.call_id) for s in turn.steps
-        ]
-        selected.append([step for step in found if step is not None])
-    return selected
-
-
 class ReActText:
     """Any text completion as a model: Thought / Action / Action Input / Observation / Final Answer.
 
@@ -8053,12 +8068,12 @@ class ReActText:
 
     def prompt(self, run: AgentRun, tools: Registry) -> str:
         """The prompt as it would go out now. Without `trim` it only grows."""
-        turns = [*run.history, run]
+        turns = _trim_turns([*run.history, run], self.trim)
         written = []
-        for number, (turn, steps) in enumerate(zip(turns, _select_steps(turns, self.trim))):
+        for number, turn in enumerate(turns):
             if number > 0:
                 written.append(f"\nQuestion: {_to_text(turn.task)}\n")
-            for step in steps:
+            for step in turn.steps:
                 observation = _cut_middle(_to_text(step.observation), self.max_observation)
                 written.append(f"{self._show_action(step.action)}\nObservation: {observation}\n")
             if turn.finish is not None and turn.finish.reason != "return_direct":

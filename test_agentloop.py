@@ -16818,6 +16818,9 @@ class ReActTests(unittest.TestCase):
                     self.assertIn(text, prompt)
                 for text in absent:
                     self.assertNotIn(text, prompt)
+        odd = agentloop.AgentStep(agentloop.AgentAction("much", {}, "another"), "x")
+        with self.assertRaisesRegex(ValueError, "trim.*call_id"):
+            agentloop.ReActText(str, trim=lambda steps: [odd]).prompt(run, {})
         self.assertEqual(steps[3].observation, "4" * 50)
         cut = agentloop.ReActText(str, max_observation=20).prompt(run, {})
         self.assertNotIn("4" * 20, cut)
