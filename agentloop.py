@@ -6627,12 +6627,43 @@ def _is_list_of_calls(text: str, tools: Registry) -> bool:
         place += 1
 
 
-# A demand or a refusal, in the words of the servers. `invalid_request_error` is neither.
-_DEMANDS = r"(?i)\bmissing\b|\brequired\b|must be (?:passed|sent|provided|included|present|set)"
-_REFUSES = (
-    r"(?i)un(?:supported|known|recogni[sz]ed|expected)|extra|additional|invalid(?!_request_error)"
-    r"|not (?:supported|permitted|allowed|recogni[sz]ed|expected|valid)"
-)
+# What a server says of a property. `invalid_request_error` says nothing.
+_VERDICT = r"""(?xi)
+    (?P<demand>
+        \bmissing\b | \brequired\b | must\ be\ (?:passed|sent|provided|included|present|set)
+    )
+  | un(?:supported|known|recogni[sz]ed|expected) | extra | additional
+  | invalid(?!_request_error)
+  | not\ (?:supported|permitted|allowed|recogni[sz]ed|expected|valid)
+"""
+# Where a refusal names a property. Other words of it are words: `include`, `store`, `stream`.
+_NAMED_PROPERTY = r"""(?xi)
+    (?<!function\ )(?<!tool\ ) ['"`] ([\w-][\w.\[\]-]*) ['"`]   # 'reasoning', `messages[1].x`
+  | \b (\w+ (?:\.\w+ | \[\d+\])+)                              # messages.2.reasoning
+  | (\w*_\w*)                                                  # stream_options
+  | (?:un(?:supported|known|recogni[sz]ed|expected) | extra | additional | invalid)
+    (?:\ (?:request|keyword|propert(?:y|ies)|parameter|field|argument|key|name|supplied)s?)*
+    (?:\(s\))? :? \ (\w+)                                      # Unknown parameter: reasoning
+  | \b (?:property|field|parameter) \ (\w+) (?=\ (?:is\ )?(?:un|not\b))   # property x is unknown
+  | (\w+) (?=(?:\ is|\ are|\ was)? :? \ (?:un|not\ |extra|additional|invalid))  # x: extra ...
+"""
+
+
+def _judge_properties(words: str) -> List[Tuple[str, bool]]:
+    """The properties that a refusal names, each with whether the server demands it.
+
+    Of several verdicts the one that stands nearest to the name counts.
+    "messages.1.a: Extra inputs are not permitted, 'b' is required" -> [("a", False), ("b", True)]
+    """
+    verdicts = list(re.finditer(_VERDICT, words))
+    judged = []
+    for match in re.finditer(_NAMED_PROPERTY, words):
+        start, end = match.span(match.lastindex or 0)
+        nearest = min(verdicts, key=lambda v: max(v.start() - end, start - v.end()), default=None)
+        if nearest is not None:
+            name = re.findall(r"[\w-]+", words[start:end])[-1]
+            judged.append((name, nearest.group("demand") is not None))
+    return judged
 
 
 def _failed_generation(failure: "_RequestFailed") -> Optional[str]:
@@ -6666,6 +6697,11 @@ class _Listener:
         if self.on_text is not None and isinstance(text, str) and text:
             self.has_heard = True
             self.on_text(text)
+
+
+def _add_usage(run: AgentRun, usage: Dict[str, int]) -> None:
+    for name, count in usage.items():
+        run.usage[name] = run.usage.get(name, 0) + count
 
 
 class _Request:
@@ -6707,8 +6743,6 @@ def _describe_settings(variable: str, host: str, more: str = "") -> str:
     return _SETTINGS_DOC.format(variable=variable, host=host, more=more)
 
 
-# Fields of a server that look like a slip of a setting.
-_NO_SLIPS = frozenset(("models",))  # OpenRouter's list of fallbacks
 # What the official packages call some settings.
 _OTHER_NAMES = {
     "max_retries": "retries",
@@ -6717,7 +6751,24 @@ _OTHER_NAMES = {
 }
 
 
-def _is_slip_of(word: str, name: str) -> bool:
+def _check_body(body: _JsonObject, settings: Iterable[str]) -> None:
+    """TypeError for a misspelt setting, which would be sent as a field of the request.
+
+    And for a conversation in the body, which is in the run.
+    """
+    for word in body:
+        if word in ("messages", "input"):
+            raise TypeError(f"{word}: the run holds the conversation; its text is the task of run()")
+        if word == "models":  # OpenRouter's list of fallbacks
+            continue
+        for name in settings:
+            if _is_typo_of(word, name) or _OTHER_NAMES.get(word) == name:
+                raise TypeError(
+                    f"{word}: did you mean {name}? It would be sent as a field of the body"
+                )
+
+
+def _is_typo_of(word: str, name: str) -> bool:
     """True where one letter or the order of two differs: "apikey" and "api_key", "modle", "model"."""
     one = word.replace("_", "").lower()
     other = name.replace("_", "")
@@ -6731,31 +6782,6 @@ def _is_slip_of(word: str, name: str) -> bool:
     return is_swapped or (len(one) <= 1 and len(other) <= 1)
 
 
-_Init = typing.TypeVar("_Init", bound=Callable[..., None])
-
-
-def _named_settings(init: _Init) -> _Init:
-    """A constructor whose settings are given by name; a misspelt one is no field of the request."""
-    names = [name for name in inspect.signature(init).parameters if name not in ("self", "body")]
-
-    @functools.wraps(init)
-    def checked(self: Any, *arguments: Any, **settings: Any) -> None:
-        if len(arguments) > 1:
-            raise TypeError(
-                f"{type(self).__name__} takes the model's name, and settings by name: "
-                f"{type(self).__name__}(model, base_url=...)"
-            )
-        for word in settings.keys() - set(names) - _NO_SLIPS:
-            for name in names:
-                if _is_slip_of(word, name) or _OTHER_NAMES.get(word) == name:
-                    raise TypeError(
-                        f"{word}: did you mean {name}? It would be sent as a field of the body"
-                    )
-        init(self, *arguments, **settings)
-
-    return typing.cast(_Init, checked)
-
-
 class _Adapter(_Client):
     """What the three protocols share; each is a subclass with the methods that are abstract here."""
 
@@ -6763,9 +6789,12 @@ class _Adapter(_Client):
     _limit_names: Tuple[str, ...] = ()  # fields that limit the output
     _id_pattern = _ANY_ID  # of the call ids that can be sent
     # Properties of a message that cannot be left out.
-    _essential: "frozenset[str]" = frozenset(("role", "content"))
+    _essential: FrozenSet[str] = frozenset(("role", "content"))
+    # Fields around the messages that cannot be left out.
+    _never_left_out = frozenset(("max_tokens", "system", "instructions", "store"))
+    # Properties of a message that can be added where a server demands them.
+    _can_be_added: FrozenSet[str] = frozenset()
 
-    @_named_settings
     def __init__(
         self,
         model: str,
@@ -6787,6 +6816,7 @@ class _Adapter(_Client):
         super().__init__(
             base_url, api_key, headers, timeout, deadline, retries, ssl_context, transport
         )
+        _check_body(body, inspect.signature(type(self)).parameters.keys() - {"body"})
         self.model = model
         self.system = system
         self.on_text = on_text
@@ -6794,8 +6824,8 @@ class _Adapter(_Client):
         self.max_observation = max_observation
         self.extra = body
         # What this server refused or demanded by name. Replaced, never changed: threads share it.
-        self._left_out: "frozenset[str]" = frozenset()
-        self._demanded: "frozenset[str]" = frozenset()
+        self._left_out: FrozenSet[str] = frozenset()
+        self._demanded: FrozenSet[str] = frozenset()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r}, base_url={_public(self.url)!r})"
@@ -6877,14 +6907,14 @@ class _Adapter(_Client):
         For a server that may go on with an observation of its own making, a stop sequence helps:
         ReActText(OpenAIChat("m", stop=["\\nObservation:"]).complete).
         """
-        return self._complete(prompt, {})
+        return self._complete_text(AgentRun(prompt))
 
-    def _complete(self, prompt: str, usage: Dict[str, int]) -> str:
-        """`complete`, which adds the tokens to `usage`."""
-        found = self(AgentRun(prompt, usage=usage), {})
-        if not isinstance(found, AgentFinish):
+    def _complete_text(self, run: AgentRun) -> str:
+        """The answer to the run's task, without tools; `run.usage` says what it cost."""
+        decision = self(run, {})
+        if not isinstance(decision, AgentFinish):
             raise InvalidResponse("A tool was called, and only text was asked for.")
-        return _to_text(found.output)
+        return _to_text(decision.output)
 
     def _encode(self, run: AgentRun, tools: Registry) -> _Request:
         for tool in tools.values():
@@ -7057,8 +7087,7 @@ class _Adapter(_Client):
                 if repairs > _MAX_REPAIRS or not self._repair(failure, request.conversation):
                     raise self._model_error(failure) from None
                 request = self._encode(run, tools)
-        for name, count in reply.usage.items():
-            run.usage[name] = run.usage.get(name, 0) + count
+        _add_usage(run, reply.usage)
         self._check_input_tokens(request.conversation, reply.usage["input_tokens"])
         taken = request.conversation.ids
         if self.trim is not None:
@@ -7087,33 +7116,38 @@ class _Adapter(_Client):
     # Repairing a request that was refused. What the caller put into the body is never changed.
 
     def _repair(self, failure: "_RequestFailed", conversation: _Conversation) -> bool:
-        """Whether the request can be sent in another form, which is remembered from now on."""
+        """Whether the request can be sent in another form, which is remembered from now on.
+
+        A property that was sent and is refused is left out; one that is demanded is added, where
+        the protocol has something to put there.
+        """
         if failure.status not in (400, 422):
             return False
-        words = f"{failure.words} {_to_text(failure.error.get('param') or '')}"
-        if re.search(_DEMANDS, words):
-            return self._add_demanded(words)
-        if re.search(_REFUSES, words):
-            return self._leave_out_refused(words, conversation)
-        return False
-
-    def _add_demanded(self, words: str) -> bool:
-        return False
-
-    def _leave_out_refused(self, words: str, conversation: _Conversation) -> bool:
-        """Leave out the property that the words name: of the assistant's messages, or our own."""
-        own = self._frame(conversation).keys() - {"max_tokens", "system", "instructions"}
-        candidates = (conversation.assistant_keys | own) - self._left_out - self.extra.keys()
-        for name in self._properties_named_in(words):
-            if name in candidates:
+        for name, is_demanded in self._find_judged(failure):
+            if is_demanded and name in self._can_be_added - self._demanded:
+                _log(f"the server demands {name!r}: it is added where a reply has none")
+                self._demanded |= {name}
+                self._left_out -= {name}
+                return True
+            if not is_demanded and name in self._can_be_left_out(conversation):
                 _log(f"the server refuses {name!r}: it is left out from now on")
                 self._left_out |= {name}
                 return True
         return False
 
-    def _properties_named_in(self, words: str) -> List[str]:
-        """The words that may be names: "no field 'hm', please" -> ["no", "field", "hm", ...]"""
-        return re.findall(r"[\w-]+", words)
+    def _find_judged(self, failure: "_RequestFailed") -> List[Tuple[str, bool]]:
+        """The properties that a refusal names, see _judge_properties."""
+        words = failure.words
+        param = _to_text(failure.error.get("param") or "")
+        return _judge_properties(f"'{param}': {words}" if param else words)
+
+    def _can_be_left_out(self, conversation: _Conversation) -> Set[str]:
+        """The properties of the assistant's messages, and what the adapter itself adds.
+
+        What the caller put into the body stays. So does `store`: without it, the server stores.
+        """
+        added = self._frame(conversation).keys() - self._never_left_out
+        return (conversation.assistant_keys | added) - self._left_out - self.extra.keys()
 
     # Reading a reply.
 
@@ -7309,6 +7343,8 @@ class OpenAIChat(_Adapter):
     _variable = "OPENAI"
     _limit_names = ("max_completion_tokens", "max_tokens")
     _essential = frozenset(("role", "content", "tool_calls"))
+    # A server in a thinking mode demands the reasoning of each reply, others' too.
+    _can_be_added = frozenset(("reasoning_content",))
 
     def _login(self, key: str) -> Dict[str, str]:
         return {"Authorization": f"Bearer {key}"} if key else {}
@@ -7409,16 +7445,6 @@ class OpenAIChat(_Adapter):
             message["content"] = reply.stand_in
         elif content is not None and not isinstance(content, str):
             message["content"] = None
-
-    def _add_demanded(self, words: str) -> bool:
-        """A server in a thinking mode demands the reasoning of each reply, others' too."""
-        name = "reasoning_content"
-        if name not in self._properties_named_in(words) or name in self._demanded:
-            return False
-        _log(f"the server demands {name!r}: it is added where a reply has none")
-        self._demanded |= {name}
-        self._left_out -= {name}
-        return True
 
     # reading
 
@@ -7578,12 +7604,11 @@ class OpenAIResponses(_Adapter):
             return bool(item.get("encrypted_content") or item.get("content"))
         return kind not in self._client_calls or item.get("call_id") in answered
 
-    def _properties_named_in(self, words: str) -> List[str]:
+    def _find_judged(self, failure: "_RequestFailed") -> List[Tuple[str, bool]]:
         """A model that does not reason: "Encrypted content is not supported with this model"."""
-        named = super()._properties_named_in(words)
-        if re.search("(?i)encrypted content is not supported", words):
-            named.append("include")
-        return named
+        if re.search("(?i)encrypted content is not supported", failure.words):
+            return [("include", False)]
+        return super()._find_judged(failure)
 
     # reading
 
@@ -7662,7 +7687,6 @@ class AnthropicMessages(_Adapter):
     _limit_names = ("max_tokens",)
     _id_pattern = r"[a-zA-Z0-9_-]+\Z"
 
-    @_named_settings
     def __init__(
         self,
         model: str,
@@ -7896,7 +7920,8 @@ _FORM_REMINDER = (
 )
 
 # A draft in think tags is no part of the reply. R1's chat template writes the opening tag into the
-# prompt, so that a reply may begin inside; a tag that is not closed hides the rest.
+# prompt, so that a reply may begin inside; a tag that is not closed hides the rest. The adapters
+# have a rule of their own, `_without_draft`: in an answer, tags that do not lead it may be meant.
 _THINKING = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(?:</think>|\Z)"
 
 _REACT_LABEL = r"""(?imsx)
@@ -8030,12 +8055,13 @@ class ReActText:
     a reply has neither an action nor an answer.
 
     Args:
-        complete: any function complete(prompt: str) -> str. With the `complete` of an adapter the
-            tokens count in `run.usage`: OpenAIChat("NAME", stop=["\\nObservation:"]).complete. Let
-            it stop there: models go on, and invent the observation.
+        complete: any function complete(prompt: str) -> str, such as
+            OpenAIChat("NAME", stop=["\\nObservation:"]).complete. Let it stop there: models go on,
+            and invent the observation. Only an adapter's own `complete` adds its tokens to
+            `run.usage`; a function that calls it, such as a lambda, gives a text and no counts.
         template: see REACT_TEMPLATE; {tools}, {names}, {task} and {steps} are filled in.
-        trim: how many replies are sent, the last ones; or a callable from the steps to those to
-            send, which may return changed copies. Default: all.
+        trim: how many replies are sent, the last ones; or a function from the steps to those to
+            send, which may return changed copies of them; ValueError for other steps. Default: all.
         max_observation: characters of an observation that are sent; the middle is cut.
     """
 
@@ -8053,7 +8079,7 @@ class ReActText:
         self.max_observation = max_observation
 
     def __call__(self, run: AgentRun, tools: Registry) -> Decision:
-        completion = self._ask(self.prompt(run, tools), run)
+        completion = self._complete(self.prompt(run, tools), run)
         reply = _ReActReply(completion)
         call = _read_call(reply)
         if call is not None and self._means_no_tool(call.name, tools):
@@ -8099,10 +8125,14 @@ class ReActText:
         call = f"Action: {action.tool}\nAction Input: {_to_text(action.tool_input)}"
         return f"Thought: {action.log}\n{call}" if action.log else call
 
-    def _ask(self, prompt: str, run: AgentRun) -> str:
+    def _complete(self, prompt: str, run: AgentRun) -> str:
         adapter = getattr(self.complete, "__self__", None)
         if isinstance(adapter, _Adapter) and self.complete == adapter.complete:
-            return adapter._complete(prompt, run.usage)
+            request = AgentRun(prompt)
+            try:
+                return adapter._complete_text(request)
+            finally:  # a reply that cannot be read has cost tokens, too
+                _add_usage(run, request.usage)
         completion = self.complete(prompt)
         if not isinstance(completion, str):
             raise TypeError(f"complete(prompt) returns a str; got {_preview(completion)}")
