@@ -48,6 +48,7 @@ import enum
 import errno
 import functools
 import inspect
+import io
 import itertools
 import json
 import operator
@@ -5987,95 +5988,91 @@ _WRITTEN_TEXTS = frozenset((
     "content", "refusal", "reasoning", "reasoning_content", "thinking", "text", "summary", "data",
     "transcript", "arguments", "partial_json",
 ))  # fmt: skip
-_MANY_PIECES = 1000
 
 
 class _StreamedText:
     """A text that comes in pieces: "a", "b" -> "ab". Of an unknown key, "x", "x" -> "x"."""
 
     def __init__(self, key: str) -> None:
-        self.is_repeated = key not in _WRITTEN_TEXTS
+        self.is_one_value = key not in _WRITTEN_TEXTS  # so far, all pieces are equal
         self.first = ""
-        self.pieces: List[str] = []
-        self.joined: List[str] = []
+        self.all = io.StringIO()
 
     def add(self, piece: str) -> None:
-        if not self.pieces and not self.joined:
-            self.first = piece
-        elif piece != self.first:
-            self.is_repeated = False
-        self.pieces.append(piece)
-        if len(self.pieces) == _MANY_PIECES:  # a str of four letters takes fifty bytes
-            self.joined.append("".join(self.pieces))
-            self.pieces.clear()
+        self.first = self.first or piece
+        if piece != self.first:
+            self.is_one_value = False
+        self.all.write(piece)
 
     def value(self) -> str:
-        return self.first if self.is_repeated else "".join(self.joined + self.pieces)
+        return self.first if self.is_one_value else self.all.getvalue()
 
 
 class _StreamedValue:
-    """All that the deltas say of one key. Texts are joined, lists extended, objects merged.
+    """All that the deltas say of one key: texts are joined, lists extended, objects merged.
 
-    Of anything else the last counts. Null and empty values say nothing new.
+    Of other values the last one wins. Null and empty values say nothing new.
+
+    Attributes:
+        parts: a _StreamedText, a _StreamedObject or a list for neighbours of that kind; mostly one.
+        empty: the first empty value, as a list of one: the value where no other came.
     """
 
     def __init__(self, key: str) -> None:
         self.key = key
-        self.empty: List[Any] = []  # the empty values that came
-        self.found: List[Any] = []  # texts, objects and lists, neighbours of one kind as one
+        self.parts: List[Any] = []
+        self.empty: List[Any] = []
 
     def add(self, value: Any) -> None:
         if not value and type(value) not in (int, float, bool):
             self.empty = self.empty or [value]
-            return
-        last = self.found[-1] if self.found else None
-        if isinstance(value, str):
-            if type(last) is not _StreamedText:
-                last = _StreamedText(self.key)
-                self.found.append(last)
-            last.add(value)
+        elif isinstance(value, str):
+            self._part(_StreamedText, self.key).add(value)
         elif isinstance(value, dict):
-            if type(last) is not _StreamedObject:
-                last = _StreamedObject()
-                self.found.append(last)
-            last.add(value)
+            self._part(_StreamedObject).add(value)
         elif isinstance(value, list):
-            if type(last) is not list:
-                last = []
-                self.found.append(last)
-            self.extend(last, value)
+            self.extend(self._part(list), value)
         else:
-            if type(last) in (int, float, bool):
-                self.found.pop()
-            self.found.append(value)
+            if self.parts and type(self.parts[-1]) in (int, float, bool):
+                self.parts.pop()
+            self.parts.append(value)
+
+    def _part(self, kind: Any, *arguments: Any) -> Any:
+        """The last part where it is of this kind, else a new one."""
+        if not self.parts or type(self.parts[-1]) is not kind:
+            self.parts.append(kind(*arguments))
+        return self.parts[-1]
 
     def extend(self, entries: List[Any], more: List[Any]) -> None:
         entries += more
 
     def value(self) -> Any:
-        if not self.found:
+        if not self.parts:
             return self.empty[0]
-        if any(type(part) is list for part in self.found):
-            return self._as_parts()
-        last = self.found[-1]
+        if any(type(part) is list for part in self.parts):
+            return self._as_parts_of_content()
+        last = self.parts[-1]
         return last.value() if isinstance(last, (_StreamedText, _StreamedObject)) else last
 
-    def _as_parts(self) -> List[Any]:
-        """A text beside lists of parts is a part of its own; what is neither is left out."""
-        parts: List[Any] = []
-        for found in self.found:
-            if type(found) is list:
-                parts += found
-            elif isinstance(found, _StreamedText):
-                parts.append({"type": "text", "text": found.value()})
-        return parts
+    def _as_parts_of_content(self) -> List[Any]:
+        """A text beside lists is an entry of its own; what is neither is left out.
+
+        "a", [{"type": "thinking"}] -> [{"type": "text", "text": "a"}, {"type": "thinking"}]
+        """
+        entries: List[Any] = []
+        for part in self.parts:
+            if type(part) is list:
+                entries += part
+            elif isinstance(part, _StreamedText):
+                entries.append({"type": "text", "text": part.value()})
+        return entries
 
 
 class _FirstValue(_StreamedValue):
     """The first value that is not empty stays: "call_1", "call_2" -> "call_1"."""
 
     def add(self, value: Any) -> None:
-        if not self.found:
+        if not self.parts:
             super().add(value)
 
 
@@ -6102,22 +6099,19 @@ class _StreamedDetails(_StreamedValue):
     """`reasoning_details` (OpenRouter): neighbours of one type and index are pieces of one entry.
 
     [{"type": "t", "index": 0, "text": "a"}], [{"type": "t", "index": 0, "text": "b"}]
-    -> [{"type": "t", "index": 0, "text": "ab"}]. A signature belongs to the whole entry.
+    -> [{"type": "t", "index": 0, "text": "ab"}]
     """
 
     def extend(self, entries: List[Any], more: List[Any]) -> None:
-        for entry in more:
-            if not isinstance(entry, dict) or not self._continues(entries, entry):
-                entries.append(_ReasoningDetail() if isinstance(entry, dict) else entry)
-            if isinstance(entry, dict):
-                entries[-1].add(entry)
-
-    @staticmethod
-    def _continues(entries: List[Any], entry: _JsonObject) -> bool:
-        if not entries or not isinstance(entries[-1], _ReasoningDetail) or "type" not in entry:
-            return False
-        last = entries[-1].fields
-        return (last.get("type"), last.get("index")) == (entry["type"], entry.get("index"))
+        for piece in more:
+            if not isinstance(piece, dict):
+                entries.append(piece)
+                continue
+            last = entries[-1] if entries else None
+            if not isinstance(last, _ReasoningDetail) or not last.goes_on_with(piece):
+                last = _ReasoningDetail()
+                entries.append(last)
+            last.add(piece)
 
     def value(self) -> Any:
         value = super().value()
@@ -6127,11 +6121,16 @@ class _StreamedDetails(_StreamedValue):
 
 
 class _ReasoningDetail:
-    """One entry of `reasoning_details`: its texts are joined, of the rest the last counts."""
+    """One entry of `reasoning_details`: its texts are joined; of other keys the last value wins."""
 
     def __init__(self) -> None:
         self.fields: _JsonObject = {}
         self.texts: Dict[str, _StreamedText] = {}
+
+    def goes_on_with(self, piece: _JsonObject) -> bool:
+        if "type" not in piece:
+            return False
+        return all(self.fields.get(key) == piece.get(key) for key in ("type", "index"))
 
     def add(self, piece: _JsonObject) -> None:
         for key, value in piece.items():
@@ -6187,7 +6186,9 @@ class _StreamedCall:
 
 
 class _StreamedCalls:
-    """The calls of a Chat Completions stream. Which one a delta belongs to, for all servers:
+    """The calls of a Chat Completions stream, in the order in which they were opened.
+
+    Which one a delta belongs to, for all servers:
 
     1. The one that its `index` names; without an index the one with its id, else the last opened.
     2. It opens one where there is none to belong to, or where it brings a name and an id, and the
@@ -6200,6 +6201,11 @@ class _StreamedCalls:
         self.by_id: Dict[str, _StreamedCall] = {}
 
     def add(self, delta: _JsonObject) -> None:
+        """Add a piece of a call to the call that it belongs to, which may be a new one.
+
+        {"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}} opens a call;
+        {"index": 0, "function": {"arguments": "{}"}} then is a piece of it.
+        """
         index = delta.get("index")
         call = self._owner(index, _str(delta.get("id")))
         if call is None or self._opens_another(call, delta):
@@ -6219,6 +6225,7 @@ class _StreamedCalls:
 
     @staticmethod
     def _opens_another(call: _StreamedCall, delta: _JsonObject) -> bool:
+        """True for a call a: f and a delta {"id": "b", "function": {"name": "g"}}."""
         call_id = _str(delta.get("id"))
         name = _str(_dict(delta.get("function")).get("name"))
         return bool(name and call_id and call.name and call.call_id not in ("", call_id))
@@ -6227,29 +6234,31 @@ class _StreamedCalls:
         return [call.deltas.value() for call in self.calls]
 
 
-class _Places:
+class _IndexedItems:
     """Items of a stream in the order of their indexes; one at an index that is taken comes last."""
 
     def __init__(self) -> None:
-        self.items: Dict[int, Any] = {}
-        self.next = 0  # the first index above all of them
+        self.by_index: Dict[int, Any] = {}
+        self.next_index = 0  # above all of them
 
     def add(self, index: int, item: Any) -> None:
-        place = self.next if index in self.items else index
-        self.items[place] = item
-        self.next = max(self.next, place + 1)
+        if index in self.by_index:
+            index = self.next_index
+        self.by_index[index] = item
+        self.next_index = max(self.next_index, index + 1)
 
     def in_order(self) -> List[Any]:
-        return [self.items[place] for place in sorted(self.items)]
+        return [self.by_index[index] for index in sorted(self.by_index)]
 
 
 class _Assembler:
-    """Puts the events of a stream together to the document that the server would else have sent.
+    """Makes of a stream's events the document that the server would have sent without streaming.
 
     Attributes:
         on_text: called with each piece of text.
         reason: the finish reason so far; "" where none came.
-        is_over: whether nothing more is to be read.
+        is_over: whether nothing more is to be read. That says nothing of the reply, which may
+            have been cut: see `is_complete`.
     """
 
     def __init__(self, on_text: Callable[[Any], None]) -> None:
@@ -6274,11 +6283,9 @@ class _Assembler:
         raise NotImplementedError
 
 
-def _update_with_news(fields: _JsonObject, more: _JsonObject) -> None:
-    """Take over what is not empty: ({"id": "x"}, {"id": "", "model": "m"}) -> both."""
-    for key, value in more.items():
-        if value:
-            fields[key] = value
+def _update_non_empty(fields: _JsonObject, more: _JsonObject) -> None:
+    """Take over what is not empty: {"id": "x"}, {"id": "", "n": 1} -> {"id": "x", "n": 1}."""
+    fields.update({key: value for key, value in more.items() if value})
 
 
 class _StreamedChoice:
@@ -6296,7 +6303,7 @@ class _StreamedChoice:
         self.message.add({"role": "assistant"})
 
     def add(self, choice: _JsonObject) -> None:
-        _update_with_news(self.fields, choice)
+        _update_non_empty(self.fields, choice)
         self.reason = _str(self.fields.get("finish_reason"))
         delta = _dict(choice.get("delta"))
         message = choice.get("message")
@@ -6327,10 +6334,9 @@ class _ChatAssembler(_Assembler):
         self.only_first = only_first
         self.fields: _JsonObject = {}  # of the document
         self.choices: Dict[int, _StreamedChoice] = {}
-        self.is_done = False
 
     def add(self, event: _JsonObject) -> None:
-        _update_with_news(self.fields, event)
+        _update_non_empty(self.fields, event)
         for choice in _dicts(event.get("choices")):
             _check_no_error(choice)
             index = _count(choice.get("index"))
@@ -6345,13 +6351,10 @@ class _ChatAssembler(_Assembler):
         self.reason = streamed.reason
         self.on_text(_join_text(_dict(choice.get("delta")).get("content")))
 
-    def finish(self) -> None:
-        super().finish()
-        self.is_done = True
-
     def is_complete(self) -> bool:
-        opened = [choice for choice in self.choices.values() if choice.has_begun]
-        return self.is_done or (bool(opened) and all(choice.reason for choice in opened))
+        """With [DONE], or where each choice that has begun has a finish reason."""
+        begun = [choice for choice in self.choices.values() if choice.has_begun]
+        return self.is_over or (bool(begun) and all(choice.reason for choice in begun))
 
     def document(self) -> _JsonObject:
         choices = [choice for _, choice in sorted(self.choices.items())]
@@ -6363,7 +6366,7 @@ class _ResponsesAssembler(_Assembler):
 
     def __init__(self, on_text: Callable[[Any], None]) -> None:
         super().__init__(on_text)
-        self.items = _Places()
+        self.items = _IndexedItems()
         self.response: _JsonObject = {}
 
     def add(self, event: _JsonObject) -> None:
@@ -6377,7 +6380,7 @@ class _ResponsesAssembler(_Assembler):
 
     def _add_item(self, event: _JsonObject) -> None:
         if isinstance(event.get("item"), dict):
-            index = _count(event.get("output_index", self.items.next))
+            index = _count(event.get("output_index", self.items.next_index))
             self.items.add(index, event["item"])
 
     def _end(self, response: _JsonObject, status: str) -> None:
@@ -6385,8 +6388,10 @@ class _ResponsesAssembler(_Assembler):
         done = self.items.in_order()
         if status == "failed":
             self.response["status"] = status
-        elif done and len(_dicts(response.get("output"))) <= len(done):
-            self.response["output"] = done
+        elif len(_dicts(response.get("output"))) <= len(done):
+            # OpenAI's output has the same items, that of ChatGPT's backend is []. Some gateways
+            # send no `output_item.done` for some items: then the output has more, and counts.
+            self.response["output"] = done or response.get("output")
         self.is_over = True
 
     def is_complete(self) -> bool:
@@ -6403,9 +6408,9 @@ class _AnthropicAssembler(_Assembler):
         super().__init__(on_text)
         self.fields: _JsonObject = {}
         self.usage = _StreamedObject()
-        self.blocks = _Places()
-        self.open: Dict[int, _StreamedObject] = {}  # the block that the deltas of an index mean
-        self.is_stopped = False
+        self.blocks = _IndexedItems()
+        self.block_by_index: Dict[int, _StreamedObject] = {}  # where the next deltas belong
+        self.has_stopped = False  # message_stop came
 
     def add(self, event: _JsonObject) -> None:
         kind = event.get("type")
@@ -6421,7 +6426,7 @@ class _AnthropicAssembler(_Assembler):
         elif kind == "message_delta":
             self._add_fields(_dict(event.get("delta")))
         elif kind == "message_stop":
-            self.is_stopped = self.is_over = True
+            self.has_stopped = self.is_over = True
 
     def _add_fields(self, fields: _JsonObject) -> None:
         self.fields.update({key: value for key, value in fields.items() if value is not None})
@@ -6431,20 +6436,20 @@ class _AnthropicAssembler(_Assembler):
         block = _StreamedObject()
         block.add(start)
         self.blocks.add(index, block)
-        self.open[index] = block
+        self.block_by_index[index] = block
         self.on_text(start.get("text"))
 
     def _add_delta(self, index: int, delta: _JsonObject) -> None:
-        if index not in self.open:
+        if index not in self.block_by_index:
             self._start_block(index, {"type": "text"})
         fields = {key: value for key, value in delta.items() if key not in ("type", "citation")}
         if "citation" in delta:
             fields["citations"] = [delta["citation"]]
-        self.open[index].add(fields)
+        self.block_by_index[index].add(fields)
         self.on_text(delta.get("text"))
 
     def is_complete(self) -> bool:
-        return self.is_stopped or bool(self.reason)
+        return self.has_stopped or bool(self.reason)
 
     def document(self) -> _JsonObject:
         content = [self._finish_block(block.value()) for block in self.blocks.in_order()]
@@ -6751,12 +6756,32 @@ _OTHER_NAMES = {
 }
 
 
-def _check_body(body: _JsonObject, settings: Iterable[str]) -> None:
-    """TypeError for a misspelt setting, which would be sent as a field of the request.
+_Init = typing.TypeVar("_Init", bound=Callable[..., None])
 
-    And for a conversation in the body, which is in the run.
+
+def _named_settings(init: _Init) -> _Init:
+    """A constructor that takes settings by name alone, and no misspelt one as a field of the body.
+
+    OpenAIChat("m", "http://...") and OpenAIChat("m", baseurl="http://...") are a TypeError.
     """
-    for word in body:
+    names = inspect.signature(init).parameters.keys() - {"self", "body"}
+
+    @functools.wraps(init)
+    def checked(self: Any, *arguments: Any, **settings: Any) -> None:
+        if len(arguments) > 1:
+            raise TypeError(
+                f"{type(self).__name__} takes the model's name, and settings by name: "
+                f"{type(self).__name__}(model, base_url=...)"
+            )
+        _check_fields(settings.keys() - names, names)
+        init(self, *arguments, **settings)
+
+    return typing.cast(_Init, checked)
+
+
+def _check_fields(fields: Iterable[str], settings: Iterable[str]) -> None:
+    """TypeError for a field of the body that is a misspelt setting, or the conversation."""
+    for word in fields:
         if word in ("messages", "input"):
             raise TypeError(f"{word}: the run holds the conversation; its text is the task of run()")
         if word == "models":  # OpenRouter's list of fallbacks
@@ -6795,6 +6820,7 @@ class _Adapter(_Client):
     # Properties of a message that can be added where a server demands them.
     _can_be_added: FrozenSet[str] = frozenset()
 
+    @_named_settings
     def __init__(
         self,
         model: str,
@@ -6816,7 +6842,6 @@ class _Adapter(_Client):
         super().__init__(
             base_url, api_key, headers, timeout, deadline, retries, ssl_context, transport
         )
-        _check_body(body, inspect.signature(type(self)).parameters.keys() - {"body"})
         self.model = model
         self.system = system
         self.on_text = on_text
@@ -7687,6 +7712,7 @@ class AnthropicMessages(_Adapter):
     _limit_names = ("max_tokens",)
     _id_pattern = r"[a-zA-Z0-9_-]+\Z"
 
+    @_named_settings
     def __init__(
         self,
         model: str,

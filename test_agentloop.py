@@ -11481,10 +11481,8 @@ class RequestTests(_ModelCase):
                         _CLASSES[protocol]("m", **{name: 1})
             with self.subTest(protocol=protocol):
                 with self.assertRaisesRegex(TypeError, "modle: did you mean model"):
-                    _CLASSES[protocol]("m", modle="m")
-                with self.assertRaisesRegex(TypeError, "'model'"):
                     _CLASSES[protocol](modle="m")
-                with self.assertRaisesRegex(TypeError, "positional"):
+                with self.assertRaisesRegex(TypeError, "base_url="):
                     _CLASSES[protocol]("m", "http://127.0.0.1:9/v1")
                 for name in ("messages", "input"):  # the key would be sent twice
                     with self.assertRaisesRegex(TypeError, name + ": the run holds"):
