@@ -6530,7 +6530,7 @@ def _end_of(reason: str) -> str:
     return _ENDS.get(reason.lower(), _WHOLE)
 
 
-class _Reply:
+class _ParsedReply:
     """What was read in a reply, the same for all protocols.
 
     Attributes:
@@ -6569,16 +6569,23 @@ def _without_draft(text: str) -> str:
 
 # A text that is nothing but calls in one of these notations is no answer: the server lacks the
 # parser of its model. In a longer text they are part of the answer.
+_TAG_NOTATIONS = {  # a closing tag ends the call
+    "Hermes, Qwen, GLM": r"<tool_call>\s*[\[{<\w]",
+    "Llama 3.1, Qwen3-Coder": r"<function=",
+    "Claude's old form": r"<function_calls>|<invoke name=",
+}
+_TOKEN_NOTATIONS = {  # a special token begins it, and there is no rule how it ends
+    "Mistral": r"\[TOOL_CALLS\]",
+    "Llama 3": r"<\|python_tag\|>",
+    "Phi-4, Granite": r"<\|tool_call",
+    "DeepSeek": "<\uff5ctool|<\uff5cDSML",
+    "gpt-oss": r"<\|channel\|>commentary to=functions\.",
+}
+_TAG = "|".join(_TAG_NOTATIONS.values())
+_TOKEN = "|".join(_TOKEN_NOTATIONS.values())
 _TAGGED_CALLS = r"(?s)\A(?:<tool_call>(?:(?!</?tool_call>).)*</tool_call>\s*)+\Z"
-_CALL_NOTATION = r"""(?sx) \A (?:
-    <tool_call> \s* [\[{<\w] | <function= | <function_calls> | <invoke[ ]name=   # tags
-    | (?P<token>
-        \[TOOL_CALLS\] | <\|python_tag\|> | <\|tool_call                         # special tokens
-        | <\uff5ctool | <\uff5cDSML | <\|channel\|>commentary[ ]to=functions\.
-      )
-)"""
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_CALL_IN_LIST = rf"""(?sx) \s* ([A-Za-z_][\w-]*) \( (?: [^()'"] | {_QUOTED} )* \) \s* """
+_CALL_IN_LIST = rf"""\s*([A-Za-z_][\w-]*)\((?:[^()'"]|{_QUOTED})*\)\s*"""  # look(n=1)
 
 
 def _read_tagged_calls(text: str, tools: Registry) -> List[_WireCall]:
@@ -6602,34 +6609,27 @@ def _read_tagged_calls(text: str, tools: Registry) -> List[_WireCall]:
 
 
 def _is_written_call(text: str, tools: Registry) -> bool:
-    """True for a text that is a call in one of the notations of models, and nothing more."""
-    found = re.match(_CALL_NOTATION, text)
-    if found is None:
-        return _is_list_of_calls(text, tools)
-    if found.group("token"):
+    """True for a text that is a call in one of the notations of models, and nothing more.
+
+    '<function=look>{"n": 1}</function>' -> True; "<function=look> is how it looks" -> True, as it
+    may be cut; "<function=look></function> is how it looks" -> False.
+    """
+    if re.match(_TOKEN, text):
         return True
-    closing = re.match(r"(?s).*</[\w:.-]+>\s*", text)
-    if closing is None:  # cut by a stop sequence; "<tool_call> is a tag ..." is an answer
+    if not re.match(_TAG, text):
+        return _is_list_of_calls(text, tools)
+    last_tag = re.match(r"(?s).*</[\w:.-]+>\s*", text)
+    if last_tag is None:  # cut by a stop sequence; "<tool_call> is a tag ..." is an answer
         return not re.match(r"<tool_call>\s*\w", text)
-    rest = text[closing.end() :]
-    return not rest or re.match(_CALL_NOTATION, rest) is not None
+    rest = text[last_tag.end() :]
+    return not rest or re.match(f"{_TAG}|{_TOKEN}", rest) is not None
 
 
 def _is_list_of_calls(text: str, tools: Registry) -> bool:
     """True for '[look(n=1), wait(seconds=2)]', all of them known tools."""
-    if not (text.startswith("[") and text.endswith("]")):
+    if not re.fullmatch(rf"(?s)\[{_CALL_IN_LIST}(?:,{_CALL_IN_LIST})*\]", text):
         return False
-    place = 1
-    while True:
-        call = re.compile(_CALL_IN_LIST).match(text, place)
-        if call is None or call.group(1) not in tools:
-            return False
-        place = call.end()
-        if place == len(text) - 1:
-            return True
-        if text[place] != ",":
-            return False
-        place += 1
+    return all(name in tools for name in re.findall(f"(?s){_CALL_IN_LIST}", text))
 
 
 # What a server says of a property. `invalid_request_error` says nothing.
@@ -6674,33 +6674,31 @@ def _judge_properties(words: str) -> List[Tuple[str, bool]]:
 def _failed_generation(failure: "_RequestFailed") -> Optional[str]:
     """What the model wrote where the server could not read its call (Groq: `tool_use_failed`).
 
-    The error may stand inside the message of a proxy. None for any other failure.
+    None for any other failure.
     """
     error = failure.error
     if error.get("code") != "tool_use_failed":
+        # A proxy may pass on the error object alone, as a text that nothing else unwraps.
         text = _str(error.get("message"))
-        if "tool_use_failed" not in text:
-            return None
         try:
-            inner = _dict(_parse_loosely(text[text.find("{") : text.rfind("}") + 1]))
+            error = _dict(_parse_loosely(text[text.find("{") : text.rfind("}") + 1]))
         except ValueError:
             return None
-        error = _dict(inner.get("error")) or inner
         if error.get("code") != "tool_use_failed":
             return None
     return _to_text(error.get("failed_generation") or "")
 
 
-class _Listener:
-    """Hands the text of one reply on to `on_text`, as it comes."""
+class _TextForwarder:
+    """Passes the text of one reply to `on_text`, as it comes."""
 
     def __init__(self, on_text: Optional[Callable[[str], Any]]) -> None:
         self.on_text = on_text
-        self.has_heard = False
+        self.has_text = False
 
-    def hear(self, text: Any) -> None:
+    def forward(self, text: Any) -> None:
         if self.on_text is not None and isinstance(text, str) and text:
-            self.has_heard = True
+            self.has_text = True
             self.on_text(text)
 
 
@@ -6715,37 +6713,6 @@ class _Request:
     def __init__(self, data: bytes, conversation: _Conversation) -> None:
         self.data = data
         self.conversation = conversation
-
-
-_SETTINGS_DOC = """
-    Args:
-        model: the name that the server knows, for example "gpt-5".
-        base_url: with or without /v1, a trailing slash or the full path; default: the variable
-            {variable}_BASE_URL, else {host}.
-        api_key: a str, or a function that gives one for each request on the wire; default: the
-            variable {variable}_API_KEY. With "" none is sent.
-        headers: sent along with each request, {{"X-Title": "my app"}}.
-        system: the system text.
-        on_text: called with the text as it arrives; makes the request a stream.
-        timeout: the longest silence, in seconds.
-        deadline: the longest time for one request of the run with all its retries, in seconds.
-        retries: how often a request is asked again: 4 allows five requests on the wire.
-        trim: how many replies to send, the last ones; or a function from the steps to those to
-            send, which may return changed copies of them. Tasks stay, calls keep their results.
-        max_observation: characters of an observation that are sent; of a longer one the middle is
-            left out.
-        ssl_context: for the default transport.
-        transport: `transport(method, url, headers, body, timeout)` gives (status, headers, chunks).
-        {more}body: further fields of the request, such as temperature=0.2. A list `tools` (a
-            server's own) stands before the run's. A misspelt setting is a TypeError.
-
-    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that cannot be
-    read, ValueError for a tool that servers refuse.
-    """
-
-
-def _describe_settings(variable: str, host: str, more: str = "") -> str:
-    return _SETTINGS_DOC.format(variable=variable, host=host, more=more)
 
 
 # What the official packages call some settings.
@@ -6783,7 +6750,9 @@ def _check_fields(fields: Iterable[str], settings: Iterable[str]) -> None:
     """TypeError for a field of the body that is a misspelt setting, or the conversation."""
     for word in fields:
         if word in ("messages", "input"):
-            raise TypeError(f"{word}: the run holds the conversation; its text is the task of run()")
+            raise TypeError(
+                f"{word}: the run holds the conversation; its text is the task of run()"
+            )
         if word == "models":  # OpenRouter's list of fallbacks
             continue
         for name in settings:
@@ -6860,8 +6829,8 @@ class _Adapter(_Client):
 
     # What each protocol has of its own.
 
-    def _frame(self, conversation: _Conversation) -> _JsonObject:
-        """The fields that the adapter adds around the conversation, such as {"stream": True}."""
+    def _top_level_fields(self, conversation: _Conversation) -> _JsonObject:
+        """What the adapter adds beside model, conversation and tools: {"stream": True}."""
         raise NotImplementedError
 
     def _encode_tool(self, tool: Tool) -> _JsonObject:
@@ -6889,10 +6858,10 @@ class _Adapter(_Client):
         raise NotImplementedError
 
     def _result_parts(self, call_id: str, step: AgentStep) -> List[Any]:
-        """What of the result of a call is a part of the user's next message: pictures, say."""
+        """Parts of a result that go into the user's next message, such as pictures."""
         raise NotImplementedError
 
-    def _read(self, document: _JsonObject) -> _Reply:
+    def _read(self, document: _JsonObject) -> _ParsedReply:
         """What a document says. Raises _RequestFailed where it is no reply of this protocol."""
         raise NotImplementedError
 
@@ -6903,11 +6872,9 @@ class _Adapter(_Client):
     def _note_reply(self, conversation: _Conversation, message: Any) -> None:
         """What of a reply counts for the fields around the conversation."""
 
-    def _mark_for_cache(self, tools: List[_JsonObject]) -> List[_JsonObject]:
-        return tools
-
-    def _mark_last_for_cache(self, message: bytes) -> bytes:
-        return message
+    def _mark_for_cache(self, entries: List[_JsonObject]) -> List[_JsonObject]:
+        """The same list, with a cache breakpoint behind its last entry where that is asked for."""
+        return entries
 
     def _check_tool(self, tool: Tool) -> None:
         """ValueError for a tool that every request would be refused for."""
@@ -6921,13 +6888,14 @@ class _Adapter(_Client):
     def body(self, run: AgentRun, tools: Registry) -> _JsonObject:
         """The JSON object as it would go out now: {"model": "m", "messages": [...], ...}.
 
-        It shows the run as it is now: steps that the caller replaced, shortened or took out since
-        the last request are sent so.
+        It shows the run as it is now, with what the caller replaced, shortened or took out since
+        the last request. Replace objects, do not change them: within an observation, only changes
+        of lists and dicts of plain JSON are noticed.
         """
         return dict(json.loads(self._encode(run, tools).data.decode("utf-8")))
 
     def complete(self, prompt: str) -> str:
-        """A text completion, for ReActText: one user message, no tools.
+        """A text completion, for ReActText: one user message, no tools. `usage` is not kept.
 
         For a server that may go on with an observation of its own making, a stop sequence helps:
         ReActText(OpenAIChat("m", stop=["\\nObservation:"]).complete).
@@ -6945,19 +6913,18 @@ class _Adapter(_Client):
         for tool in tools.values():
             self._check_tool(tool)
         conversation = self._encode_conversation(run)
-        own = self._frame(conversation).items()
-        frame = {"model": self.model, **{k: v for k, v in own if k not in self._left_out}}
-        frame.update(self.extra)
+        added = self._top_level_fields(conversation)
+        kept = {key: value for key, value in added.items() if key not in self._left_out}
+        fields = {"model": self.model, **kept, **self.extra}
         shown = [*(self.extra.get("tools") or ()), *map(self._encode_tool, tools.values())]
         if shown:
-            frame["tools"] = self._mark_for_cache(shown)
-        if conversation.open_parts and not conversation.open_bytes:
-            conversation.open_bytes = _encode_json(self._user_message(conversation.open_parts))
-        tail = self._mark_last_for_cache(conversation.open_bytes)
-        head = _encode_json(frame)[:-1] + f', "{self._list_name}": ['.encode("ascii")
-        between = b", " if conversation.closed_messages and tail else b""
+            fields["tools"] = self._mark_for_cache(shown)
+        last = self._encode_open_message(conversation, is_last=True)
+        # The conversation is the last field: {"model": "m", "messages": [closed messages, last]}.
+        head = _encode_json(fields)[:-1] + f', "{self._list_name}": ['.encode("ascii")
+        comma = b", " if conversation.closed_messages and last else b""
         # One join: what was said is copied once, whatever its length.
-        data = b"".join((head, conversation.closed_messages, between, tail, b"]}"))
+        data = b"".join((head, conversation.closed_messages, comma, last, b"]}"))
         return _Request(data, conversation)
 
     # The conversation.
@@ -7012,6 +6979,10 @@ class _Adapter(_Client):
             self._put_notice(conversation, first)
 
     def _put_calls(self, conversation: _Conversation, group: List[AgentStep]) -> None:
+        """Put a reply and a result for each of its calls.
+
+        The steps a and b of one reply -> assistant (calls a, b), result of a, result of b.
+        """
         group = _in_call_order(group, self._calls_in(group[0].action.message) or [])
         first = group[0].action
         actions = [step.action for step in group]
@@ -7019,8 +6990,9 @@ class _Adapter(_Client):
         self._put_results(conversation, ids, group)
 
     def _put_notice(self, conversation: _Conversation, step: AgentStep) -> None:
-        """A notice is the result of each call of the reply, or else what the user says."""
-        is_paused = not step.observation
+        """Put a reply that was not accepted. The notice is the result of each of its calls; where
+        it has none, the user says it."""
+        is_paused = self._is_paused(step)
         is_incomplete = step.status == "invalid_response" and not is_paused
         message = step.action.message
         actions = [
@@ -7032,6 +7004,14 @@ class _Adapter(_Client):
             self._put_results(conversation, ids, [step] * len(ids))
         elif not is_paused:
             self._put_user_text(conversation, [self._show(step)])
+
+    @staticmethod
+    def _is_paused(step: AgentStep) -> bool:
+        """True for a reply that ended with `pause_turn`: `_decide` gives it no observation.
+
+        The server goes on with it where it is the last message, so nothing is said about it.
+        """
+        return not step.observation
 
     def _put_finish(self, conversation: _Conversation, finish: AgentFinish) -> None:
         if finish.reason != "return_direct":  # there the call stands for it
@@ -7053,7 +7033,7 @@ class _Adapter(_Client):
         if calls is None or len(calls) != len(actions):
             message = self._compose(text, actions)
             pattern = _PORTABLE_ID
-        self._put_open_message(conversation)
+        self._close_open_message(conversation)
         ids = [conversation.make_id(action.call_id, pattern) for action in actions]
         names = [action.tool for action in actions]
         stand_in = text if text.strip() else _NO_TEXT
@@ -7084,10 +7064,15 @@ class _Adapter(_Client):
     def _put_user_text(self, conversation: _Conversation, parts: List[Any]) -> None:
         conversation.say(parts)
 
-    def _put_open_message(self, conversation: _Conversation) -> None:
+    def _encode_open_message(self, conversation: _Conversation, is_last: bool = False) -> bytes:
+        """What the user says next as a message, encoded once while nothing is added; b"" for none."""
+        if conversation.open_parts and not conversation.open_bytes:
+            conversation.open_bytes = _encode_json(self._user_message(conversation.open_parts))
+        return conversation.open_bytes
+
+    def _close_open_message(self, conversation: _Conversation) -> None:
         if conversation.open_parts:
-            tail = conversation.open_bytes or _encode_json(self._user_message(conversation.open_parts))
-            conversation.add(tail)
+            conversation.add(self._encode_open_message(conversation))
             conversation.open_parts = []
             conversation.open_bytes = b""
 
@@ -7171,23 +7156,23 @@ class _Adapter(_Client):
 
         What the caller put into the body stays. So does `store`: without it, the server stores.
         """
-        added = self._frame(conversation).keys() - self._never_left_out
+        added = self._top_level_fields(conversation).keys() - self._never_left_out
         return (conversation.assistant_keys | added) - self._left_out - self.extra.keys()
 
     # Reading a reply.
 
-    def _read_reply(self, http_reply: _HttpReply) -> _Reply:
-        listener = _Listener(self.on_text)
+    def _read_reply(self, http_reply: _HttpReply) -> _ParsedReply:
+        forwarder = _TextForwarder(self.on_text)
 
         def assemble(events: Iterator[Optional[_JsonObject]]) -> Optional[_JsonObject]:
-            return self._assemble(events, listener.hear)
+            return self._assemble(events, forwarder.forward)
 
         reply = self._read(_read_document(http_reply, assemble))
         if _end_of(reply.reason) == _ABORTED:
-            words = f"the server broke the reply off: {_one_line(reply.reason, 60)}"
+            words = f"the server aborted the reply: {_one_line(reply.reason, 60)}"
             raise _RequestFailed(words, "server")
-        if not listener.has_heard:
-            listener.hear(reply.text)
+        if not forwarder.has_text:
+            forwarder.forward(reply.text)
         return reply
 
     def _assemble(
@@ -7214,7 +7199,12 @@ class _Adapter(_Client):
 
     # Deciding what a reply means. Nothing that is doubtful runs.
 
-    def _decide(self, reply: _Reply, tools: Registry, taken: Set[str]) -> Decision:
+    def _decide(self, reply: _ParsedReply, tools: Registry, taken: Set[str]) -> Decision:
+        """What the loop gets: calls -> [AgentAction, ...]; an answer or a refusal -> AgentFinish.
+
+        Raises InvalidResponse for a reply that was cut, is paused, is empty, or has calls as text.
+        `taken` are the call ids that the conversation has already.
+        """
         end = _end_of(reply.reason)
         if reply.reason.lower() not in _ENDS:
             _log(f"the finish reason {_one_line(reply.reason, 60)!r} is taken for a clean end")
@@ -7235,7 +7225,7 @@ class _Adapter(_Client):
         return AgentFinish(answer, reply.comment, reply.message)
 
     @staticmethod
-    def _find_written_calls(reply: _Reply, answer: str, tools: Registry) -> List[_WireCall]:
+    def _find_written_calls(reply: _ParsedReply, answer: str, tools: Registry) -> List[_WireCall]:
         """The calls of an answer that is nothing but calls in a notation that can be read.
 
         Raises InvalidResponse for any other notation.
@@ -7248,19 +7238,20 @@ class _Adapter(_Client):
             raise InvalidResponse(_WRITTEN_CALL, reply.message, reply.text)
         return calls
 
-    def _used_the_limit(self, reply: _Reply) -> bool:
-        """Whether all the output that was allowed was used, or a token more: routers relabel it.
+    def _used_the_limit(self, reply: _ParsedReply) -> bool:
+        """Whether the reply has as many tokens as the request allows: then it was cut.
 
-        Still more means that other tokens are counted too, such as those of reasoning.
+        Some routers report `stop` for a reply cut at the limit. Some servers count one token more,
+        that of the end. Still more means that other tokens count too, such as those of reasoning.
         """
         if _count(self.extra.get("n")) > 1:
             return False
         sent = {"max_tokens": getattr(self, "max_tokens", None), **self.extra}
-        limit = next((n for n in (_count(sent.get(name)) for name in self._limit_names) if n), 0)
-        return limit > 0 and reply.usage["output_tokens"] in (limit, limit + 1)
+        limits = [_count(sent.get(name)) for name in self._limit_names if _count(sent.get(name))]
+        return bool(limits) and reply.usage["output_tokens"] in (limits[0], limits[0] + 1)
 
     def _make_actions(
-        self, reply: _Reply, log: str, calls: List[_WireCall], taken: Set[str]
+        self, reply: _ParsedReply, log: str, calls: List[_WireCall], taken: Set[str]
     ) -> List[AgentAction]:
         """The calls as actions. An id that the server repeats or omits becomes ""; the loop makes
         one, so that no call is taken for a repeated one."""
@@ -7360,9 +7351,40 @@ def _join_messages(messages: List[_JsonObject]) -> Any:
 
 
 class OpenAIChat(_Adapter):
-    __doc__ = "Chat Completions, for every server that speaks it.\n" + _describe_settings(
-        "OPENAI", "https://api.openai.com/v1"
-    )
+    """Chat Completions, for every server that speaks it.
+
+    OpenAIChat("qwen3:8b", base_url="http://localhost:11434", api_key="", temperature=0.2)
+
+    Args:
+        model: the name that the server knows.
+        base_url: with or without /v1, a trailing slash or the full path; default: the variable
+            OPENAI_BASE_URL, else https://api.openai.com/v1.
+        api_key: a str, or a function that gives one for each request on the wire; default: the
+            variable OPENAI_API_KEY. With "" none is sent.
+        headers: sent along with each request, {"X-Title": "my app"}.
+        system: the system text.
+        on_text: called with the text as it arrives; makes the request a stream. Where a stream
+            breaks and is asked again, it is called again from the start of the reply.
+        timeout: the longest silence, in seconds.
+        deadline: the longest time for one request of the run with all its retries, in seconds.
+        retries: how often a request is asked again: 4 allows five requests on the wire.
+        trim: how many replies to send, the last ones; or a function from the steps to those to
+            send, which may return changed copies of them. Tasks stay, calls keep their results.
+        max_observation: characters of an observation that are sent; of a longer one the middle is
+            left out.
+        ssl_context: an ssl.SSLContext for the default transport.
+        transport: `transport(method, url, headers, body, timeout)` gives (status, headers, chunks).
+        body: further fields of the request, such as temperature=0.2. A list `tools` (a
+            server's own) stands before the run's. A misspelt setting is a TypeError.
+
+    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that cannot be
+    read, ValueError for a tool that servers refuse.
+
+    What the caller changes in a run between two requests is sent: replace a step, or its
+    observation. Do not change an object inside an observation: only changes within lists and dicts
+    of plain JSON are noticed.
+    """
+
     _path = "/chat/completions"
     _host = "https://api.openai.com/v1"
     _variable = "OPENAI"
@@ -7376,7 +7398,7 @@ class OpenAIChat(_Adapter):
 
     # sending
 
-    def _frame(self, conversation: _Conversation) -> _JsonObject:
+    def _top_level_fields(self, conversation: _Conversation) -> _JsonObject:
         if self.on_text is None:
             return {}
         return {"stream": True, "stream_options": {"include_usage": True}}
@@ -7473,7 +7495,7 @@ class OpenAIChat(_Adapter):
 
     # reading
 
-    def _read(self, document: _JsonObject) -> _Reply:
+    def _read(self, document: _JsonObject) -> _ParsedReply:
         choices = _dicts(document.get("choices"))
         if self._asks_for_choices():
             choices = choices[:1]
@@ -7485,7 +7507,9 @@ class OpenAIChat(_Adapter):
             words = f"no choices in the reply: {_preview(document, 300)}"
             raise _RequestFailed(words, "bad_response")
         message = _join_messages(messages)
-        reply = _Reply(message, _join_text(_dict(message).get("content")), self._calls_in(message))
+        reply = _ParsedReply(
+            message, _join_text(_dict(message).get("content")), self._calls_in(message)
+        )
         reply.reason = reason
         refusal = _dict(message).get("refusal")
         if refusal:
@@ -7519,9 +7543,40 @@ def _words_of_item(item: _JsonObject) -> str:
 
 
 class OpenAIResponses(_Adapter):
-    __doc__ = "The Responses API, stateless; some models demand it for tools.\n" + (
-        _describe_settings("OPENAI", "https://api.openai.com/v1")
-    )
+    """The Responses API, stateless; some models demand it for tools.
+
+    OpenAIResponses("gpt-5", reasoning={"effort": "low"})
+
+    Args:
+        model: the name that the server knows.
+        base_url: with or without /v1, a trailing slash or the full path; default: the variable
+            OPENAI_BASE_URL, else https://api.openai.com/v1.
+        api_key: a str, or a function that gives one for each request on the wire; default: the
+            variable OPENAI_API_KEY. With "" none is sent.
+        headers: sent along with each request, {"X-Title": "my app"}.
+        system: the system text.
+        on_text: called with the text as it arrives; makes the request a stream. Where a stream
+            breaks and is asked again, it is called again from the start of the reply.
+        timeout: the longest silence, in seconds.
+        deadline: the longest time for one request of the run with all its retries, in seconds.
+        retries: how often a request is asked again: 4 allows five requests on the wire.
+        trim: how many replies to send, the last ones; or a function from the steps to those to
+            send, which may return changed copies of them. Tasks stay, calls keep their results.
+        max_observation: characters of an observation that are sent; of a longer one the middle is
+            left out.
+        ssl_context: an ssl.SSLContext for the default transport.
+        transport: `transport(method, url, headers, body, timeout)` gives (status, headers, chunks).
+        body: further fields of the request, such as temperature=0.2. A list `tools` (a
+            server's own) stands before the run's. A misspelt setting is a TypeError.
+
+    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that cannot be
+    read, ValueError for a tool that servers refuse.
+
+    What the caller changes in a run between two requests is sent: replace a step, or its
+    observation. Do not change an object inside an observation: only changes within lists and dicts
+    of plain JSON are noticed.
+    """
+
     _path = "/responses"
     _host = "https://api.openai.com/v1"
     _variable = "OPENAI"
@@ -7541,15 +7596,15 @@ class OpenAIResponses(_Adapter):
 
     # sending
 
-    def _frame(self, conversation: _Conversation) -> _JsonObject:
-        frame: _JsonObject = {}
+    def _top_level_fields(self, conversation: _Conversation) -> _JsonObject:
+        fields: _JsonObject = {}
         if self.system:
-            frame["instructions"] = self.system
-        frame["store"] = False
-        frame["include"] = ["reasoning.encrypted_content"]
+            fields["instructions"] = self.system
+        fields["store"] = False
+        fields["include"] = ["reasoning.encrypted_content"]
         if self.on_text is not None:
-            frame["stream"] = True
-        return frame
+            fields["stream"] = True
+        return fields
 
     def _encode_tool(self, tool: Tool) -> _JsonObject:
         described = _describe_tool(tool, "parameters")
@@ -7637,13 +7692,13 @@ class OpenAIResponses(_Adapter):
 
     # reading
 
-    def _read(self, document: _JsonObject) -> _Reply:
+    def _read(self, document: _JsonObject) -> _ParsedReply:
         output = document.get("output")
         if document.get("status") == "failed" or not isinstance(output, list):
             raise _RequestFailed(f"no output in the reply: {_preview(document, 300)}", "server")
         messages = [item for item in _dicts(output) if item.get("type") == "message"]
         texts = [_join_text(item.get("content"), "output_text") for item in messages]
-        reply = _Reply(output, "".join(texts), self._calls_in(output))
+        reply = _ParsedReply(output, "".join(texts), self._calls_in(output))
         self._find_final_answer(reply, messages, texts)
         reply.reason = self._find_reason(document)
         reply.refusal = self._find_refusal(messages)
@@ -7654,7 +7709,9 @@ class OpenAIResponses(_Adapter):
         return reply
 
     @staticmethod
-    def _find_final_answer(reply: _Reply, messages: List[_JsonObject], texts: List[str]) -> None:
+    def _find_final_answer(
+        reply: _ParsedReply, messages: List[_JsonObject], texts: List[str]
+    ) -> None:
         """Where a message has the phase `final_answer`, what the others say is a comment."""
         final: List[str] = []
         other: List[str] = []
@@ -7698,14 +7755,43 @@ _CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 
 
 class AnthropicMessages(_Adapter):
-    __doc__ = "The Messages API.\n" + _describe_settings(
-        "ANTHROPIC",
-        "https://api.anthropic.com",
-        """max_tokens: the output limit, which this API demands.
+    """The Messages API of Anthropic.
+
+    AnthropicMessages("claude-sonnet-4-5", max_tokens=8000, cache=True)
+
+    Args:
+        model: the name that the server knows.
+        base_url: with or without /v1, a trailing slash or the full path; default: the variable
+            ANTHROPIC_BASE_URL, else https://api.anthropic.com.
+        api_key: a str, or a function that gives one for each request on the wire; default: the
+            variable ANTHROPIC_API_KEY. With "" none is sent.
+        headers: sent along with each request, {"X-Title": "my app"}.
+        system: the system text.
+        on_text: called with the text as it arrives; makes the request a stream. Where a stream
+            breaks and is asked again, it is called again from the start of the reply.
+        timeout: the longest silence, in seconds.
+        deadline: the longest time for one request of the run with all its retries, in seconds.
+        retries: how often a request is asked again: 4 allows five requests on the wire.
+        trim: how many replies to send, the last ones; or a function from the steps to those to
+            send, which may return changed copies of them. Tasks stay, calls keep their results.
+        max_observation: characters of an observation that are sent; of a longer one the middle is
+            left out.
+        ssl_context: an ssl.SSLContext for the default transport.
+        transport: `transport(method, url, headers, body, timeout)` gives (status, headers, chunks).
+        max_tokens: the output limit, which this API demands.
         cache: set breakpoints, so that system text, tools and history are cached; bytes then
             differ only in the one that moves on.
-        """,
-    )
+        body: further fields of the request, such as temperature=0.2. A list `tools` (a
+            server's own) stands before the run's. A misspelt setting is a TypeError.
+
+    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that cannot be
+    read, ValueError for a tool that servers refuse.
+
+    What the caller changes in a run between two requests is sent: replace a step, or its
+    observation. Do not change an object inside an observation: only changes within lists and dicts
+    of plain JSON are noticed.
+    """
+
     _path = "/messages"
     _host = "https://api.anthropic.com"
     _variable = "ANTHROPIC"
@@ -7760,26 +7846,28 @@ class AnthropicMessages(_Adapter):
 
     # sending
 
-    def _frame(self, conversation: _Conversation) -> _JsonObject:
-        frame: _JsonObject = {"max_tokens": self.max_tokens}
+    def _top_level_fields(self, conversation: _Conversation) -> _JsonObject:
+        fields: _JsonObject = {"max_tokens": self.max_tokens}
         if self.system:
-            frame["system"] = self.system
+            fields["system"] = self.system
         if self.system and self.cache:
-            frame["system"] = self._mark_for_cache([self._block(self.system)])
+            fields["system"] = self._mark_for_cache([self._block(self.system)])
         if conversation.container:
-            frame["container"] = conversation.container
+            fields["container"] = conversation.container
         if self.on_text is not None:
-            frame["stream"] = True
-        return frame
+            fields["stream"] = True
+        return fields
 
-    def _mark_for_cache(self, tools: List[_JsonObject]) -> List[_JsonObject]:
-        return [*tools[:-1], {**tools[-1], **_CACHE_MARK}] if self.cache else tools
+    def _mark_for_cache(self, entries: List[_JsonObject]) -> List[_JsonObject]:
+        return [*entries[:-1], {**entries[-1], **_CACHE_MARK}] if self.cache else entries
 
-    def _mark_last_for_cache(self, message: bytes) -> bytes:
-        if not self.cache or not message:
-            return message
-        mark = _encode_json(_CACHE_MARK)[1:]
-        return message[: -len(b"}]}")] + b", " + mark + b"]}"  # in its last block
+    def _encode_open_message(self, conversation: _Conversation, is_last: bool = False) -> bytes:
+        """At the end of a request it has the breakpoint, which moves on with the next one."""
+        if not (self.cache and is_last and conversation.open_parts):
+            return super()._encode_open_message(conversation)
+        message = self._user_message(conversation.open_parts)
+        message["content"] = self._mark_for_cache(message["content"])
+        return _encode_json(message)
 
     def _check_tool(self, tool: Tool) -> None:
         super()._check_tool(tool)
@@ -7884,7 +7972,7 @@ class AnthropicMessages(_Adapter):
 
     # reading
 
-    def _read(self, document: _JsonObject) -> _Reply:
+    def _read(self, document: _JsonObject) -> _ParsedReply:
         content = document.get("content")
         if isinstance(content, str):
             content = [self._block(content)]
@@ -7894,7 +7982,7 @@ class AnthropicMessages(_Adapter):
         message: _JsonObject = {"role": "assistant", "content": content}
         if isinstance(document.get("container"), dict):
             message["container"] = document["container"]
-        reply = _Reply(message, _join_text(content), self._calls_in(message))
+        reply = _ParsedReply(message, _join_text(content), self._calls_in(message))
         reply.reason = _str(document.get("stop_reason"))
         if _end_of(reply.reason) == _REFUSED:
             reply.refusal = self._explain_refusal(reply.text, _dict(document.get("stop_details")))
@@ -8105,7 +8193,7 @@ class ReActText:
         self.max_observation = max_observation
 
     def __call__(self, run: AgentRun, tools: Registry) -> Decision:
-        completion = self._complete(self.prompt(run, tools), run)
+        completion = self._complete_and_count(self.prompt(run, tools), run)
         reply = _ReActReply(completion)
         call = _read_call(reply)
         if call is not None and self._means_no_tool(call.name, tools):
@@ -8151,7 +8239,8 @@ class ReActText:
         call = f"Action: {action.tool}\nAction Input: {_to_text(action.tool_input)}"
         return f"Thought: {action.log}\n{call}" if action.log else call
 
-    def _complete(self, prompt: str, run: AgentRun) -> str:
+    def _complete_and_count(self, prompt: str, run: AgentRun) -> str:
+        """The completion; `run.usage` gets its tokens where `complete` is that of an adapter."""
         adapter = getattr(self.complete, "__self__", None)
         if isinstance(adapter, _Adapter) and self.complete == adapter.complete:
             request = AgentRun(prompt)
