@@ -4180,13 +4180,12 @@ class _SentTurn:
 
         The last turn may have grown since, by steps or its finish. A complete one may not.
         """
+        steps = turn.steps
         is_complete = bool(self.finish_contents) or not is_last
-        if is_complete:
-            if len(turn.steps) != self.step_count:
-                return False
-            if not _are_same(self.finish_contents, _contents_of_finish(turn.finish)):
-                return False
-        steps = turn.steps[: self.step_count]
+        if not is_complete:
+            steps = steps[: self.step_count]
+        elif not _are_same(self.finish_contents, _contents_of_finish(turn.finish)):
+            return False
         if not _are_same(self.step_contents, _contents_of_steps(steps)):
             return False
         if not _are_same(self.task, _list_of(turn.task)):
@@ -4360,22 +4359,19 @@ def _trim_turns(turns: List[AgentRun], trim: _Trim) -> List[AgentRun]:
     """
     if trim is None:
         return turns
-    replies_of_turns = [_group_by_reply(turn.steps) for turn in turns]
+    steps = [step for turn in turns for step in turn.steps]
     if callable(trim):
-        steps = [step for turn in turns for step in turn.steps]
         kept = _match_copies(steps, trim(list(steps)))
     else:
-        replies = [reply for of_turn in replies_of_turns for reply in of_turn]
-        last = replies[max(0, len(replies) - trim) :]
-        kept = {id(step): step for reply in last for step in reply}
-    return [_trim_turn(turn, of_turn, kept) for turn, of_turn in zip(turns, replies_of_turns)]
+        replies = [reply for turn in turns for reply in _group_by_reply(turn.steps)]
+        first = max(0, len(replies) - trim)
+        kept = {id(step): step for reply in replies[first:] for step in reply}
+    return [_trim_turn(turn, kept) for turn in turns]
 
 
-def _trim_turn(
-    turn: AgentRun, replies: List[List[AgentStep]], kept: Dict[int, AgentStep]
-) -> AgentRun:
+def _trim_turn(turn: AgentRun, kept: Dict[int, AgentStep]) -> AgentRun:
     steps: List[AgentStep] = []
-    for reply in replies:
+    for reply in _group_by_reply(turn.steps):
         if any(id(step) in kept for step in reply):
             steps += [kept.get(id(step), step) for step in reply]
     return AgentRun(turn.task, steps, finish=turn.finish)
@@ -6312,11 +6308,10 @@ class _StreamedChoice:
             delta = message
         if delta or self.reason:
             self.has_begun = True
-        if "tool_calls" in delta:
-            for call in _dicts(delta["tool_calls"]):
-                self.calls.add(call)
-            delta = {key: value for key, value in delta.items() if key != "tool_calls"}
-        self.message.add(delta)
+        fields = dict(delta)
+        for call in _dicts(fields.pop("tool_calls", None)):
+            self.calls.add(call)
+        self.message.add(fields)
 
     def value(self) -> _JsonObject:
         message = self.message.value()
@@ -6353,8 +6348,8 @@ class _ChatAssembler(_Assembler):
 
     def is_complete(self) -> bool:
         """With [DONE], or where each choice that has begun has a finish reason."""
-        begun = [choice for choice in self.choices.values() if choice.has_begun]
-        return self.is_over or (bool(begun) and all(choice.reason for choice in begun))
+        reasons = [choice.reason for choice in self.choices.values() if choice.has_begun]
+        return self.is_over or (bool(reasons) and all(reasons))
 
     def document(self) -> _JsonObject:
         choices = [choice for _, choice in sorted(self.choices.items())]
@@ -6442,9 +6437,10 @@ class _AnthropicAssembler(_Assembler):
     def _add_delta(self, index: int, delta: _JsonObject) -> None:
         if index not in self.block_by_index:
             self._start_block(index, {"type": "text"})
-        fields = {key: value for key, value in delta.items() if key not in ("type", "citation")}
-        if "citation" in delta:
-            fields["citations"] = [delta["citation"]]
+        fields = dict(delta)
+        fields.pop("type", None)
+        if "citation" in fields:
+            fields["citations"] = [fields.pop("citation")]
         self.block_by_index[index].add(fields)
         self.on_text(delta.get("text"))
 
@@ -6598,10 +6594,11 @@ def _read_tagged_calls(text: str, tools: Registry) -> List[_WireCall]:
     calls = []
     for block in re.findall(r"(?s)<tool_call>(.*?)</tool_call>", text):
         try:
-            found = _dict(_parse_loosely(block))
+            call = _dict(_parse_loosely(block))
         except ValueError:
             return []
-        name, arguments = found.get("name"), found.get("arguments")
+        name = call.get("name")
+        arguments = call.get("arguments")
         if name not in tools or type(arguments) not in (dict, str):
             return []
         calls.append(_WireCall(None, name, arguments))
@@ -6641,17 +6638,19 @@ _VERDICT = r"""(?xi)
   | invalid(?!_request_error)
   | not\ (?:supported|permitted|allowed|recogni[sz]ed|expected|valid)
 """
-# Where a refusal names a property. Other words of it are words: `include`, `store`, `stream`.
+# Where a refusal names a property. Its other words are no names: `include`, `store`, `stream`.
 _NAMED_PROPERTY = r"""(?xi)
-    (?<!function\ )(?<!tool\ ) ['"`] ([\w-][\w.\[\]-]*) ['"`]   # 'reasoning', `messages[1].x`
-  | \b (\w+ (?:\.\w+ | \[\d+\])+)                              # messages.2.reasoning
-  | (\w*_\w*)                                                  # stream_options
+    (?<!function\ )(?<!tool\ )
+    ['"`] ([\w-][\w.\[\]-]*) ['"`]                # 'reasoning', `messages[1].reasoning`
+  | \b (\w+ (?:\.\w+ | \[\d+\])+)                 # messages.2.reasoning
+  | \b (\w*_\w*)                                  # stream_options
   | (?:un(?:supported|known|recogni[sz]ed|expected) | extra | additional | invalid)
-    (?:\ (?:request|keyword|propert(?:y|ies)|parameter|field|argument|key|name|supplied)s?)*
-    (?:\(s\))? :? \ (\w+)                                      # Unknown parameter: reasoning
-  | \b (?:property|field|parameter) \ (\w+) (?=\ (?:is\ )?(?:un|not\b))   # property x is unknown
-  | (\w+) (?=(?:\ is|\ are|\ was)? :? \ (?:un|not\ |extra|additional|invalid))  # x: extra ...
+    (?:\ (?:request|keyword|property|properties|parameters?|fields?|arguments?|keys?|supplied))*
+    (?:\(s\))? :? \ (\w+)                         # Unknown parameter: reasoning
+  | \b (\w+) \b
+    (?=(?:\ is|\ are|\ was)? :? \ (?:un|not\ |extra|additional|invalid))   # x is not supported
 """
+_READ_OF_REFUSAL = 8000  # characters; each name is compared with each verdict
 
 
 def _judge_properties(words: str) -> List[Tuple[str, bool]]:
@@ -6660,15 +6659,22 @@ def _judge_properties(words: str) -> List[Tuple[str, bool]]:
     Of several verdicts the one that stands nearest to the name counts.
     "messages.1.a: Extra inputs are not permitted, 'b' is required" -> [("a", False), ("b", True)]
     """
+    words = words[:_READ_OF_REFUSAL]
     verdicts = list(re.finditer(_VERDICT, words))
+    if not verdicts:
+        return []
     judged = []
     for match in re.finditer(_NAMED_PROPERTY, words):
         start, end = match.span(match.lastindex or 0)
-        nearest = min(verdicts, key=lambda v: max(v.start() - end, start - v.end()), default=None)
-        if nearest is not None:
-            name = re.findall(r"[\w-]+", words[start:end])[-1]
-            judged.append((name, nearest.group("demand") is not None))
+        nearest = min(verdicts, key=lambda verdict: _distance(verdict, start, end))
+        name = re.findall(r"[\w-]+", words[start:end])[-1]
+        judged.append((name, nearest.group("demand") is not None))
     return judged
+
+
+def _distance(verdict: "re.Match[str]", start: int, end: int) -> int:
+    """The characters between a verdict and the name from start to end."""
+    return max(verdict.start() - end, start - verdict.end())
 
 
 def _failed_generation(failure: "_RequestFailed") -> Optional[str]:
@@ -6870,7 +6876,7 @@ class _Adapter(_Client):
         raise NotImplementedError
 
     def _note_reply(self, conversation: _Conversation, message: Any) -> None:
-        """What of a reply counts for the fields around the conversation."""
+        """Keep what later requests need of a reply beside its message, such as a container."""
 
     def _mark_for_cache(self, entries: List[_JsonObject]) -> List[_JsonObject]:
         """The same list, with a cache breakpoint behind its last entry where that is asked for."""
@@ -6944,7 +6950,7 @@ class _Adapter(_Client):
         return known
 
     def _encode_with_pending(self, run: AgentRun) -> _Conversation:
-        """Somebody looks at the request while calls are pending."""
+        """For a caller who looks at the request while calls are pending."""
         waiting = [AgentStep(a, "This call is pending.", "pending") for a in run.pending]
         shown = AgentRun(run.task, run.steps + waiting, finish=run.finish, history=run.history)
         return self._encode_conversation(shown)
@@ -7320,9 +7326,10 @@ def _repair_function(function: Any, tool: str) -> _JsonObject:
 
     ({"name": "a.b"}, "a.b") -> {"name": "a_b", "arguments": "{}"}
     """
-    found = _dict(function)
-    name = _legal_name(found.get("name"), tool)
-    return {**found, "name": name, "arguments": _strict_arguments(found.get("arguments"))}
+    repaired = dict(_dict(function))
+    repaired["name"] = _legal_name(repaired.get("name"), tool)
+    repaired["arguments"] = _strict_arguments(repaired.get("arguments"))
+    return repaired
 
 
 def _is_blank_part(part: _JsonObject, kind: str) -> bool:
@@ -7962,13 +7969,18 @@ class AnthropicMessages(_Adapter):
     def _without_halves(blocks: List[_JsonObject]) -> List[_JsonObject]:
         """The blocks of a reply that was cut, without those of which a part is missing."""
         answered = {block.get("tool_use_id") for block in blocks}
-        return [
-            block
-            for block in blocks
-            if not (block.get("type") == "thinking" and not block.get("signature"))
-            and not (block.get("type") == "compaction" and not block.get("content"))
-            and not (_is_server_use(block) and block.get("id") not in answered)
-        ]
+        whole = []
+        for block in blocks:
+            is_whole = True
+            if block.get("type") == "thinking":
+                is_whole = bool(block.get("signature"))
+            elif block.get("type") == "compaction":
+                is_whole = bool(block.get("content"))
+            elif _is_server_use(block):
+                is_whole = block.get("id") in answered
+            if is_whole:
+                whole.append(block)
+        return whole
 
     # reading
 
@@ -8267,13 +8279,11 @@ class ReActText:
             return value
         if given.strip().lower() in ("", "none", "null", "n/a"):
             return {}
+        if re.match(r"\s*(?:\{|\w+\s*=)", given):  # a broken object, or search(query="x")
+            return given
         schema = tool.parameters if tool else {}
         names = list(schema.get("required") or schema.get("properties") or ())
-        is_broken_object = given.lstrip()[:1] == "{"
-        is_call_syntax = re.match(r"\s*\w+\s*=", given) is not None  # search(query="x")
-        if len(names) != 1 or is_broken_object or is_call_syntax:
-            return given
-        return {names[0]: value}
+        return {names[0]: value} if len(names) == 1 else given
 
     def _decide_unlabelled(
         self, reply: _ReActReply, completion: str, tools: Registry
@@ -8294,9 +8304,9 @@ class ReActText:
 
     def _read_wrapped(self, text: str) -> Optional[_JsonObject]:
         """{"action": ..., "action_input": ...}, bare, fenced, or below one more key; else None."""
-        found = _read_json_input(text, 0)
+        json_input = _read_json_input(text, 0)
         try:
-            value = _parse_loosely(found[0] if found else text)
+            value = _parse_loosely(json_input[0] if json_input else text)
         except ValueError:
             return None
         if isinstance(value, dict) and len(value) == 1 and "action" not in value:
