@@ -4147,14 +4147,14 @@ _PORTABLE_ID = r"[a-zA-Z0-9]{9}\Z"  # a call id that every provider takes
 
 
 class _SentTurn:
-    """What was sent of a turn, to see at the next request whether the caller changed it since.
+    """What was sent of a turn, to see at the next request whether the caller changed it.
 
     Attributes:
         task: the parts of the task.
         step_contents: for each step that was sent, the objects that its text was made of.
         step_count: how many steps that were.
-        copies: {number of a step: a copy of its observation}, for lists and dicts of plain JSON,
-            which a caller may change in place.
+        copies: {number of a step: a copy of its observation}, for lists and dicts of
+            plain JSON, which a caller may change in place.
         finish_contents: the same of the finish; [] while none was sent.
         last_step: the last step that was sent.
     """
@@ -4170,15 +4170,16 @@ class _SentTurn:
     def add_steps(self, group: List[AgentStep]) -> None:
         self.step_contents += _contents_of_steps(group)
         for number, step in enumerate(group, self.step_count):
-            if type(step.observation) in (list, dict) and _is_plain_json(step.observation):
-                self.copies[number] = copy.deepcopy(step.observation)
+            value = step.observation
+            if type(value) in (list, dict) and _is_plain_json(value):
+                self.copies[number] = copy.deepcopy(value)
         self.step_count += len(group)
         self.last_step = group[-1]
 
     def matches(self, turn: AgentRun, is_last: bool) -> bool:
         """Whether the turn still holds what was sent of it.
 
-        The last turn may have grown since, by steps or its finish. A complete one may not.
+        The last turn may have grown since, by steps or its finish; a complete one may not.
         """
         steps = turn.steps
         is_complete = bool(self.finish_contents) or not is_last
@@ -4199,7 +4200,7 @@ def _list_of(value: Any) -> List[Any]:
 
 
 def _contents_of_steps(steps: List[AgentStep]) -> List[Any]:
-    """The objects that decide what is sent of these steps; another one means another text."""
+    """The objects that the text of these steps is made of."""
     contents: List[Any] = []
     for step in steps:
         contents += (step.observation, step.status, *vars(step.action).values())
@@ -4211,9 +4212,9 @@ def _contents_of_finish(finish: Optional[AgentFinish]) -> List[Any]:
 
 
 def _are_same(old: List[Any], new: List[Any]) -> bool:
-    # subtle: not `==`, which a tool's result may define, and which would look at all of its parts.
-    # This runs over the whole conversation at each request: it must stay O(n), with a small
-    # constant.
+    # subtle: not `==`, which a tool's result may define, and which would look at all of
+    # its parts. This runs over the whole conversation at each request: it must stay O(n),
+    # with a small constant.
     return len(old) == len(new) and all(map(operator.is_, old, new))
 
 
@@ -4225,24 +4226,25 @@ def _are_equal(values: List[Any], plain: List[Any]) -> bool:
 
 
 class _Conversation:
-    """A conversation as one adapter sends it. It only grows: nothing is encoded a second time.
+    """A conversation as one adapter sends it. It only grows: nothing is encoded twice.
 
-    After the task "go", one call with its result, the answer and the next task "and now?", the
-    first three attributes are, for Chat Completions:
+    After the task "go", one call with its result, the answer and the next task "and
+    now?", the first three attributes are, for Chat Completions:
 
-        closed_messages: b'''{"role": "user", "content": "go"}, {"role": "assistant", ...},
-            {"role": "tool", ...}, {"role": "assistant", "content": "done"}'''
+        closed_messages: b'{"role": "user", "content": "go"}, {"role": "assistant", ...},
+            {"role": "tool", ...}, {"role": "assistant", "content": "done"}'
         open_parts: ["and now?"]
         open_bytes: b'{"role": "user", "content": "and now?"}'
 
     Attributes:
         closed_messages: the messages that nothing is added to any more, encoded.
         open_parts: what the user says next: the parts of one message, which may get more.
-        open_bytes: that message encoded; b"" where it is not, or has got another part since.
-        settings: what the encoding depends on beside the run; with others it is done anew.
+        open_bytes: that message encoded; b"" where a part came since.
+        settings: what the encoding depends on beside the run; others begin it anew.
         turns: the turns that are in here.
         ids: the call ids in here, those of the run and those on the wire.
-        assistant_keys: properties of the assistant's messages, which a server may refuse by name.
+        assistant_keys: properties of the assistant's messages, which a server may refuse
+            by name.
         after_results: whether the last closed message is the result of a call.
         container: the id of the last one that a reply named (Anthropic).
         input_tokens: of the last request.
@@ -4261,11 +4263,12 @@ class _Conversation:
         self.input_tokens = 0
 
     def is_beginning_of(self, turns: List[AgentRun]) -> bool:
-        """Whether these turns begin with what is in here: the caller may have changed them."""
+        """Whether these turns begin with what is in here, and nobody changed them."""
         if len(self.turns) > len(turns):
             return False
-        last = self.turns[-1] if self.turns else None
-        return all(sent.matches(turn, sent is last) for sent, turn in zip(self.turns, turns))
+        last = len(self.turns) - 1
+        pairs = enumerate(zip(self.turns, turns))
+        return all(sent.matches(turn, number == last) for number, (sent, turn) in pairs)
 
     def add(self, message: bytes, is_result: bool = False) -> None:
         if self.closed_messages:
@@ -4274,14 +4277,14 @@ class _Conversation:
         self.after_results = is_result
 
     def say(self, parts: List[Any]) -> None:
-        """Add to what the user says next. Empty texts are refused, so they get a stand-in."""
+        """Add to what the user says next; empty texts, which are refused, get a stand-in."""
         for part in parts:
             is_blank = isinstance(part, str) and not part.strip()
             self.open_parts.append(_NO_TEXT if is_blank else part)
         self.open_bytes = b""
 
     def make_id(self, call_id: str, pattern: str) -> str:
-        """The id itself; where it was used or cannot be sent, one that depends on no chance.
+        """The id itself; one that depends on no chance where it was used or is refused.
 
         "call_a" -> "call_a"; "call_a" once more -> "c00000002".
         """
@@ -4327,8 +4330,8 @@ class _OutgoingMessage:
 def _in_call_order(group: List[AgentStep], calls: List[_WireCall]) -> List[AgentStep]:
     """The steps of a reply in the order of its calls, which the protocols demand.
 
-    Steps come in the order in which they ended. The server's ids tell the order. Where a call had
-    none, or a repeated one, the loop made one up; those grow from call to call.
+    Steps come in the order in which they ended. The server's ids tell the order. Where a
+    call had none, or a repeated one, the loop made one up; those grow from call to call.
 
     Calls "a", no id, "b"; steps "b", "loop_2", "a" -> steps "a", "loop_2", "b".
     """
@@ -4353,7 +4356,7 @@ _Trim = Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]]
 
 
 def _trim_turns(turns: List[AgentRun], trim: _Trim) -> List[AgentRun]:
-    """The turns with the steps that `trim` leaves: of the last N replies, or what it returns.
+    """The turns with the steps that `trim` leaves: of the last N replies, or its own.
 
     A reply stays whole where one of its steps stays: every call needs its result.
     """
@@ -4378,11 +4381,11 @@ def _trim_turn(turn: AgentRun, kept: Dict[int, AgentStep]) -> AgentRun:
 
 
 def _match_copies(steps: List[AgentStep], chosen: Iterable[AgentStep]) -> Dict[int, AgentStep]:
-    """{id(step): the step itself or its changed copy}, for what a `trim` function returned.
+    """{id(step): the step or its changed copy}, for what a `trim` function returned.
 
-    [one, two], [copy of two] -> {id(two): copy of two}. A copy is known by its action, or by its
-    call_id; that of a step without a call by the request and the text. ValueError for a step that
-    is neither of the run nor a copy.
+    [one, two], [copy of two] -> {id(two): copy of two}. A copy is known by its action, or
+    by its call_id; that of a step without a call by the request and the text. ValueError
+    for a step that is neither of the run nor a copy.
     """
     originals: Dict[Any, AgentStep] = {}
     for step in reversed(steps):  # of several with one key, the first counts
@@ -4406,17 +4409,22 @@ def _keys_of(step: AgentStep) -> List[Any]:
     return [id(step), ("action", id(action)), action.call_id or (action.request, action.log)]
 
 
+def _is_about_call(notice: AgentAction, call: AgentAction) -> bool:
+    """True for the step about a reply whose call, the last step, was to be the answer."""
+    return bool(call.call_id) and _from_same_request(call, notice)
+
+
 def _encode_json(value: Any) -> bytes:
     """Strict UTF-8 JSON: non-ASCII kept, ValueError for NaN, "?" for a lone surrogate."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
 
 
-# What a strict server refuses in every later request, and what goes back in its place. Each was
-# said by some model once; the action's `message` keeps it as it came.
+# What a strict server refuses in every later request, and what goes back in its place.
+# Each was said by some model once; the action's `message` keeps it as it came.
 
 
 def _strict_arguments(arguments: Any) -> str:
-    """Arguments as a strict parser takes them: as they came, else what was understood, else "{}".
+    """Arguments for a strict parser: as they came, else what was understood, else "{}".
 
     '{"n":  1}' -> '{"n":  1}'; "{'n': 1}" -> '{"n": 1}'; '{"n": ' -> "{}".
     """
@@ -4437,7 +4445,7 @@ def _is_strict_object(text: str) -> bool:
 
 
 def _understood_arguments(arguments: Any) -> _JsonObject:
-    """{"n": 1} and '{"n": 1}' -> {"n": 1}; {} where it is no object that JSON can hold."""
+    """'{"n": 1}' -> {"n": 1}; {} where it is no object that JSON can hold."""
     try:
         understood = _read_arguments(arguments)
     except ValueError:
@@ -4446,9 +4454,10 @@ def _understood_arguments(arguments: Any) -> _JsonObject:
 
 
 def _legal_name(name: Any, tool: str = "") -> str:
-    """A name that servers take back; one that they refuse becomes the tool's, or one close to it.
+    """A name that servers take back, close to the tool's where they refuse it.
 
-    "look" -> "look"; "multi_tool_use.parallel" -> "multi_tool_use_parallel"; None -> "unknown".
+    "look" -> "look"; "multi_tool_use.parallel" -> "multi_tool_use_parallel";
+    None -> "unknown".
     """
     if isinstance(name, str) and re.match(_LEGAL_NAME, name):
         return name
@@ -4469,7 +4478,7 @@ def _str(value: Any) -> str:
 
 
 def _join_text(content: Any, part_type: str = "text") -> str:
-    """The text of a message's content: a str, or its parts of one type, joined as they are.
+    """The text of a message's content: a str, or its parts of one type, joined.
 
     [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}] -> "ab"
     """
@@ -5979,7 +5988,7 @@ def _backoff(tries: int) -> float:
 
 # -- what the deltas of a stream add up to ---------------------------------------------------------
 
-# Texts that are written piece by piece. Elsewhere, equal pieces are one value that is repeated.
+# Texts that are written piece by piece. Elsewhere, equal pieces are one repeated value.
 _WRITTEN_TEXTS = frozenset((
     "content", "refusal", "reasoning", "reasoning_content", "thinking", "text", "summary", "data",
     "transcript", "arguments", "partial_json",
@@ -5987,7 +5996,7 @@ _WRITTEN_TEXTS = frozenset((
 
 
 class _StreamedText:
-    """A text that comes in pieces: "a", "b" -> "ab". Of an unknown key, "x", "x" -> "x"."""
+    """A text that comes in pieces: "a", "b" -> "ab". Of other keys, "x", "x" -> "x"."""
 
     def __init__(self, key: str) -> None:
         self.is_one_value = key not in _WRITTEN_TEXTS  # so far, all pieces are equal
@@ -6005,12 +6014,13 @@ class _StreamedText:
 
 
 class _StreamedValue:
-    """All that the deltas say of one key: texts are joined, lists extended, objects merged.
+    """What the deltas say of one key: texts are joined, lists extended, objects merged.
 
     Of other values the last one wins. Null and empty values say nothing new.
 
     Attributes:
-        parts: a _StreamedText, a _StreamedObject or a list for neighbours of that kind; mostly one.
+        parts: a _StreamedText, a _StreamedObject or a list for neighbours of that kind;
+            mostly one.
         empty: the first empty value, as a list of one: the value where no other came.
     """
 
@@ -6053,7 +6063,7 @@ class _StreamedValue:
     def _as_parts_of_content(self) -> List[Any]:
         """A text beside lists is an entry of its own; what is neither is left out.
 
-        "a", [{"type": "thinking"}] -> [{"type": "text", "text": "a"}, {"type": "thinking"}]
+        "a", [{"type": "x"}] -> [{"type": "text", "text": "a"}, {"type": "x"}]
         """
         entries: List[Any] = []
         for part in self.parts:
@@ -6073,7 +6083,7 @@ class _FirstValue(_StreamedValue):
 
 
 class _StreamedName(_StreamedValue):
-    """A name is split, or repeated in each delta: "ge", "t" -> "get"; "get", "get" -> "get"."""
+    """A name is split or repeated: "ge", "t" -> "get"; "get", "get" -> "get"."""
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
@@ -6092,7 +6102,7 @@ class _StreamedName(_StreamedValue):
 
 
 class _StreamedDetails(_StreamedValue):
-    """`reasoning_details` (OpenRouter): neighbours of one type and index are pieces of one entry.
+    """`reasoning_details` (OpenRouter): neighbours of one type and index are one entry.
 
     [{"type": "t", "index": 0, "text": "a"}], [{"type": "t", "index": 0, "text": "b"}]
     -> [{"type": "t", "index": 0, "text": "ab"}]
@@ -6117,7 +6127,7 @@ class _StreamedDetails(_StreamedValue):
 
 
 class _ReasoningDetail:
-    """One entry of `reasoning_details`: its texts are joined; of other keys the last value wins."""
+    """One entry: its texts are joined; for other keys, the last value wins."""
 
     def __init__(self) -> None:
         self.fields: _JsonObject = {}
@@ -6151,7 +6161,7 @@ _STREAMED_KEYS: Dict[str, Any] = {
 
 
 class _StreamedObject:
-    """The object that deltas stand for, key by key: {"a": "x"}, {"a": "y"} -> {"a": "xy"}."""
+    """What deltas add up to, key by key: {"text": "x"}, {"text": "y"} -> {"text": "xy"}."""
 
     def __init__(self) -> None:
         self.fields: Dict[str, _StreamedValue] = {}
@@ -6168,7 +6178,7 @@ class _StreamedObject:
 
 
 class _StreamedCall:
-    """A call of a Chat Completions stream: its first id, its name, and all of its deltas."""
+    """A call of a Chat Completions stream: its first id, its name, all of its deltas."""
 
     def __init__(self) -> None:
         self.call_id = ""
@@ -6186,9 +6196,10 @@ class _StreamedCalls:
 
     Which one a delta belongs to, for all servers:
 
-    1. The one that its `index` names; without an index the one with its id, else the last opened.
-    2. It opens one where there is none to belong to, or where it brings a name and an id, and the
-       call there has a name and another id already.
+    1. The one that its `index` names; without an index the one with its id, else the last
+       opened.
+    2. It opens one where there is none to belong to, or where it brings a name and an id,
+       and the call there has a name and another id already.
     """
 
     def __init__(self) -> None:
@@ -6231,7 +6242,7 @@ class _StreamedCalls:
 
 
 class _IndexedItems:
-    """Items of a stream in the order of their indexes; one at an index that is taken comes last."""
+    """Items in the order of their indexes; one at an index that is taken comes last."""
 
     def __init__(self) -> None:
         self.by_index: Dict[int, Any] = {}
@@ -6248,13 +6259,13 @@ class _IndexedItems:
 
 
 class _Assembler:
-    """Makes of a stream's events the document that the server would have sent without streaming.
+    """Makes of events the document that the server would have sent without streaming.
 
     Attributes:
         on_text: called with each piece of text.
         reason: the finish reason so far; "" where none came.
-        is_over: whether nothing more is to be read. That says nothing of the reply, which may
-            have been cut: see `is_complete`.
+        is_over: whether nothing more is to be read. That says nothing of the reply, which
+            may have been cut: see `is_complete`.
     """
 
     def __init__(self, on_text: Callable[[Any], None]) -> None:
@@ -6280,7 +6291,7 @@ class _Assembler:
 
 
 def _update_non_empty(fields: _JsonObject, more: _JsonObject) -> None:
-    """Take over what is not empty: {"id": "x"}, {"id": "", "n": 1} -> {"id": "x", "n": 1}."""
+    """Take over what is not empty: {"a": 1}, {"a": 0, "b": 2} -> {"a": 1, "b": 2}."""
     fields.update({key: value for key, value in more.items() if value})
 
 
@@ -6357,7 +6368,7 @@ class _ChatAssembler(_Assembler):
 
 
 class _ResponsesAssembler(_Assembler):
-    """The Responses API: the items that are done, and the response that ends the stream."""
+    """The Responses API: the items that are done, then the response that ends it."""
 
     def __init__(self, on_text: Callable[[Any], None]) -> None:
         super().__init__(on_text)
@@ -6384,8 +6395,9 @@ class _ResponsesAssembler(_Assembler):
         if status == "failed":
             self.response["status"] = status
         elif len(_dicts(response.get("output"))) <= len(done):
-            # OpenAI's output has the same items, that of ChatGPT's backend is []. Some gateways
-            # send no `output_item.done` for some items: then the output has more, and counts.
+            # OpenAI's output has the same items, that of ChatGPT's backend is []. Some
+            # gateways send no `output_item.done` for some items: then the output has
+            # more, and counts.
             self.response["output"] = done or response.get("output")
         self.is_over = True
 
@@ -6404,27 +6416,31 @@ class _AnthropicAssembler(_Assembler):
         self.fields: _JsonObject = {}
         self.usage = _StreamedObject()
         self.blocks = _IndexedItems()
-        self.block_by_index: Dict[int, _StreamedObject] = {}  # where the next deltas belong
+        # Of several blocks at an index, the one that the deltas belong to.
+        self.block_by_index: Dict[int, _StreamedObject] = {}
         self.has_stopped = False  # message_stop came
 
     def add(self, event: _JsonObject) -> None:
         kind = event.get("type")
+        index = _count(event.get("index"))
         self.usage.add(_dict(event.get("usage")))
         if kind == "message_start":
             message = _dict(event.get("message"))
             self.usage.add(_dict(message.get("usage")))
             self._add_fields(message)
         elif kind == "content_block_start":
-            self._start_block(_count(event.get("index")), _dict(event.get("content_block")))
+            self._start_block(index, _dict(event.get("content_block")))
         elif kind == "content_block_delta":
-            self._add_delta(_count(event.get("index")), _dict(event.get("delta")))
+            self._add_delta(index, _dict(event.get("delta")))
         elif kind == "message_delta":
             self._add_fields(_dict(event.get("delta")))
         elif kind == "message_stop":
             self.has_stopped = self.is_over = True
 
     def _add_fields(self, fields: _JsonObject) -> None:
-        self.fields.update({key: value for key, value in fields.items() if value is not None})
+        for key, value in fields.items():
+            if value is not None:
+                self.fields[key] = value
         self.reason = _str(self.fields.get("stop_reason"))
 
     def _start_block(self, index: int, start: _JsonObject) -> None:
@@ -6453,7 +6469,7 @@ class _AnthropicAssembler(_Assembler):
 
     @staticmethod
     def _finish_block(block: _JsonObject) -> _JsonObject:
-        """{"type": "tool_use", "partial_json": '{"n": 1}', ...} -> {..., "input": {"n": 1}}"""
+        """{"type": "tool_use", "partial_json": '{}'} -> {"type": "tool_use", "input": {}}"""
         arguments = _str(block.pop("partial_json", None))
         if arguments:
             try:
@@ -6467,10 +6483,11 @@ class _AnthropicAssembler(_Assembler):
 
 # -- adapters --------------------------------------------------------------------------------------
 #
-# What the three protocols share. Reading a reply, deciding how it ended and repairing what goes back
-# are three places; what differs between the protocols is a method that each of them has.
+# What the three protocols share. Reading a reply, deciding how it ended and repairing
+# what goes back are three places; what differs between the protocols is a method that
+# each of them has.
 
-_MAX_REPAIRS = 8  # for one request; a server that refuses one property after the other gets no more
+_MAX_REPAIRS = 8  # for one request, whose properties a server refuses one after the other
 
 # How a reply ended, by its finish reason in lower-case letters, on every protocol.
 _WHOLE, _CUT, _ABORTED, _REFUSED, _PAUSED = "whole", "cut", "aborted", "refused", "paused"
@@ -6559,12 +6576,12 @@ class _ParsedReply:
 
 
 def _without_draft(text: str) -> str:
-    """The text without a leading <think> block, closed or not: "<think>hm</think> 5" -> "5"."""
+    """Without a leading <think> block, closed or not: "<think>hm</think> 5" -> "5"."""
     return re.sub(r"(?s)\A\s*<think>.*?(?:</think>\s*|\Z)", "", text)
 
 
-# A text that is nothing but calls in one of these notations is no answer: the server lacks the
-# parser of its model. In a longer text they are part of the answer.
+# A text that is nothing but calls in one of these notations is no answer: the server
+# lacks the parser of its model. In a longer text they are part of the answer.
 _TAG_NOTATIONS = {  # a closing tag ends the call
     "Hermes, Qwen, GLM": r"<tool_call>\s*[\[{<\w]",
     "Llama 3.1, Qwen3-Coder": r"<function=",
@@ -6585,7 +6602,7 @@ _CALL_IN_LIST = rf"""\s*([A-Za-z_][\w-]*)\((?:[^()'"]|{_QUOTED})*\)\s*"""  # loo
 
 
 def _read_tagged_calls(text: str, tools: Registry) -> List[_WireCall]:
-    """The calls of a text that is nothing but <tool_call> blocks of known tools; [] for any other.
+    """The calls of a text that is nothing but <tool_call> blocks of known tools, else [].
 
     '<tool_call>{"name": "look", "arguments": {"n": 1}}</tool_call>' -> look(n=1)
     """
@@ -6608,8 +6625,9 @@ def _read_tagged_calls(text: str, tools: Registry) -> List[_WireCall]:
 def _is_written_call(text: str, tools: Registry) -> bool:
     """True for a text that is a call in one of the notations of models, and nothing more.
 
-    '<function=look>{"n": 1}</function>' -> True; "<function=look> is how it looks" -> True, as it
-    may be cut; "<function=look></function> is how it looks" -> False.
+    '<function=look>{"n": 1}</function>' -> True
+    '<function=look>{"n": 1}' -> True (cut by a stop sequence)
+    "<function=look></function> is how it looks" -> False
     """
     if re.match(_TOKEN, text):
         return True
@@ -6632,23 +6650,26 @@ def _is_list_of_calls(text: str, tools: Registry) -> bool:
 # What a server says of a property. `invalid_request_error` says nothing.
 _VERDICT = r"""(?xi)
     (?P<demand>
-        \bmissing\b | \brequired\b | must\ be\ (?:passed|sent|provided|included|present|set)
+        \bmissing\b | \brequired\b
+      | must\ be\ (?:passed|sent|provided|included|present|set)
     )
   | un(?:supported|known|recogni[sz]ed|expected) | extra | additional
   | invalid(?!_request_error)
   | not\ (?:supported|permitted|allowed|recogni[sz]ed|expected|valid)
 """
-# Where a refusal names a property. Its other words are no names: `include`, `store`, `stream`.
+# Where a refusal names a property. Other words are no names: include, store, stream.
 _NAMED_PROPERTY = r"""(?xi)
     (?<!function\ )(?<!tool\ )
     ['"`] ([\w-][\w.\[\]-]*) ['"`]                # 'reasoning', `messages[1].reasoning`
   | \b (\w+ (?:\.\w+ | \[\d+\])+)                 # messages.2.reasoning
   | \b (\w*_\w*)                                  # stream_options
   | (?:un(?:supported|known|recogni[sz]ed|expected) | extra | additional | invalid)
-    (?:\ (?:request|keyword|property|properties|parameters?|fields?|arguments?|keys?|supplied))*
+    (?:\ (?:request|keyword|property|properties|parameters?|fields?|arguments?|keys?
+          |supplied|in\ messages?|not\ permitted|not\ allowed))*
     (?:\(s\))? :? \ (\w+)                         # Unknown parameter: reasoning
   | \b (\w+) \b
-    (?=(?:\ is|\ are|\ was)? :? \ (?:un|not\ |extra|additional|invalid))   # x is not supported
+    (?=(?:\ is|\ are|\ was)? :? \               # reasoning is not supported
+       (?:un|not\ |extra|additional|invalid))
 """
 _READ_OF_REFUSAL = 8000  # characters; each name is compared with each verdict
 
@@ -6657,7 +6678,7 @@ def _judge_properties(words: str) -> List[Tuple[str, bool]]:
     """The properties that a refusal names, each with whether the server demands it.
 
     Of several verdicts the one that stands nearest to the name counts.
-    "messages.1.a: Extra inputs are not permitted, 'b' is required" -> [("a", False), ("b", True)]
+    "'a' is not supported, 'b' is required" -> [("a", False), ("b", True)]
     """
     words = words[:_READ_OF_REFUSAL]
     verdicts = list(re.finditer(_VERDICT, words))
@@ -6678,7 +6699,7 @@ def _distance(verdict: "re.Match[str]", start: int, end: int) -> int:
 
 
 def _failed_generation(failure: "_RequestFailed") -> Optional[str]:
-    """What the model wrote where the server could not read its call (Groq: `tool_use_failed`).
+    """What the model wrote where the server cannot read its call (Groq).
 
     None for any other failure.
     """
@@ -6733,9 +6754,9 @@ _Init = typing.TypeVar("_Init", bound=Callable[..., None])
 
 
 def _named_settings(init: _Init) -> _Init:
-    """A constructor that takes settings by name alone, and no misspelt one as a field of the body.
+    """A constructor that takes settings by name alone, and no misspelt one.
 
-    OpenAIChat("m", "http://...") and OpenAIChat("m", baseurl="http://...") are a TypeError.
+    OpenAIChat("m", "http://...") and OpenAIChat("m", baseurl="...") are a TypeError.
     """
     names = inspect.signature(init).parameters.keys() - {"self", "body"}
 
@@ -6753,7 +6774,7 @@ def _named_settings(init: _Init) -> _Init:
 
 
 def _check_fields(fields: Iterable[str], settings: Iterable[str]) -> None:
-    """TypeError for a field of the body that is a misspelt setting, or the conversation."""
+    """TypeError for a field that is a misspelt setting, or the conversation."""
     for word in fields:
         if word in ("messages", "input"):
             raise TypeError(
@@ -6769,7 +6790,7 @@ def _check_fields(fields: Iterable[str], settings: Iterable[str]) -> None:
 
 
 def _is_typo_of(word: str, name: str) -> bool:
-    """True where one letter or the order of two differs: "apikey" and "api_key", "modle", "model"."""
+    """True where one letter, or the order of two, differs: "modle" and "model"."""
     one = word.replace("_", "").lower()
     other = name.replace("_", "")
     while one and other and one[0] == other[0]:
@@ -6783,7 +6804,7 @@ def _is_typo_of(word: str, name: str) -> bool:
 
 
 class _Adapter(_Client):
-    """What the three protocols share; each is a subclass with the methods that are abstract here."""
+    """What the three protocols share. Each is a subclass with the abstract methods."""
 
     _list_name = "messages"  # of the field that holds the conversation
     _limit_names: Tuple[str, ...] = ()  # fields that limit the output
@@ -6823,7 +6844,8 @@ class _Adapter(_Client):
         self.trim = trim
         self.max_observation = max_observation
         self.extra = body
-        # What this server refused or demanded by name. Replaced, never changed: threads share it.
+        # What this server refused or demanded by name. Replaced, never changed: threads
+        # share it.
         self._left_out: FrozenSet[str] = frozenset()
         self._demanded: FrozenSet[str] = frozenset()
 
@@ -6836,7 +6858,7 @@ class _Adapter(_Client):
     # What each protocol has of its own.
 
     def _top_level_fields(self, conversation: _Conversation) -> _JsonObject:
-        """What the adapter adds beside model, conversation and tools: {"stream": True}."""
+        """What the adapter adds to model, conversation and tools: {"stream": True}."""
         raise NotImplementedError
 
     def _encode_tool(self, tool: Tool) -> _JsonObject:
@@ -6844,23 +6866,23 @@ class _Adapter(_Client):
         raise NotImplementedError
 
     def _user_message(self, parts: List[Any]) -> _JsonObject:
-        """One message from str, Image and the protocol's own: {"role": "user", "content": "go"}."""
+        """One message of parts: a str, an Image, or the protocol's own form of a part."""
         raise NotImplementedError
 
     def _compose(self, text: str, actions: List[AgentAction]) -> Any:
-        """A reply of another model in the form of this protocol, before it is repaired."""
+        """A reply of another model in this protocol's form, before it is repaired."""
         raise NotImplementedError
 
     def _calls_in(self, message: Any) -> Optional[List[_WireCall]]:
-        """The calls of an assistant message; None where it is not one of this protocol."""
+        """The calls of an assistant message; None where it is of another protocol."""
         raise NotImplementedError
 
     def _repair_reply(self, reply: _OutgoingMessage) -> List[_JsonObject]:
-        """A reply as it goes back, one message or several items: as it came, but for repairs."""
+        """A reply as it goes back, as messages or items: as it came, but for repairs."""
         raise NotImplementedError
 
     def _result_message(self, call_id: str, step: AgentStep) -> Optional[_JsonObject]:
-        """The message that is the result of a call; None where the user's next message has it."""
+        """The message with a result; None where it is in the user's next message."""
         raise NotImplementedError
 
     def _result_parts(self, call_id: str, step: AgentStep) -> List[Any]:
@@ -6868,7 +6890,7 @@ class _Adapter(_Client):
         raise NotImplementedError
 
     def _read(self, document: _JsonObject) -> _ParsedReply:
-        """What a document says. Raises _RequestFailed where it is no reply of this protocol."""
+        """What a document says; _RequestFailed where it is no reply of this protocol."""
         raise NotImplementedError
 
     def _new_assembler(self, on_text: Callable[[Any], None]) -> _Assembler:
@@ -6876,10 +6898,10 @@ class _Adapter(_Client):
         raise NotImplementedError
 
     def _note_reply(self, conversation: _Conversation, message: Any) -> None:
-        """Keep what later requests need of a reply beside its message, such as a container."""
+        """Keep what later requests need beside the message, such as a container."""
 
     def _mark_for_cache(self, entries: List[_JsonObject]) -> List[_JsonObject]:
-        """The same list, with a cache breakpoint behind its last entry where that is asked for."""
+        """The same list, with a cache breakpoint at its end where that is asked for."""
         return entries
 
     def _check_tool(self, tool: Tool) -> None:
@@ -6894,17 +6916,17 @@ class _Adapter(_Client):
     def body(self, run: AgentRun, tools: Registry) -> _JsonObject:
         """The JSON object as it would go out now: {"model": "m", "messages": [...], ...}.
 
-        It shows the run as it is now, with what the caller replaced, shortened or took out since
-        the last request. Replace objects, do not change them: within an observation, only changes
-        of lists and dicts of plain JSON are noticed.
+        It shows the run as it is now, with what the caller replaced, shortened or took
+        out since the last request. Replace objects, do not change them: within an
+        observation, only changes of lists and dicts of plain JSON are noticed.
         """
         return dict(json.loads(self._encode(run, tools).data.decode("utf-8")))
 
     def complete(self, prompt: str) -> str:
-        """A text completion, for ReActText: one user message, no tools. `usage` is not kept.
+        """A text completion, for ReActText: one user message, no tools, no usage.
 
-        For a server that may go on with an observation of its own making, a stop sequence helps:
-        ReActText(OpenAIChat("m", stop=["\\nObservation:"]).complete).
+        For a server that may go on with an observation of its own making, a stop sequence
+        helps: ReActText(OpenAIChat("m", stop=["\\nObservation:"]).complete).
         """
         return self._complete_text(AgentRun(prompt))
 
@@ -6922,11 +6944,12 @@ class _Adapter(_Client):
         added = self._top_level_fields(conversation)
         kept = {key: value for key, value in added.items() if key not in self._left_out}
         fields = {"model": self.model, **kept, **self.extra}
-        shown = [*(self.extra.get("tools") or ()), *map(self._encode_tool, tools.values())]
+        shown = list(self.extra.get("tools") or ())
+        shown += map(self._encode_tool, tools.values())
         if shown:
             fields["tools"] = self._mark_for_cache(shown)
         last = self._encode_open_message(conversation, is_last=True)
-        # The conversation is the last field: {"model": "m", "messages": [closed messages, last]}.
+        # The conversation comes last: {"model": "m", "messages": [closed messages, last]}.
         head = _encode_json(fields)[:-1] + f', "{self._list_name}": ['.encode("ascii")
         comma = b", " if conversation.closed_messages and last else b""
         # One join: what was said is copied once, whatever its length.
@@ -6936,7 +6959,7 @@ class _Adapter(_Client):
     # The conversation.
 
     def _encode_conversation(self, run: AgentRun) -> _Conversation:
-        """The conversation with what is new in the run; anew where the caller changed the rest."""
+        """The conversation with what is new in the run; begun anew where the rest changed."""
         if run.pending:
             return self._encode_with_pending(run)
         turns = _trim_turns([*run.history, run], self.trim)
@@ -6974,11 +6997,11 @@ class _Adapter(_Client):
     def _put_group(
         self, conversation: _Conversation, group: List[AgentStep], before: Optional[AgentStep]
     ) -> None:
-        """Put a reply with its results, or the notice about a reply that was not accepted."""
+        """Put a reply with its results, or the notice about one that was not accepted."""
         first = group[0]
         if first.action._is_call:
             self._put_calls(conversation, group)
-        elif before and before.action.call_id and _from_same_request(before.action, first.action):
+        elif before and _is_about_call(first.action, before.action):
             # The call whose result was to be the answer: its reply stands there already.
             self._put_user_text(conversation, [self._show(first)])
         else:
@@ -6987,7 +7010,7 @@ class _Adapter(_Client):
     def _put_calls(self, conversation: _Conversation, group: List[AgentStep]) -> None:
         """Put a reply and a result for each of its calls.
 
-        The steps a and b of one reply -> assistant (calls a, b), result of a, result of b.
+        Steps a and b of one reply -> assistant (calls a, b), result of a, result of b.
         """
         group = _in_call_order(group, self._calls_in(group[0].action.message) or [])
         first = group[0].action
@@ -6996,8 +7019,8 @@ class _Adapter(_Client):
         self._put_results(conversation, ids, group)
 
     def _put_notice(self, conversation: _Conversation, step: AgentStep) -> None:
-        """Put a reply that was not accepted. The notice is the result of each of its calls; where
-        it has none, the user says it."""
+        """Put a reply that was not accepted. The notice is the result of each of its
+        calls; where it has none, the user says it."""
         is_paused = self._is_paused(step)
         is_incomplete = step.status == "invalid_response" and not is_paused
         message = step.action.message
@@ -7013,9 +7036,9 @@ class _Adapter(_Client):
 
     @staticmethod
     def _is_paused(step: AgentStep) -> bool:
-        """True for a reply that ended with `pause_turn`: `_decide` gives it no observation.
+        """True for a reply that ended with `pause_turn`: it has no observation.
 
-        The server goes on with it where it is the last message, so nothing is said about it.
+        The server goes on with it where it is the last message: nothing is said after it.
         """
         return not step.observation
 
@@ -7032,7 +7055,7 @@ class _Adapter(_Client):
         actions: List[AgentAction],
         is_incomplete: bool = False,
     ) -> List[str]:
-        """Put a reply as it came, or composed where it is another protocol's; its ids as sent."""
+        """Put a reply, composed where it is another protocol's; returns its ids as sent."""
         self._note_reply(conversation, message)
         pattern = self._id_pattern
         calls = self._calls_in(message)
@@ -7049,7 +7072,7 @@ class _Adapter(_Client):
         return ids
 
     def _put_assistant(self, conversation: _Conversation, message: _JsonObject) -> None:
-        """Put an assistant message, without what the server refuses and with what it demands."""
+        """Put an assistant message without what is refused, with what is demanded."""
         for name in self._demanded:
             if message.get(name) is None:
                 message[name] = _NO_TEXT
@@ -7071,9 +7094,10 @@ class _Adapter(_Client):
         conversation.say(parts)
 
     def _encode_open_message(self, conversation: _Conversation, is_last: bool = False) -> bytes:
-        """What the user says next as a message, encoded once while nothing is added; b"" for none."""
+        """The message that the user says next, encoded once; b"" for none."""
         if conversation.open_parts and not conversation.open_bytes:
-            conversation.open_bytes = _encode_json(self._user_message(conversation.open_parts))
+            message = self._user_message(conversation.open_parts)
+            conversation.open_bytes = _encode_json(message)
         return conversation.open_bytes
 
     def _close_open_message(self, conversation: _Conversation) -> None:
@@ -7107,7 +7131,8 @@ class _Adapter(_Client):
         self._check_input_tokens(request.conversation, reply.usage["input_tokens"])
         taken = request.conversation.ids
         if self.trim is not None:
-            taken = {step.action.call_id for turn in [*run.history, run] for step in turn.steps}
+            turns = [*run.history, run]
+            taken = {step.action.call_id for turn in turns for step in turn.steps}
         return self._decide(reply, tools, taken)
 
     def _check_input_tokens(self, conversation: _Conversation, tokens: int) -> None:
@@ -7129,13 +7154,13 @@ class _Adapter(_Client):
             shown = _cut_middle(generation, 2000)
             raise InvalidResponse(f"{words} The reply was: {shown}")
 
-    # Repairing a request that was refused. What the caller put into the body is never changed.
+    # Repairing a request that was refused. The caller's part of the body never changes.
 
     def _repair(self, failure: "_RequestFailed", conversation: _Conversation) -> bool:
-        """Whether the request can be sent in another form, which is remembered from now on.
+        """Whether the request can be sent in another form, which is remembered.
 
-        A property that was sent and is refused is left out; one that is demanded is added, where
-        the protocol has something to put there.
+        A property that was sent and is refused is left out; one that is demanded is
+        added, where the protocol has something to put there.
         """
         if failure.status not in (400, 422):
             return False
@@ -7160,7 +7185,7 @@ class _Adapter(_Client):
     def _can_be_left_out(self, conversation: _Conversation) -> Set[str]:
         """The properties of the assistant's messages, and what the adapter itself adds.
 
-        What the caller put into the body stays. So does `store`: without it, the server stores.
+        What the caller put into the body stays. So does `store: false`, for privacy.
         """
         added = self._top_level_fields(conversation).keys() - self._never_left_out
         return (conversation.assistant_keys | added) - self._left_out - self.extra.keys()
@@ -7206,10 +7231,10 @@ class _Adapter(_Client):
     # Deciding what a reply means. Nothing that is doubtful runs.
 
     def _decide(self, reply: _ParsedReply, tools: Registry, taken: Set[str]) -> Decision:
-        """What the loop gets: calls -> [AgentAction, ...]; an answer or a refusal -> AgentFinish.
+        """Calls -> [AgentAction, ...]; an answer, or a refusal -> AgentFinish.
 
-        Raises InvalidResponse for a reply that was cut, is paused, is empty, or has calls as text.
-        `taken` are the call ids that the conversation has already.
+        Raises InvalidResponse for a reply that was cut, is paused, is empty, or has calls
+        as text. `taken` are the call ids that the conversation has already.
         """
         end = _end_of(reply.reason)
         if reply.reason.lower() not in _ENDS:
@@ -7232,7 +7257,7 @@ class _Adapter(_Client):
 
     @staticmethod
     def _find_written_calls(reply: _ParsedReply, answer: str, tools: Registry) -> List[_WireCall]:
-        """The calls of an answer that is nothing but calls in a notation that can be read.
+        """The calls of an answer that is nothing but calls, in a notation that is read.
 
         Raises InvalidResponse for any other notation.
         """
@@ -7247,20 +7272,24 @@ class _Adapter(_Client):
     def _used_the_limit(self, reply: _ParsedReply) -> bool:
         """Whether the reply has as many tokens as the request allows: then it was cut.
 
-        Some routers report `stop` for a reply cut at the limit. Some servers count one token more,
-        that of the end. Still more means that other tokens count too, such as those of reasoning.
+        Some routers report `stop` for a reply cut at the limit. Some servers count one
+        token more, that of the end. Still more means that other tokens count too, such as
+        those of reasoning.
         """
         if _count(self.extra.get("n")) > 1:
             return False
         sent = {"max_tokens": getattr(self, "max_tokens", None), **self.extra}
-        limits = [_count(sent.get(name)) for name in self._limit_names if _count(sent.get(name))]
-        return bool(limits) and reply.usage["output_tokens"] in (limits[0], limits[0] + 1)
+        for name in self._limit_names:
+            limit = _count(sent.get(name))
+            if limit:
+                return reply.usage["output_tokens"] in (limit, limit + 1)
+        return False
 
     def _make_actions(
         self, reply: _ParsedReply, log: str, calls: List[_WireCall], taken: Set[str]
     ) -> List[AgentAction]:
-        """The calls as actions. An id that the server repeats or omits becomes ""; the loop makes
-        one, so that no call is taken for a repeated one."""
+        """The calls as actions. An id that the server repeats or omits becomes ""; the
+        loop makes one, so that no call is taken for a repeated one."""
         actions = []
         used: Set[str] = set()
         for call in calls:
@@ -7279,7 +7308,7 @@ class _Adapter(_Client):
 def _make_parts(parts: List[Any], kind: str, picture: Callable[[str], _JsonObject]) -> Any:
     """The content of a message: a str, or a list of parts where there are pictures.
 
-    (["a", "b"], "text", ...) -> "a\n\nb"; (["a", Image], ...) -> [{"type": "text", ...}, {...}]
+    ["a", "b"] -> "a\n\nb"; ["a", Image] -> [{"type": "text", "text": "a"}, {...}]
     """
     if not _images_in(parts):
         return "\n\n".join(parts)
@@ -7294,7 +7323,7 @@ def _make_parts(parts: List[Any], kind: str, picture: Callable[[str], _JsonObjec
 
 
 def _describe_tool(tool: Tool, schema_name: str) -> _JsonObject:
-    """{"name": "look", "description": "Look.", "parameters": {...}}; no empty description."""
+    """{"name": "look", "description": "Look.", "parameters": {...}}"""
     described: _JsonObject = {"name": tool.name}
     if tool.description.strip():
         described["description"] = tool.description
@@ -7306,14 +7335,14 @@ def _describe_tool(tool: Tool, schema_name: str) -> _JsonObject:
 
 
 def _cached_tokens(usage: _JsonObject, details: str) -> int:
-    """The cached part of the input; Mistral, Moonshot and DeepSeek have names of their own."""
+    """The cached part of the input; Mistral, Moonshot and DeepSeek name it otherwise."""
     names = ("num_cached_tokens", "cached_tokens", "prompt_cache_hit_tokens")
     counts = [_dict(usage.get(details)).get("cached_tokens"), *(usage.get(n) for n in names)]
     return max(_count(count) for count in counts)
 
 
 def _is_foreign_to_chat(message: _JsonObject) -> bool:
-    """True for an assistant message of the Messages API, or items of the Responses API."""
+    """True for a message of the Messages API, or of the Responses API."""
     foreign = ("tool_use", "redacted_thinking", "server_tool_use", "output_text")
     return "container" in message or any(
         part.get("type") in foreign or isinstance(part.get("thinking"), str)
@@ -7322,7 +7351,7 @@ def _is_foreign_to_chat(message: _JsonObject) -> bool:
 
 
 def _repair_function(function: Any, tool: str) -> _JsonObject:
-    """A function of a call with a name that servers take, and arguments for a strict parser.
+    """The function of a call with a name and arguments that servers take.
 
     ({"name": "a.b"}, "a.b") -> {"name": "a_b", "arguments": "{}"}
     """
@@ -7338,7 +7367,7 @@ def _is_blank_part(part: _JsonObject, kind: str) -> bool:
 
 
 def _reason_of(choices: List[_JsonObject]) -> str:
-    """The finish reason of the choices: the first that is no clean end, else the first."""
+    """The finish reason: the first that is no clean end, else the first."""
     reasons = [_str(choice.get("finish_reason")) for choice in choices]
     doubtful = [reason for reason in reasons if _end_of(reason) != _WHOLE]
     return (doubtful or reasons or [""])[0]
@@ -7347,7 +7376,8 @@ def _reason_of(choices: List[_JsonObject]) -> str:
 def _join_messages(messages: List[_JsonObject]) -> Any:
     """The messages of several choices as one: texts joined, calls in order.
 
-    Gateways put the blocks of Claude, or the items of the Responses API, into choices of their own.
+    Gateways put the blocks of Claude, or the items of the Responses API, into choices of
+    their own.
     """
     if len(messages) < 2:
         return messages[0] if messages else None
@@ -7364,32 +7394,36 @@ class OpenAIChat(_Adapter):
 
     Args:
         model: the name that the server knows.
-        base_url: with or without /v1, a trailing slash or the full path; default: the variable
-            OPENAI_BASE_URL, else https://api.openai.com/v1.
-        api_key: a str, or a function that gives one for each request on the wire; default: the
-            variable OPENAI_API_KEY. With "" none is sent.
+        base_url: with or without /v1, a trailing slash or the full path; default: the
+            variable OPENAI_BASE_URL, else https://api.openai.com/v1.
+        api_key: a str, or a function that gives one for each request on the wire;
+            default: the variable OPENAI_API_KEY. With "" none is sent.
         headers: sent along with each request, {"X-Title": "my app"}.
         system: the system text.
-        on_text: called with the text as it arrives; makes the request a stream. Where a stream
-            breaks and is asked again, it is called again from the start of the reply.
+        on_text: called with the text as it arrives; makes the request a stream. Where a
+            stream breaks and is asked again, it is called again from the start of the
+            reply.
         timeout: the longest silence, in seconds.
-        deadline: the longest time for one request of the run with all its retries, in seconds.
+        deadline: the longest time for one request of the run with all its retries, in
+            seconds.
         retries: how often a request is asked again: 4 allows five requests on the wire.
-        trim: how many replies to send, the last ones; or a function from the steps to those to
-            send, which may return changed copies of them. Tasks stay, calls keep their results.
-        max_observation: characters of an observation that are sent; of a longer one the middle is
-            left out.
+        trim: how many replies to send, the last ones; or a function from the steps to
+            those to send, which may return changed copies of them. Tasks stay, calls keep
+            their results.
+        max_observation: characters of an observation that are sent; of a longer one the
+            middle is left out.
         ssl_context: an ssl.SSLContext for the default transport.
-        transport: `transport(method, url, headers, body, timeout)` gives (status, headers, chunks).
+        transport: `transport(method, url, headers, body, timeout)` gives (status,
+            headers, chunks).
         body: further fields of the request, such as temperature=0.2. A list `tools` (a
             server's own) stands before the run's. A misspelt setting is a TypeError.
 
-    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that cannot be
-    read, ValueError for a tool that servers refuse.
+    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that
+    cannot be read, ValueError for a tool that servers refuse.
 
     What the caller changes in a run between two requests is sent: replace a step, or its
-    observation. Do not change an object inside an observation: only changes within lists and dicts
-    of plain JSON are noticed.
+    observation. Do not change an object inside an observation: only changes within lists
+    and dicts of plain JSON are noticed.
     """
 
     _path = "/chat/completions"
@@ -7426,7 +7460,8 @@ class OpenAIChat(_Adapter):
         return {"role": "user", "content": _make_parts(parts, "text", picture)}
 
     def _put_user_text(self, conversation: _Conversation, parts: List[Any]) -> None:
-        # Mistral: "Unexpected role 'user' after role 'tool'". Pictures have no other place.
+        # Mistral: "Unexpected role 'user' after role 'tool'". Pictures have no other
+        # place.
         if conversation.after_results and not conversation.open_parts:
             self._put_assistant(conversation, {"role": "assistant", "content": _NO_TEXT})
         super()._put_user_text(conversation, parts)
@@ -7447,7 +7482,8 @@ class OpenAIChat(_Adapter):
         calls = []
         for call in _dicts(message.get("tool_calls")):
             function = _dict(call.get("function"))
-            calls.append(_WireCall(call.get("id"), function.get("name"), function.get("arguments")))
+            arguments = function.get("arguments")
+            calls.append(_WireCall(call.get("id"), function.get("name"), arguments))
         return calls
 
     def _result_message(self, call_id: str, step: AgentStep) -> Optional[_JsonObject]:
@@ -7467,7 +7503,7 @@ class OpenAIChat(_Adapter):
 
     @staticmethod
     def _repair_calls(message: _JsonObject, reply: _OutgoingMessage) -> None:
-        """Each call has an id, a type, a name and strict arguments; an empty list is refused."""
+        """Each call gets id, type, name and strict arguments; an empty list is refused."""
         calls = _dicts(message.get("tool_calls"))
         if not calls:
             message.pop("tool_calls", None)
@@ -7484,7 +7520,7 @@ class OpenAIChat(_Adapter):
 
     @staticmethod
     def _drop_function_call(message: _JsonObject) -> None:
-        """The form before `tool_calls` is no call; servers that send zero values have it empty."""
+        """The form before `tool_calls` is no call; some servers send an empty one."""
         if message.get("function_call") is not None:
             del message["function_call"]
 
@@ -7534,7 +7570,8 @@ class OpenAIChat(_Adapter):
     def _find_usage(document: _JsonObject, choices: List[_JsonObject]) -> _JsonObject:
         """Of the document; in streams also in a choice (Moonshot) or under x_groq."""
         of_choices = [choice.get("usage") for choice in choices]
-        places = [document.get("usage"), *of_choices, _dict(document.get("x_groq")).get("usage")]
+        of_groq = _dict(document.get("x_groq")).get("usage")
+        places = [document.get("usage"), *of_choices, of_groq]
         return next((usage for usage in map(_dict, places) if usage), {})
 
     def _new_assembler(self, on_text: Callable[[Any], None]) -> _Assembler:
@@ -7546,7 +7583,8 @@ def _words_of_item(item: _JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(_str(part.get("text")) or _str(part.get("refusal")) for part in _dicts(content))
+    parts = _dicts(content)
+    return "".join(_str(part.get("text")) or _str(part.get("refusal")) for part in parts)
 
 
 class OpenAIResponses(_Adapter):
@@ -7556,32 +7594,36 @@ class OpenAIResponses(_Adapter):
 
     Args:
         model: the name that the server knows.
-        base_url: with or without /v1, a trailing slash or the full path; default: the variable
-            OPENAI_BASE_URL, else https://api.openai.com/v1.
-        api_key: a str, or a function that gives one for each request on the wire; default: the
-            variable OPENAI_API_KEY. With "" none is sent.
+        base_url: with or without /v1, a trailing slash or the full path; default: the
+            variable OPENAI_BASE_URL, else https://api.openai.com/v1.
+        api_key: a str, or a function that gives one for each request on the wire;
+            default: the variable OPENAI_API_KEY. With "" none is sent.
         headers: sent along with each request, {"X-Title": "my app"}.
         system: the system text.
-        on_text: called with the text as it arrives; makes the request a stream. Where a stream
-            breaks and is asked again, it is called again from the start of the reply.
+        on_text: called with the text as it arrives; makes the request a stream. Where a
+            stream breaks and is asked again, it is called again from the start of the
+            reply.
         timeout: the longest silence, in seconds.
-        deadline: the longest time for one request of the run with all its retries, in seconds.
+        deadline: the longest time for one request of the run with all its retries, in
+            seconds.
         retries: how often a request is asked again: 4 allows five requests on the wire.
-        trim: how many replies to send, the last ones; or a function from the steps to those to
-            send, which may return changed copies of them. Tasks stay, calls keep their results.
-        max_observation: characters of an observation that are sent; of a longer one the middle is
-            left out.
+        trim: how many replies to send, the last ones; or a function from the steps to
+            those to send, which may return changed copies of them. Tasks stay, calls keep
+            their results.
+        max_observation: characters of an observation that are sent; of a longer one the
+            middle is left out.
         ssl_context: an ssl.SSLContext for the default transport.
-        transport: `transport(method, url, headers, body, timeout)` gives (status, headers, chunks).
+        transport: `transport(method, url, headers, body, timeout)` gives (status,
+            headers, chunks).
         body: further fields of the request, such as temperature=0.2. A list `tools` (a
             server's own) stands before the run's. A misspelt setting is a TypeError.
 
-    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that cannot be
-    read, ValueError for a tool that servers refuse.
+    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that
+    cannot be read, ValueError for a tool that servers refuse.
 
     What the caller changes in a run between two requests is sent: replace a step, or its
-    observation. Do not change an object inside an observation: only changes within lists and dicts
-    of plain JSON are noticed.
+    observation. Do not change an object inside an observation: only changes within lists
+    and dicts of plain JSON are noticed.
     """
 
     _path = "/responses"
@@ -7593,7 +7635,8 @@ class OpenAIResponses(_Adapter):
         "type", "role", "content", "call_id", "name", "arguments", "summary", "encrypted_content",
     ))  # fmt: skip
     _own_items = ("message", "function_call", "reasoning")
-    # Calls of a client's tools that the loop does not run: without an output they are refused.
+    # Calls of a client's tools that the loop does not run: without an output they are
+    # refused.
     _client_calls = (
         "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call",
     )  # fmt: skip
@@ -7672,18 +7715,20 @@ class OpenAIResponses(_Adapter):
                 items.append(item)
         while items and items[-1].get("type") == "reasoning":
             items.pop()  # refused without the item that it came with
-        return items or [{"type": "message", "role": "assistant", "content": reply.stand_in}]
+        if not items:
+            items = [{"type": "message", "role": "assistant", "content": reply.stand_in}]
+        return items
 
     def _without_store(self, item: _JsonObject) -> _JsonObject:
-        """An item without `id` and `status`: nothing is stored under it. Those of the server's own
-        tools keep both, which their schemas ask for."""
+        """An item without `id` and `status`: nothing is stored under it. Those of the
+        server's own tools keep both, which their schemas ask for."""
         if item.get("type") not in self._own_items:
             return item
         return {key: value for key, value in item.items() if key not in ("id", "status")}
 
     def _can_go_back(self, item: _JsonObject, answered: Set[Any]) -> bool:
-        """False for what is refused: an empty message, a reasoning item that only points into the
-        store, a call that nobody answers."""
+        """False for what is refused: an empty message, a reasoning item that only points
+        into the store, a call that nobody answers."""
         kind = item.get("type")
         if kind == "message":
             return bool(_words_of_item(item).strip())
@@ -7692,7 +7737,7 @@ class OpenAIResponses(_Adapter):
         return kind not in self._client_calls or item.get("call_id") in answered
 
     def _find_judged(self, failure: "_RequestFailed") -> List[Tuple[str, bool]]:
-        """A model that does not reason: "Encrypted content is not supported with this model"."""
+        """Also the refusal of a model that does not reason, which names no property."""
         if re.search("(?i)encrypted content is not supported", failure.words):
             return [("include", False)]
         return super()._find_judged(failure)
@@ -7702,7 +7747,8 @@ class OpenAIResponses(_Adapter):
     def _read(self, document: _JsonObject) -> _ParsedReply:
         output = document.get("output")
         if document.get("status") == "failed" or not isinstance(output, list):
-            raise _RequestFailed(f"no output in the reply: {_preview(document, 300)}", "server")
+            words = f"no output in the reply: {_preview(document, 300)}"
+            raise _RequestFailed(words, "server")
         messages = [item for item in _dicts(output) if item.get("type") == "message"]
         texts = [_join_text(item.get("content"), "output_text") for item in messages]
         reply = _ParsedReply(output, "".join(texts), self._calls_in(output))
@@ -7719,7 +7765,7 @@ class OpenAIResponses(_Adapter):
     def _find_final_answer(
         reply: _ParsedReply, messages: List[_JsonObject], texts: List[str]
     ) -> None:
-        """Where a message has the phase `final_answer`, what the others say is a comment."""
+        """Where a message has the phase `final_answer`, the others are a comment."""
         final: List[str] = []
         other: List[str] = []
         for item, text in zip(messages, texts):
@@ -7768,35 +7814,39 @@ class AnthropicMessages(_Adapter):
 
     Args:
         model: the name that the server knows.
-        base_url: with or without /v1, a trailing slash or the full path; default: the variable
-            ANTHROPIC_BASE_URL, else https://api.anthropic.com.
-        api_key: a str, or a function that gives one for each request on the wire; default: the
-            variable ANTHROPIC_API_KEY. With "" none is sent.
+        base_url: with or without /v1, a trailing slash or the full path; default: the
+            variable ANTHROPIC_BASE_URL, else https://api.anthropic.com.
+        api_key: a str, or a function that gives one for each request on the wire;
+            default: the variable ANTHROPIC_API_KEY. With "" none is sent.
         headers: sent along with each request, {"X-Title": "my app"}.
         system: the system text.
-        on_text: called with the text as it arrives; makes the request a stream. Where a stream
-            breaks and is asked again, it is called again from the start of the reply.
+        on_text: called with the text as it arrives; makes the request a stream. Where a
+            stream breaks and is asked again, it is called again from the start of the
+            reply.
         timeout: the longest silence, in seconds.
-        deadline: the longest time for one request of the run with all its retries, in seconds.
+        deadline: the longest time for one request of the run with all its retries, in
+            seconds.
         retries: how often a request is asked again: 4 allows five requests on the wire.
-        trim: how many replies to send, the last ones; or a function from the steps to those to
-            send, which may return changed copies of them. Tasks stay, calls keep their results.
-        max_observation: characters of an observation that are sent; of a longer one the middle is
-            left out.
+        trim: how many replies to send, the last ones; or a function from the steps to
+            those to send, which may return changed copies of them. Tasks stay, calls keep
+            their results.
+        max_observation: characters of an observation that are sent; of a longer one the
+            middle is left out.
         ssl_context: an ssl.SSLContext for the default transport.
-        transport: `transport(method, url, headers, body, timeout)` gives (status, headers, chunks).
+        transport: `transport(method, url, headers, body, timeout)` gives (status,
+            headers, chunks).
         max_tokens: the output limit, which this API demands.
-        cache: set breakpoints, so that system text, tools and history are cached; bytes then
-            differ only in the one that moves on.
+        cache: set breakpoints, so that system text, tools and history are cached; bytes
+            then differ only in the one that moves on.
         body: further fields of the request, such as temperature=0.2. A list `tools` (a
             server's own) stands before the run's. A misspelt setting is a TypeError.
 
-    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that cannot be
-    read, ValueError for a tool that servers refuse.
+    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that
+    cannot be read, ValueError for a tool that servers refuse.
 
     What the caller changes in a run between two requests is sent: replace a step, or its
-    observation. Do not change an object inside an observation: only changes within lists and dicts
-    of plain JSON are noticed.
+    observation. Do not change an object inside an observation: only changes within lists
+    and dicts of plain JSON are noticed.
     """
 
     _path = "/messages"
@@ -7869,7 +7919,7 @@ class AnthropicMessages(_Adapter):
         return [*entries[:-1], {**entries[-1], **_CACHE_MARK}] if self.cache else entries
 
     def _encode_open_message(self, conversation: _Conversation, is_last: bool = False) -> bytes:
-        """At the end of a request it has the breakpoint, which moves on with the next one."""
+        """At the end of a request it has the breakpoint, which then moves on."""
         if not (self.cache and is_last and conversation.open_parts):
             return super()._encode_open_message(conversation)
         message = self._user_message(conversation.open_parts)
@@ -7909,7 +7959,9 @@ class AnthropicMessages(_Adapter):
         return {"role": "assistant", "content": [self._block(text), *uses]}
 
     def _calls_in(self, message: Any) -> Optional[List[_WireCall]]:
-        if not isinstance(message, dict) or message.keys() - {"container"} != {"role", "content"}:
+        if not isinstance(message, dict):
+            return None
+        if message.keys() - {"container"} != {"role", "content"}:
             return None
         blocks = _dicts(message["content"])
         is_foreign = any(type(block.get("thinking")) is list for block in blocks)  # Mistral
@@ -7952,7 +8004,8 @@ class AnthropicMessages(_Adapter):
                 block = {**block, "input": self._repair_input(block.get("input"))}
             if block.get("type") == "tool_use":
                 call_id, name = next(calls)
-                block = {**block, "id": call_id, "name": _legal_name(block.get("name"), name)}
+                name = _legal_name(block.get("name"), name)
+                block = {**block, "id": call_id, "name": name}
             blocks.append(block)
         if all(block.get("type") in ("thinking", "redacted_thinking") for block in blocks):
             blocks.append(self._block(reply.stand_in))  # thoughts alone are no message
@@ -7967,7 +8020,7 @@ class AnthropicMessages(_Adapter):
 
     @staticmethod
     def _without_halves(blocks: List[_JsonObject]) -> List[_JsonObject]:
-        """The blocks of a reply that was cut, without those of which a part is missing."""
+        """The blocks of a reply that was cut, without those that lack a part."""
         answered = {block.get("tool_use_id") for block in blocks}
         whole = []
         for block in blocks:
@@ -7997,13 +8050,15 @@ class AnthropicMessages(_Adapter):
         reply = _ParsedReply(message, _join_text(content), self._calls_in(message))
         reply.reason = _str(document.get("stop_reason"))
         if _end_of(reply.reason) == _REFUSED:
-            reply.refusal = self._explain_refusal(reply.text, _dict(document.get("stop_details")))
+            details = _dict(document.get("stop_details"))
+            reply.refusal = self._explain_refusal(reply.text, details)
         if _end_of(reply.reason) == _PAUSED and not content:
             reply.reason = ""  # there is nothing to go on with
         usage = _dict(document.get("usage"))
         cached = _count(usage.get("cache_read_input_tokens"))
-        fresh = _count(usage.get("input_tokens")) + _count(usage.get("cache_creation_input_tokens"))
-        reply.count(fresh + cached, usage.get("output_tokens"), cached)
+        written = _count(usage.get("cache_creation_input_tokens"))
+        tokens = _count(usage.get("input_tokens")) + written + cached
+        reply.count(tokens, usage.get("output_tokens"), cached)
         return reply
 
     @staticmethod
@@ -8045,9 +8100,10 @@ _FORM_REMINDER = (
     "at the start of a line."
 )
 
-# A draft in think tags is no part of the reply. R1's chat template writes the opening tag into the
-# prompt, so that a reply may begin inside; a tag that is not closed hides the rest. The adapters
-# have a rule of their own, `_without_draft`: in an answer, tags that do not lead it may be meant.
+# A draft in think tags is no part of the reply. R1's chat template writes the opening tag
+# into the prompt, so that a reply may begin inside; a tag that is not closed hides the
+# rest. The adapters have a rule of their own, `_without_draft`: in an answer, tags that
+# do not lead it may be meant.
 _THINKING = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(?:</think>|\Z)"
 
 _REACT_LABEL = r"""(?imsx)
@@ -8064,7 +8120,8 @@ _ALL_LABELS = ("thought", "action input", "action", "observation", "final answer
 
 
 class _ReActReply:
-    """A completion, its labels found: "Thought: t\nAction: look" -> labels thought, action.
+    """A completion, its labels found: "Thought: t\nAction: look" -> labels thought,
+    action.
 
     Attributes:
         text: the completion without its draft in think tags.
@@ -8084,15 +8141,16 @@ class _ReActReply:
         return None
 
     def has_label_anywhere(self) -> bool:
-        """True also for labels in code blocks, where a model may have put its whole reply."""
+        """Also in code blocks, where a model may have put its whole reply."""
         pattern = r"(?im)^[ \t>#*_]*(?:Thought|Action|Action Input|Final Answer)[ \t*_]*[:\uff1a]"
         return re.search(pattern, self.text) is not None
 
     def answer_at(self, label: "re.Match[str]") -> str:
-        """The answer behind a Final Answer label, without the markup that belongs to the label.
+        """The answer behind a Final Answer label, without the markup that belongs to the
+        label.
 
-        "**Final Answer:** **42** items" -> "**42** items". A completion model goes on with the next
-        question, which it invents: the answer ends there.
+        "**Final Answer:** **42** items" -> "**42** items". A completion model goes on
+        with the next question, which it invents: the answer ends there.
         """
         invented = self.find("observation", "question", after=label.start())
         answer = self.text[label.end() : invented.start() if invented else None].strip()
@@ -8122,7 +8180,8 @@ class _ReActCall:
 def _read_call(reply: _ReActReply) -> Optional[_ReActCall]:
     """The first Action with its input; None where there is none.
 
-    Beside "Action: search" and an Action Input, models write 'Action: search ({"query": "x"})'.
+    Beside "Action: search" and an Action Input, models write 'Action: search ({"query":
+    "x"})'.
     """
     label = reply.find("action")
     if label is None:
@@ -8151,7 +8210,7 @@ def _clean_name(text: str) -> str:
 
 
 def _read_inline_input(text: str, start: int, line_end: int) -> Tuple[str, int]:
-    """The input in brackets behind a name, and its end: '({"a": 1})' -> '{"a": 1}'; "()" -> ""."""
+    """The input in brackets behind a name, and its end: '({"a": 1})' -> '{"a": 1}'."""
     if text[start] == "(":
         start += 1
     value = _read_json_input(text, start)
@@ -8159,7 +8218,7 @@ def _read_inline_input(text: str, start: int, line_end: int) -> Tuple[str, int]:
 
 
 def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
-    """A fenced block or one JSON value at a position, and its end; what follows is ignored."""
+    """A fenced block or one JSON value at a position, and its end."""
     fence = re.compile(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```").match(text, start)
     if fence:
         return fence.group(1), fence.end()
@@ -8174,20 +8233,23 @@ def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
 
 
 class ReActText:
-    """Any text completion as a model: Thought / Action / Action Input / Observation / Final Answer.
+    """Any text completion as a model: Thought / Action / Action Input / Observation /
+    Final Answer.
 
-    An input that is no object is the value of the tool's one required parameter. A reply without
-    any label is the answer. Raises TypeError where `complete` returns no str, InvalidResponse where
-    a reply has neither an action nor an answer.
+    An input that is no object is the value of the tool's one required parameter. A reply
+    without any label is the answer. Raises TypeError where `complete` returns no str,
+    InvalidResponse where a reply has neither an action nor an answer.
 
     Args:
         complete: any function complete(prompt: str) -> str, such as
-            OpenAIChat("NAME", stop=["\\nObservation:"]).complete. Let it stop there: models go on,
-            and invent the observation. Only an adapter's own `complete` adds its tokens to
-            `run.usage`; a function that calls it, such as a lambda, gives a text and no counts.
+            OpenAIChat("NAME", stop=["\\nObservation:"]).complete. Let it stop there:
+            models go on, and invent the observation. Only an adapter's own `complete`
+            adds its tokens to `run.usage`; a function that calls it, such as a lambda,
+            gives a text and no counts.
         template: see REACT_TEMPLATE; {tools}, {names}, {task} and {steps} are filled in.
-        trim: how many replies are sent, the last ones; or a function from the steps to those to
-            send, which may return changed copies of them; ValueError for other steps. Default: all.
+        trim: how many replies are sent, the last ones; or a function from the steps to
+            those to send, which may return changed copies of them; ValueError for other
+            steps. Default: all.
         max_observation: characters of an observation that are sent; the middle is cut.
     """
 
@@ -8226,8 +8288,8 @@ class ReActText:
             if number > 0:
                 written.append(f"\nQuestion: {_to_text(turn.task)}\n")
             for step in turn.steps:
-                observation = _cut_middle(_to_text(step.observation), self.max_observation)
-                written.append(f"{self._show_action(step.action)}\nObservation: {observation}\n")
+                text = _cut_middle(_to_text(step.observation), self.max_observation)
+                written.append(f"{self._show_action(step.action)}\nObservation: {text}\n")
             if turn.finish is not None and turn.finish.reason != "return_direct":
                 written.append(f"Final Answer: {_to_text(turn.finish.output)}\n")
         described = [
@@ -8243,7 +8305,7 @@ class ReActText:
         return re.sub(r"\{(tools|names|task|steps)\}", lambda m: parts[m.group(1)], self.template)
 
     def _show_action(self, action: AgentAction) -> str:
-        """What the model wrote, up to its Action Input; composed for another model's action."""
+        """What the model wrote, up to its Action Input; composed for another model."""
         if isinstance(action.message, str) and action.log:
             return action.log
         if not action.tool:
@@ -8252,7 +8314,7 @@ class ReActText:
         return f"Thought: {action.log}\n{call}" if action.log else call
 
     def _complete_and_count(self, prompt: str, run: AgentRun) -> str:
-        """The completion; `run.usage` gets its tokens where `complete` is that of an adapter."""
+        """The completion; its tokens are counted where `complete` is an adapter's."""
         adapter = getattr(self.complete, "__self__", None)
         if isinstance(adapter, _Adapter) and self.complete == adapter.complete:
             request = AgentRun(prompt)
@@ -8270,7 +8332,7 @@ class ReActText:
         return not name or (name.lower() in ("none", "n/a", "null") and name not in tools)
 
     def _as_arguments(self, given: str, tool: Optional[Tool]) -> Any:
-        """The input as arguments: "Rome" -> {"city": "Rome"}; the text where that is unclear."""
+        """The input as arguments: "Rome" -> {"city": "Rome"}; the text if unclear."""
         try:
             value = _parse_loosely(given)
         except ValueError:
@@ -8303,7 +8365,7 @@ class ReActText:
         return AgentFinish(reply.text, reply.text, completion)
 
     def _read_wrapped(self, text: str) -> Optional[_JsonObject]:
-        """{"action": ..., "action_input": ...}, bare, fenced, or below one more key; else None."""
+        """{"action": ..., "action_input": ...}, bare, fenced, or below a key; else None."""
         json_input = _read_json_input(text, 0)
         try:
             value = _parse_loosely(json_input[0] if json_input else text)
