@@ -4179,7 +4179,7 @@ class _SentTurn:
     def matches(self, turn: AgentRun, is_last: bool) -> bool:
         """Whether the turn still holds what was sent of it.
 
-        The last turn may have grown since, by steps or its finish; a complete one may not.
+        The last turn may have got steps or its finish since; a complete one may not.
         """
         steps = turn.steps
         is_complete = bool(self.finish_contents) or not is_last
@@ -4196,7 +4196,10 @@ class _SentTurn:
 
 
 def _list_of(value: Any) -> List[Any]:
-    return list(value) if isinstance(value, list) else [value]
+    """A task as its parts: "go" -> ["go"]; ["go", Image] -> ["go", Image]."""
+    if isinstance(value, list):
+        return list(value)
+    return [value]
 
 
 def _contents_of_steps(steps: List[AgentStep]) -> List[Any]:
@@ -4208,7 +4211,9 @@ def _contents_of_steps(steps: List[AgentStep]) -> List[Any]:
 
 
 def _contents_of_finish(finish: Optional[AgentFinish]) -> List[Any]:
-    return [] if finish is None else list(vars(finish).values())
+    if finish is None:
+        return []
+    return list(vars(finish).values())
 
 
 def _are_same(old: List[Any], new: List[Any]) -> bool:
@@ -4262,9 +4267,9 @@ class _Conversation:
         self.container = ""
         self.input_tokens = 0
 
-    def is_beginning_of(self, turns: List[AgentRun]) -> bool:
+    def is_beginning_of(self, turns: List[AgentRun], settings: Any) -> bool:
         """Whether these turns begin with what is in here, and nobody changed them."""
-        if len(self.turns) > len(turns):
+        if settings != self.settings or len(self.turns) > len(turns):
             return False
         last = len(self.turns) - 1
         pairs = enumerate(zip(self.turns, turns))
@@ -4277,7 +4282,7 @@ class _Conversation:
         self.after_results = is_result
 
     def say(self, parts: List[Any]) -> None:
-        """Add to what the user says next; empty texts, which are refused, get a stand-in."""
+        """Add to what the user says next. An empty text, which is refused, is replaced."""
         for part in parts:
             is_blank = isinstance(part, str) and not part.strip()
             self.open_parts.append(_NO_TEXT if is_blank else part)
@@ -4318,7 +4323,12 @@ class _OutgoingMessage:
     """
 
     def __init__(
-        self, message: Any, ids: List[str], names: List[str], stand_in: str, is_incomplete: bool
+        self,
+        message: Any,
+        ids: List[str],
+        names: List[str],
+        stand_in: str,
+        is_incomplete: bool,
     ) -> None:
         self.message = message
         self.ids = ids
@@ -4396,8 +4406,8 @@ def _match_copies(steps: List[AgentStep], chosen: Iterable[AgentStep]) -> Dict[i
         known = [originals[key] for key in _keys_of(chosen_step) if key in originals]
         if not known:
             raise ValueError(
-                "trim returns steps of the run or changed copies of them, with their call_id; "
-                f"got {_one_line(_safe_str(chosen_step))}"
+                "trim returns steps of the run or changed copies of them, with their "
+                f"call_id; got {_one_line(_safe_str(chosen_step))}"
             )
         kept[id(known[0])] = chosen_step
     return kept
@@ -4406,7 +4416,8 @@ def _match_copies(steps: List[AgentStep], chosen: Iterable[AgentStep]) -> Dict[i
 def _keys_of(step: AgentStep) -> List[Any]:
     """Keys that identify a step, most specific first."""
     action = step.action
-    return [id(step), ("action", id(action)), action.call_id or (action.request, action.log)]
+    name = action.call_id or (action.request, action.log)
+    return [id(step), ("action", id(action)), name]
 
 
 def _is_about_call(notice: AgentAction, call: AgentAction) -> bool:
@@ -4416,7 +4427,8 @@ def _is_about_call(notice: AgentAction, call: AgentAction) -> bool:
 
 def _encode_json(value: Any) -> bytes:
     """Strict UTF-8 JSON: non-ASCII kept, ValueError for NaN, "?" for a lone surrogate."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "replace")
 
 
 # What a strict server refuses in every later request, and what goes back in its place.
@@ -4450,7 +4462,9 @@ def _understood_arguments(arguments: Any) -> _JsonObject:
         understood = _read_arguments(arguments)
     except ValueError:
         return {}
-    return understood if _is_plain_json(understood) else {}
+    if not _is_plain_json(understood):
+        return {}
+    return understood
 
 
 def _legal_name(name: Any, tool: str = "") -> str:
@@ -4466,7 +4480,9 @@ def _legal_name(name: Any, tool: str = "") -> str:
 
 def _dicts(value: Any) -> List[_JsonObject]:
     """The objects in what should be a list of them."""
-    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return [entry for entry in value if isinstance(entry, dict)]
 
 
 def _dict(value: Any) -> _JsonObject:
@@ -6058,7 +6074,9 @@ class _StreamedValue:
         if any(type(part) is list for part in self.parts):
             return self._as_parts_of_content()
         last = self.parts[-1]
-        return last.value() if isinstance(last, (_StreamedText, _StreamedObject)) else last
+        if isinstance(last, (_StreamedText, _StreamedObject)):
+            return last.value()
+        return last
 
     def _as_parts_of_content(self) -> List[Any]:
         """A text beside lists is an entry of its own; what is neither is left out.
@@ -6161,7 +6179,7 @@ _STREAMED_KEYS: Dict[str, Any] = {
 
 
 class _StreamedObject:
-    """What deltas add up to, key by key: {"text": "x"}, {"text": "y"} -> {"text": "xy"}."""
+    """What deltas add up to: {"text": "x"}, {"text": "y"} -> {"text": "xy"}."""
 
     def __init__(self) -> None:
         self.fields: Dict[str, _StreamedValue] = {}
@@ -6469,7 +6487,7 @@ class _AnthropicAssembler(_Assembler):
 
     @staticmethod
     def _finish_block(block: _JsonObject) -> _JsonObject:
-        """{"type": "tool_use", "partial_json": '{}'} -> {"type": "tool_use", "input": {}}"""
+        """{"type": "tool_use", "partial_json": "{}"} -> {..., "input": {}}"""
         arguments = _str(block.pop("partial_json", None))
         if arguments:
             try:
@@ -6949,7 +6967,7 @@ class _Adapter(_Client):
         if shown:
             fields["tools"] = self._mark_for_cache(shown)
         last = self._encode_open_message(conversation, is_last=True)
-        # The conversation comes last: {"model": "m", "messages": [closed messages, last]}.
+        # The conversation comes last: {"model": "m", "messages": [closed, last]}.
         head = _encode_json(fields)[:-1] + f', "{self._list_name}": ['.encode("ascii")
         comma = b", " if conversation.closed_messages and last else b""
         # One join: what was said is copied once, whatever its length.
@@ -6959,7 +6977,7 @@ class _Adapter(_Client):
     # The conversation.
 
     def _encode_conversation(self, run: AgentRun) -> _Conversation:
-        """The conversation with what is new in the run; begun anew where the rest changed."""
+        """The conversation with what is new in the run; a new one where the rest changed."""
         if run.pending:
             return self._encode_with_pending(run)
         turns = _trim_turns([*run.history, run], self.trim)
@@ -6967,15 +6985,18 @@ class _Adapter(_Client):
             run._encoded = {}
         settings = (self.system, self.max_observation, self._left_out, self._demanded)
         known: Optional[_Conversation] = run._encoded.get(self)
-        if known is None or known.settings != settings or not known.is_beginning_of(turns):
-            known = run._encoded[self] = self._begin(settings)
+        if known is None or not known.is_beginning_of(turns, settings):
+            known = self._begin(settings)
+        run._encoded[self] = known
         self._put_turns(known, turns)
         return known
 
     def _encode_with_pending(self, run: AgentRun) -> _Conversation:
         """For a caller who looks at the request while calls are pending."""
-        waiting = [AgentStep(a, "This call is pending.", "pending") for a in run.pending]
-        shown = AgentRun(run.task, run.steps + waiting, finish=run.finish, history=run.history)
+        steps = list(run.steps)
+        for action in run.pending:
+            steps.append(AgentStep(action, "This call is pending.", "pending"))
+        shown = AgentRun(run.task, steps, finish=run.finish, history=run.history)
         return self._encode_conversation(shown)
 
     def _begin(self, settings: Any) -> _Conversation:
@@ -6995,7 +7016,10 @@ class _Adapter(_Client):
                 sent.finish_contents = _contents_of_finish(turn.finish)
 
     def _put_group(
-        self, conversation: _Conversation, group: List[AgentStep], before: Optional[AgentStep]
+        self,
+        conversation: _Conversation,
+        group: List[AgentStep],
+        before: Optional[AgentStep],
     ) -> None:
         """Put a reply with its results, or the notice about one that was not accepted."""
         first = group[0]
@@ -7024,11 +7048,12 @@ class _Adapter(_Client):
         is_paused = self._is_paused(step)
         is_incomplete = step.status == "invalid_response" and not is_paused
         message = step.action.message
+        log = step.action.log
         actions = [
             AgentAction(_str(call.name), call.arguments, _to_text(call.call_id or ""))
             for call in self._calls_in(message) or ()
         ]
-        ids = self._put_reply(conversation, message, step.action.log, actions, is_incomplete)
+        ids = self._put_reply(conversation, message, log, actions, is_incomplete)
         if ids:
             self._put_results(conversation, ids, [step] * len(ids))
         elif not is_paused:
@@ -7043,9 +7068,11 @@ class _Adapter(_Client):
         return not step.observation
 
     def _put_finish(self, conversation: _Conversation, finish: AgentFinish) -> None:
-        if finish.reason != "return_direct":  # there the call stands for it
-            is_refusal = finish.reason == "refusal"
-            self._put_reply(conversation, finish.message, _to_text(finish.output), [], is_refusal)
+        if finish.reason == "return_direct":  # the call and its result stand for it
+            return
+        text = _to_text(finish.output)
+        is_refusal = finish.reason == "refusal"
+        self._put_reply(conversation, finish.message, text, [], is_refusal)
 
     def _put_reply(
         self,
@@ -7055,7 +7082,7 @@ class _Adapter(_Client):
         actions: List[AgentAction],
         is_incomplete: bool = False,
     ) -> List[str]:
-        """Put a reply, composed where it is another protocol's; returns its ids as sent."""
+        """Put a reply, composed where it is another protocol's. Returns its ids as sent."""
         self._note_reply(conversation, message)
         pattern = self._id_pattern
         calls = self._calls_in(message)
@@ -7124,7 +7151,10 @@ class _Adapter(_Client):
             except _RequestFailed as failure:
                 self._check_no_failed_generation(failure)
                 repairs += 1
-                if repairs > _MAX_REPAIRS or not self._repair(failure, request.conversation):
+                is_repaired = repairs <= _MAX_REPAIRS and self._repair(
+                    failure, request.conversation
+                )
+                if not is_repaired:
                     raise self._model_error(failure) from None
                 request = self._encode(run, tools)
         _add_usage(run, reply.usage)
@@ -7140,8 +7170,8 @@ class _Adapter(_Client):
         last = conversation.input_tokens
         if self.trim is None and 0 < tokens < 0.6 * last:
             _log(
-                f"{tokens} input tokens after {last}: the server silently drops the beginning "
-                f"(Ollama: num_ctx)"
+                f"{tokens} input tokens after {last}: the server silently drops the "
+                f"beginning (Ollama: num_ctx)"
             )
         conversation.input_tokens = tokens
 
@@ -7220,7 +7250,7 @@ class _Adapter(_Client):
                 if assembler.is_over:
                     break
         except _RequestFailed:
-            if _end_of(assembler.reason) != _CUT:  # after that, an error says nothing more
+            if _end_of(assembler.reason) != _CUT:  # then, an error says nothing more
                 raise
         if not assembler.is_complete():
             return None
@@ -7238,7 +7268,8 @@ class _Adapter(_Client):
         """
         end = _end_of(reply.reason)
         if reply.reason.lower() not in _ENDS:
-            _log(f"the finish reason {_one_line(reply.reason, 60)!r} is taken for a clean end")
+            reason = _one_line(reply.reason, 60)
+            _log(f"the finish reason {reason!r} is taken for a clean end")
         if reply.refusal is not None or end == _REFUSED:
             return AgentFinish(reply.refusal or reply.text, "", reply.message, "refusal")
         if end == _PAUSED:
@@ -7246,7 +7277,8 @@ class _Adapter(_Client):
         if end == _CUT or self._used_the_limit(reply):
             raise InvalidResponse(_CUT_REPLY, reply.message, reply.text)
         if reply.calls:
-            return self._make_actions(reply, _without_draft(reply.text), reply.calls, taken)
+            log = _without_draft(reply.text)
+            return self._make_actions(reply, log, reply.calls, taken)
         answer = _without_draft(reply.answer)
         written = self._find_written_calls(reply, answer.strip(), tools)
         if written:
@@ -7294,7 +7326,8 @@ class _Adapter(_Client):
         used: Set[str] = set()
         for call in calls:
             call_id = _str(call.call_id)
-            if call_id in taken or call_id in used or not re.match(self._id_pattern, call_id):
+            is_repeated = call_id in taken or call_id in used
+            if is_repeated or not re.match(self._id_pattern, call_id):
                 call_id = ""
             used.add(call_id)
             name = _str(call.name)
@@ -7337,8 +7370,8 @@ def _describe_tool(tool: Tool, schema_name: str) -> _JsonObject:
 def _cached_tokens(usage: _JsonObject, details: str) -> int:
     """The cached part of the input; Mistral, Moonshot and DeepSeek name it otherwise."""
     names = ("num_cached_tokens", "cached_tokens", "prompt_cache_hit_tokens")
-    counts = [_dict(usage.get(details)).get("cached_tokens"), *(usage.get(n) for n in names)]
-    return max(_count(count) for count in counts)
+    counts = [_count(usage.get(name)) for name in names]
+    return max(_count(_dict(usage.get(details)).get("cached_tokens")), *counts)
 
 
 def _is_foreign_to_chat(message: _JsonObject) -> bool:
@@ -7503,7 +7536,7 @@ class OpenAIChat(_Adapter):
 
     @staticmethod
     def _repair_calls(message: _JsonObject, reply: _OutgoingMessage) -> None:
-        """Each call gets id, type, name and strict arguments; an empty list is refused."""
+        """Each call gets id, type, name, strict arguments. An empty list is refused."""
         calls = _dicts(message.get("tool_calls"))
         if not calls:
             message.pop("tool_calls", None)
@@ -7658,7 +7691,8 @@ class OpenAIResponses(_Adapter):
 
     def _encode_tool(self, tool: Tool) -> _JsonObject:
         described = _describe_tool(tool, "parameters")
-        return {"type": "function", **described, "strict": False}  # left out, it means true
+        # Where `strict` is left out, it means true.
+        return {"type": "function", **described, "strict": False}
 
     def _user_message(self, parts: List[Any]) -> _JsonObject:
         content = _make_parts(parts, "input_text", self._picture)
@@ -7931,8 +7965,8 @@ class AnthropicMessages(_Adapter):
         for name in _dict(tool.parameters.get("properties")):
             if not re.match(_PROPERTY_NAME, name):
                 raise ValueError(
-                    f"Anthropic refuses the parameter {name!r} of the tool {tool.name!r}: use up to "
-                    f"64 of a-z, A-Z, 0-9, '_', '.' or '-'"
+                    f"Anthropic refuses the parameter {name!r} of the tool {tool.name!r}: "
+                    f"use up to 64 of a-z, A-Z, 0-9, '_', '.' or '-'"
                 )
 
     def _encode_tool(self, tool: Tool) -> _JsonObject:
@@ -7952,11 +7986,11 @@ class AnthropicMessages(_Adapter):
         return {"type": "image", "source": source}
 
     def _compose(self, text: str, actions: List[AgentAction]) -> Any:
-        uses = [
-            {"type": "tool_use", "name": _legal_name(a.tool, a.tool), "input": a.tool_input}
-            for a in actions
-        ]
-        return {"role": "assistant", "content": [self._block(text), *uses]}
+        content = [self._block(text)]
+        for action in actions:
+            name = _legal_name(action.tool, action.tool)
+            content.append({"type": "tool_use", "name": name, "input": action.tool_input})
+        return {"role": "assistant", "content": content}
 
     def _calls_in(self, message: Any) -> Optional[List[_WireCall]]:
         if not isinstance(message, dict):
@@ -7964,8 +7998,8 @@ class AnthropicMessages(_Adapter):
         if message.keys() - {"container"} != {"role", "content"}:
             return None
         blocks = _dicts(message["content"])
-        is_foreign = any(type(block.get("thinking")) is list for block in blocks)  # Mistral
-        if is_foreign or not isinstance(message["content"], list):
+        is_mistral = any(type(block.get("thinking")) is list for block in blocks)
+        if is_mistral or not isinstance(message["content"], list):
             return None
         return [
             _WireCall(block.get("id"), block.get("name"), block.get("input"))
@@ -7984,7 +8018,8 @@ class AnthropicMessages(_Adapter):
         text = self._show(step)
         images = _images_in(step.observation)
         content = [self._block(part) for part in (text, *images)] if images else text
-        block: _JsonObject = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+        block: _JsonObject = {"type": "tool_result", "tool_use_id": call_id}
+        block["content"] = content
         if step.status != "ok" and not images:  # refused beside a picture
             block["is_error"] = True
         return [block]
@@ -8007,7 +8042,8 @@ class AnthropicMessages(_Adapter):
                 name = _legal_name(block.get("name"), name)
                 block = {**block, "id": call_id, "name": name}
             blocks.append(block)
-        if all(block.get("type") in ("thinking", "redacted_thinking") for block in blocks):
+        thoughts = ("thinking", "redacted_thinking")
+        if all(block.get("type") in thoughts for block in blocks):
             blocks.append(self._block(reply.stand_in))  # thoughts alone are no message
         return [{"role": "assistant", "content": blocks}]
 
@@ -8116,7 +8152,9 @@ _REACT_LABEL = r"""(?imsx)
 """
 
 
-_ALL_LABELS = ("thought", "action input", "action", "observation", "final answer", "question")
+_ALL_LABELS = (
+    "thought", "action input", "action", "observation", "final answer", "question",
+)  # fmt: skip
 
 
 class _ReActReply:
@@ -8142,8 +8180,8 @@ class _ReActReply:
 
     def has_label_anywhere(self) -> bool:
         """Also in code blocks, where a model may have put its whole reply."""
-        pattern = r"(?im)^[ \t>#*_]*(?:Thought|Action|Action Input|Final Answer)[ \t*_]*[:\uff1a]"
-        return re.search(pattern, self.text) is not None
+        label = r"(?:Thought|Action|Action Input|Final Answer)[ \t*_]*[:\uff1a]"
+        return re.search(rf"(?im)^[ \t>#*_]*{label}", self.text) is not None
 
     def answer_at(self, label: "re.Match[str]") -> str:
         """The answer behind a Final Answer label, without the markup that belongs to the
@@ -8278,7 +8316,8 @@ class ReActText:
         if call is None:
             return self._decide_unlabelled(reply, completion, tools)
         tool_input = self._as_arguments(call.given, tools.get(call.name))
-        return AgentAction(call.name, tool_input, "", reply.text[: call.end].rstrip(), completion)
+        log = reply.text[: call.end].rstrip()
+        return AgentAction(call.name, tool_input, "", log, completion)
 
     def prompt(self, run: AgentRun, tools: Registry) -> str:
         """The prompt as it would go out now. Without `trim` it only grows."""
@@ -8292,9 +8331,10 @@ class ReActText:
                 written.append(f"{self._show_action(step.action)}\nObservation: {text}\n")
             if turn.finish is not None and turn.finish.reason != "return_direct":
                 written.append(f"Final Answer: {_to_text(turn.finish.output)}\n")
-        described = [
-            f"{t.name}: {t.description} Arguments: {_to_text(t.parameters)}" for t in tools.values()
-        ]
+        described = []
+        for tool in tools.values():
+            arguments = _to_text(tool.parameters)
+            described.append(f"{tool.name}: {tool.description} Arguments: {arguments}")
         parts = {
             "tools": "\n".join(described) or "(none)",
             "names": ", ".join(tools),
@@ -8302,7 +8342,8 @@ class ReActText:
             "steps": "".join(written),
         }
         # One pass, so that a task with "{steps}" in it stays as it is.
-        return re.sub(r"\{(tools|names|task|steps)\}", lambda m: parts[m.group(1)], self.template)
+        field = r"\{(tools|names|task|steps)\}"
+        return re.sub(field, lambda match: parts[match.group(1)], self.template)
 
     def _show_action(self, action: AgentAction) -> str:
         """What the model wrote, up to its Action Input; composed for another model."""
@@ -8311,7 +8352,9 @@ class ReActText:
         if not action.tool:
             return f"Thought: {action.log or '(nothing to read)'}"
         call = f"Action: {action.tool}\nAction Input: {_to_text(action.tool_input)}"
-        return f"Thought: {action.log}\n{call}" if action.log else call
+        if action.log:
+            return f"Thought: {action.log}\n{call}"
+        return call
 
     def _complete_and_count(self, prompt: str, run: AgentRun) -> str:
         """The completion; its tokens are counted where `complete` is an adapter's."""
@@ -8365,7 +8408,7 @@ class ReActText:
         return AgentFinish(reply.text, reply.text, completion)
 
     def _read_wrapped(self, text: str) -> Optional[_JsonObject]:
-        """{"action": ..., "action_input": ...}, bare, fenced, or below a key; else None."""
+        """{"action": "look", "action_input": 1}, bare, fenced, or below a key; else None."""
         json_input = _read_json_input(text, 0)
         try:
             value = _parse_loosely(json_input[0] if json_input else text)
@@ -8373,7 +8416,9 @@ class ReActText:
             return None
         if isinstance(value, dict) and len(value) == 1 and "action" not in value:
             value = next(iter(value.values()))
-        return value if isinstance(value, dict) and "action" in value else None
+        if not isinstance(value, dict) or "action" not in value:
+            return None
+        return value
 
 
 # == command line ==================================================================================
