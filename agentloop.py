@@ -4182,7 +4182,7 @@ class _SentTurn:
         The last turn may have got steps or its finish since; a complete one may not.
         """
         steps = turn.steps
-        is_complete = bool(self.finish_contents) or not is_last
+        is_complete = self.finish_contents or not is_last
         if not is_complete:
             steps = steps[: self.step_count]
         elif not _are_same(self.finish_contents, _contents_of_finish(turn.finish)):
@@ -4191,6 +4191,8 @@ class _SentTurn:
             return False
         if not _are_same(self.task, _list_of(turn.task)):
             return False
+        if not self.copies:
+            return True
         observations = [steps[number].observation for number in self.copies]
         return _are_equal(observations, list(self.copies.values()))
 
@@ -4271,9 +4273,9 @@ class _Conversation:
         """Whether these turns begin with what is in here, and nobody changed them."""
         if settings != self.settings or len(self.turns) > len(turns):
             return False
-        last = len(self.turns) - 1
-        pairs = enumerate(zip(self.turns, turns))
-        return all(sent.matches(turn, number == last) for number, (sent, turn) in pairs)
+        last = self.turns[-1] if self.turns else None
+        pairs = zip(self.turns, turns)
+        return all(sent.matches(turn, sent is last) for sent, turn in pairs)
 
     def add(self, message: bytes, is_result: bool = False) -> None:
         if self.closed_messages:
@@ -6634,7 +6636,8 @@ def _read_tagged_calls(text: str, tools: Registry) -> List[_WireCall]:
             return []
         name = call.get("name")
         arguments = call.get("arguments")
-        if name not in tools or type(arguments) not in (dict, str):
+        is_known = isinstance(name, str) and name in tools
+        if not is_known or type(arguments) not in (dict, str):
             return []
         calls.append(_WireCall(None, name, arguments))
     return calls

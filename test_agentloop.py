@@ -12347,6 +12347,7 @@ class ReadingTests(_ModelCase):
             "<tool_call>" + good.replace("get_weather", "other") + "</tool_call>", "<tool_call>{</tool_call>",
             "<tool_call>" + good, "<tool_call>[" + good + "]</tool_call>", '<tool_call>{"name": "get_weather"}</tool_call>',
             "<tool_call>" + good + "</tool_call><tool_call>" + good, "<tool_call>" + good + good + "</tool_call>",
+            '<tool_call>{"name": ["get_weather"], "arguments": {}}</tool_call>',
             "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n</tool_call>",
             "<tool_call>\n<function=get_weather>\n<parameter=city>\nRome\n</parameter>\n</function>\n</tool_call>",
             '<function=get_weather>{"city": "Rome"}</function>', '<function=get_weather>{"city": "Rome"}',
@@ -14977,6 +14978,18 @@ class ConversationTests(_ModelCase):
         self.assertEqual(self.waits, [])
         server = _Server("chat", [_chat(message), *refusals[:8], _text("chat", "ok")], prefix=False)
         self.assertEqual(agentloop.run(_model("chat", server), "go", [get_weather]).output, "ok")
+
+    def test_arguments_that_json_cannot_hold(self):
+        """A call made by hand: what is sent is an object all the same."""
+        for value in ({"n": {1}}, {"n": object()}, {1: 2}, {"n": float("nan")}, [1], None):
+            action = agentloop.AgentAction("f", value, "a", request=1)
+            run = agentloop.AgentRun("go", steps=[agentloop.AgentStep(action, "did")])
+            for protocol in _PROTOCOLS:
+                with self.subTest(protocol=protocol, value=value):
+                    body = _model(protocol, _Server(protocol, [])).body(run, {})
+                    [(_, name, sent)] = _sent_calls(protocol, body)
+                    self.assertEqual(name, "f")
+                    self.assertIn(sent, ("{}", {}))
 
     def test_replies_of_other_models(self):
         """A run may go from one protocol to another, or have been scripted."""
