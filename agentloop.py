@@ -51,6 +51,7 @@ import enum
 import errno
 import functools
 import inspect
+import io
 import itertools
 import json
 import math
@@ -595,6 +596,11 @@ class AgentAction(_Data):
         except ValueError:
             return None
 
+    @property
+    def _is_call(self) -> bool:
+        """False for what stands in the step about a reply that held no call."""
+        return bool(self.call_id or self.tool)
+
     def __str__(self) -> str:
         """lookup_stock(sku="A1")"""
         shown = self.tool_input
@@ -628,8 +634,7 @@ class AgentStep(_Data):
 
     def __str__(self) -> str:
         """lookup_stock(sku="A1") -> ok: 3"""
-        is_call = self.action.call_id or self.action.tool
-        subject = str(self.action) if is_call else "reply"
+        subject = str(self.action) if self.action._is_call else "reply"
         return f"{subject} -> {self._show_result()}"
 
     def _show_result(self) -> str:
@@ -848,7 +853,7 @@ class AgentRun(_RunInternals):
             if step.action.request > request:
                 request = step.action.request
                 lines.append(f"  request {request}")
-            if step.action.call_id or step.action.tool:
+            if step.action._is_call:
                 lines.append(f"    {step.action}")
             lines.append(f"      {step._show_result()}")
         for action in self.pending:
@@ -4364,48 +4369,65 @@ _PORTABLE_ID = r"[a-zA-Z0-9]{9}\Z"  # a call id that every provider takes
 
 
 class _SentTurn:
-    """What was sent of a turn, to see at the next request whether the caller changed it since."""
+    """What was sent of a turn, to see at the next request whether the caller changed it.
+
+    Attributes:
+        task: the parts of the task.
+        step_contents: for each step that was sent, the objects that its text was made of.
+        step_count: how many steps that were.
+        copies: {number of a step: a copy of its observation}, for lists and dicts of
+            plain JSON, which a caller may change in place.
+        finish_contents: the same of the finish; [] while none was sent.
+        last_step: the last step that was sent.
+    """
 
     def __init__(self, task: Any) -> None:
         self.task = _list_of(task)
-        self.steps: List[Any] = []  # the objects that were sent of each step
+        self.step_contents: List[Any] = []
         self.step_count = 0
-        self.copies: Dict[int, Any] = {}  # of observations that may change in their place
-        self.finish: List[Any] = []
+        self.copies: Dict[int, Any] = {}
+        self.finish_contents: List[Any] = []
         self.last_step: Optional[AgentStep] = None
 
     def add_steps(self, group: List[AgentStep]) -> None:
-        self.steps += _contents_of_steps(group)
+        self.step_contents += _contents_of_steps(group)
         for number, step in enumerate(group, self.step_count):
-            if type(step.observation) in (list, dict) and _is_plain_json(step.observation):
-                self.copies[number] = copy.deepcopy(step.observation)
+            value = step.observation
+            if type(value) in (list, dict) and _is_plain_json(value):
+                self.copies[number] = copy.deepcopy(value)
         self.step_count += len(group)
         self.last_step = group[-1]
 
-    def is_still(self, turn: AgentRun, may_have_grown: bool) -> bool:
-        """True where the turn holds what was sent of it, and nothing else unless it may have."""
+    def matches(self, turn: AgentRun, is_last: bool) -> bool:
+        """Whether the turn still holds what was sent of it.
+
+        The last turn may have got steps or its finish since; a complete one may not.
+        """
         steps = turn.steps
-        if len(steps) != self.step_count:
-            if len(steps) < self.step_count or self.finish or not may_have_grown:
-                return False
+        is_complete = self.finish_contents or not is_last
+        if not is_complete:
             steps = steps[: self.step_count]
-        if self.finish or not may_have_grown:
-            if not _are_same(self.finish, _contents_of_finish(turn.finish)):
-                return False
-        if not _are_same(self.steps, _contents_of_steps(steps)):
+        elif not _are_same(self.finish_contents, _contents_of_finish(turn.finish)):
+            return False
+        if not _are_same(self.step_contents, _contents_of_steps(steps)):
             return False
         if not _are_same(self.task, _list_of(turn.task)):
             return False
+        if not self.copies:
+            return True
         observations = [steps[number].observation for number in self.copies]
         return _are_equal(observations, list(self.copies.values()))
 
 
 def _list_of(value: Any) -> List[Any]:
-    return list(value) if isinstance(value, list) else [value]
+    """A task as its parts: "go" -> ["go"]; ["go", Image] -> ["go", Image]."""
+    if isinstance(value, list):
+        return list(value)
+    return [value]
 
 
 def _contents_of_steps(steps: List[AgentStep]) -> List[Any]:
-    """The objects that decide what is sent of these steps; another one means another text."""
+    """The objects that the text of these steps is made of."""
     contents: List[Any] = []
     for step in steps:
         contents += (step.observation, step.status, *vars(step.action).values())
@@ -4413,12 +4435,15 @@ def _contents_of_steps(steps: List[AgentStep]) -> List[Any]:
 
 
 def _contents_of_finish(finish: Optional[AgentFinish]) -> List[Any]:
-    return [] if finish is None else list(vars(finish).values())
+    if finish is None:
+        return []
+    return list(vars(finish).values())
 
 
 def _are_same(old: List[Any], new: List[Any]) -> bool:
-    # subtle: not `==`, which a tool's result may define, and which would look at all of its parts.
-    # This runs over the whole conversation at each request, so it is kept fast.
+    # subtle: not `==`, which a tool's result may define, and which would look at all of
+    # its parts. This runs over the whole conversation at each request: it must stay O(n),
+    # with a small constant.
     return len(old) == len(new) and all(map(operator.is_, old, new))
 
 
@@ -4430,56 +4455,70 @@ def _are_equal(values: List[Any], plain: List[Any]) -> bool:
 
 
 class _Conversation:
-    """A conversation as one adapter sends it. It only grows: nothing is encoded a second time.
+    """A conversation as one adapter sends it. It only grows: nothing is encoded twice.
+
+    After the task "go", one call with its result, the answer and the next task "and
+    now?", the first three attributes are, for Chat Completions:
+
+        closed_messages: b'{"role": "user", "content": "go"}, {"role": "assistant", ...},
+            {"role": "tool", ...}, {"role": "assistant", "content": "done"}'
+        open_parts: ["and now?"]
+        open_bytes: b'{"role": "user", "content": "and now?"}'
 
     Attributes:
-        settings: what the encoding depends on beside the run; with others it is done anew.
-        sent: the messages up to the assistant's last and its results, encoded.
-        open: what the user says since: the parts of one message to be.
-        tail: that message encoded, while nothing is added to it.
-        turns: what of the run is in here.
+        closed_messages: the messages that nothing is added to any more, encoded.
+        open_parts: what the user says next: the parts of one message, which may get more.
+        open_bytes: that message encoded; b"" where a part came since.
+        settings: what the encoding depends on beside the run; others begin it anew.
+        turns: the turns that are in here.
         ids: the call ids in here, those of the run and those on the wire.
-        keys: properties of the assistant's messages, which a server may refuse by name.
-        after_results: whether the last message of `sent` is the result of a call.
+        assistant_keys: properties of the assistant's messages, which a server may refuse
+            by name.
+        after_results: whether the last closed message is the result of a call.
         container: the id of the last one that a reply named (Anthropic).
         input_tokens: of the last request.
     """
 
     def __init__(self, settings: Any) -> None:
+        self.closed_messages = bytearray()
+        self.open_parts: List[Any] = []
+        self.open_bytes = b""
         self.settings = settings
-        self.sent = bytearray()
-        self.open: List[Any] = []
-        self.tail = b""
         self.turns: List[_SentTurn] = []
         self.ids: Set[str] = set()
-        self.keys: Set[str] = set()
+        self.assistant_keys: Set[str] = set()
         self.after_results = False
         self.container = ""
         self.input_tokens = 0
 
-    def is_beginning_of(self, turns: List[AgentRun]) -> bool:
-        """Whether these turns begin with what is in here: the caller may have changed them."""
-        if len(self.turns) > len(turns):
+    def is_beginning_of(self, turns: List[AgentRun], settings: Any) -> bool:
+        """Whether these turns begin with what is in here, and nobody changed them."""
+        if settings != self.settings or len(self.turns) > len(turns):
             return False
         last = self.turns[-1] if self.turns else None
-        return all(sent.is_still(turn, sent is last) for sent, turn in zip(self.turns, turns))
+        pairs = zip(self.turns, turns)
+        return all(sent.matches(turn, sent is last) for sent, turn in pairs)
 
     def add(self, message: bytes, is_result: bool = False) -> None:
-        if self.sent:
-            self.sent += b", "
-        self.sent += message
+        if self.closed_messages:
+            self.closed_messages += b", "
+        self.closed_messages += message
         self.after_results = is_result
 
     def say(self, parts: List[Any]) -> None:
-        """Add to what the user says next. Empty texts are refused, so they get a stand-in."""
+        """Add to what the user says next. An empty text, which is refused, is replaced."""
         for part in parts:
             is_blank = isinstance(part, str) and not part.strip()
-            self.open.append(_NO_TEXT if is_blank else part)
-        self.tail = b""
+            self.open_parts.append(_NO_TEXT if is_blank else part)
+        self.open_bytes = b""
 
     def make_id(self, call_id: str, pattern: str) -> str:
-        """The id itself; where it was used or cannot be sent, one that depends on no chance."""
-        wire_id, number = call_id, len(self.ids) + 1
+        """The id itself; one that depends on no chance where it was used or is refused.
+
+        "call_a" -> "call_a"; "call_a" once more -> "c00000002".
+        """
+        wire_id = call_id
+        number = len(self.ids) + 1
         while wire_id in self.ids or not re.match(pattern, wire_id):
             wire_id = f"c{number:08d}"
             number += 1
@@ -4496,7 +4535,7 @@ class _WireCall:
         self.arguments = arguments
 
 
-class _ReplyToSend:
+class _OutgoingMessage:
     """A reply of the model that goes back in a request.
 
     Attributes:
@@ -4508,7 +4547,12 @@ class _ReplyToSend:
     """
 
     def __init__(
-        self, message: Any, ids: List[str], names: List[str], stand_in: str, is_incomplete: bool
+        self,
+        message: Any,
+        ids: List[str],
+        names: List[str],
+        stand_in: str,
+        is_incomplete: bool,
     ) -> None:
         self.message = message
         self.ids = ids
@@ -4520,66 +4564,103 @@ class _ReplyToSend:
 def _in_call_order(group: List[AgentStep], calls: List[_WireCall]) -> List[AgentStep]:
     """The steps of a reply in the order of its calls, which the protocols demand.
 
-    They come in the order in which they ended: one that the caller closed before its time. The
-    server's ids tell the order; those that the loop made up grow.
+    Steps come in the order in which they ended. The server's ids tell the order. Where a
+    call had none, or a repeated one, the loop made one up; those grow from call to call.
+
+    Calls "a", no id, "b"; steps "b", "loop_2", "a" -> steps "a", "loop_2", "b".
     """
     if len(calls) != len(group):
         return group
-    ids = [call.call_id if isinstance(call.call_id, str) else "" for call in calls]
-    with_id: Dict[str, List[AgentStep]] = {call_id: [] for call_id in ids}
+    call_ids = [_str(call.call_id) for call in calls]
+    by_id: Dict[str, AgentStep] = {}
     others: List[AgentStep] = []
+    known = set(call_ids)
     for step in group:
-        with_id.get(step.action.call_id, others).append(step)
+        call_id = step.action.call_id
+        if call_id in known and call_id not in by_id:
+            by_id[call_id] = step
+        else:
+            others.append(step)
     others.sort(key=lambda step: step.action.call_id)
-    left_of = {call_id: iter(steps) for call_id, steps in with_id.items()}
-    rest = iter(others)
-    order = []
-    for call_id in ids:
-        found = next(left_of[call_id], None) or next(rest, None)
-        if found is not None:
-            order.append(found)
-    return order + list(rest) + [step for steps in left_of.values() for step in steps]
+    remaining = iter(others)
+    return [by_id.pop(i) if i in by_id else next(remaining) for i in call_ids]
+
+
+_Trim = Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]]
+
+
+def _trim_turns(turns: List[AgentRun], trim: _Trim) -> List[AgentRun]:
+    """The turns with the steps that `trim` leaves: of the last N replies, or its own.
+
+    A reply stays whole where one of its steps stays: every call needs its result.
+    """
+    if trim is None:
+        return turns
+    steps = [step for turn in turns for step in turn.steps]
+    if callable(trim):
+        kept = _match_copies(steps, trim(list(steps)))
+    else:
+        replies = [reply for turn in turns for reply in _group_by_reply(turn.steps)]
+        first = max(0, len(replies) - trim)
+        kept = {id(step): step for reply in replies[first:] for step in reply}
+    return [_trim_turn(turn, kept) for turn in turns]
+
+
+def _trim_turn(turn: AgentRun, kept: Dict[int, AgentStep]) -> AgentRun:
+    steps: List[AgentStep] = []
+    for reply in _group_by_reply(turn.steps):
+        if any(id(step) in kept for step in reply):
+            steps += [kept.get(id(step), step) for step in reply]
+    return AgentRun(turn.task, steps, finish=turn.finish)
 
 
 def _match_copies(steps: List[AgentStep], chosen: Iterable[AgentStep]) -> Dict[int, AgentStep]:
-    """{id(step): the step itself or its changed copy}, for what a `trim` function returned.
+    """{id(step): the step or its changed copy}, for what a `trim` function returned.
 
-    A copy is known by its action, or by its call_id; that of a step without a call by the request
-    and the text. ValueError for a step that is neither of the run nor a copy.
+    [one, two], [copy of two] -> {id(two): copy of two}. A copy is known by its action, or
+    by its call_id; that of a step without a call by the request and the text. ValueError
+    for a step that is neither of the run nor a copy.
     """
     originals: Dict[Any, AgentStep] = {}
-    for step in reversed(steps):  # the first of several counts
+    for step in reversed(steps):  # of several with one key, the first counts
         for key in _keys_of(step):
             originals[key] = step
-    found = {}
-    for copied in chosen:
-        known = [originals[key] for key in _keys_of(copied) if key in originals]
+    kept = {}
+    for chosen_step in chosen:
+        known = [originals[key] for key in _keys_of(chosen_step) if key in originals]
         if not known:
             raise ValueError(
-                "trim returns steps of the run or changed copies of them, with their call_id; "
-                f"got {_one_line(_safe_str(copied))}"
+                "trim returns steps of the run or changed copies of them, with their "
+                f"call_id; got {_one_line(_safe_str(chosen_step))}"
             )
-        found[id(known[0])] = copied
-    return found
+        kept[id(known[0])] = chosen_step
+    return kept
 
 
 def _keys_of(step: AgentStep) -> List[Any]:
-    """By what a step is known, surest first."""
+    """Keys that identify a step, most specific first."""
     action = step.action
-    return [id(step), ("action", id(action)), action.call_id or (action.request, action.log)]
+    name = action.call_id or (action.request, action.log)
+    return [id(step), ("action", id(action)), name]
+
+
+def _is_about_call(notice: AgentAction, call: AgentAction) -> bool:
+    """True for the step about a reply whose call, the last step, was to be the answer."""
+    return bool(call.call_id) and _from_same_request(call, notice)
 
 
 def _encode_json(value: Any) -> bytes:
     """Strict UTF-8 JSON: non-ASCII kept, ValueError for NaN, "?" for a lone surrogate."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "replace")
 
 
-# What a strict server refuses in every later request, and what goes back in its place. Each was
-# said by some model once; the action's `message` keeps it as it came.
+# What a strict server refuses in every later request, and what goes back in its place.
+# Each was said by some model once; the action's `message` keeps it as it came.
 
 
 def _strict_arguments(arguments: Any) -> str:
-    """Arguments as a strict parser takes them: as they came, else what was understood, else "{}".
+    """Arguments for a strict parser: as they came, else what was understood, else "{}".
 
     '{"n":  1}' -> '{"n":  1}'; "{'n': 1}" -> '{"n": 1}'; '{"n": ' -> "{}".
     """
@@ -4600,18 +4681,21 @@ def _is_strict_object(text: str) -> bool:
 
 
 def _understood_arguments(arguments: Any) -> _JsonObject:
-    """{"n": 1} and '{"n": 1}' -> {"n": 1}; {} where it is no object that JSON can hold."""
+    """'{"n": 1}' -> {"n": 1}; {} where it is no object that JSON can hold."""
     try:
-        found = _read_arguments(arguments)
+        understood = _read_arguments(arguments)
     except ValueError:
         return {}
-    return found if _is_plain_json(found) else {}
+    if not _is_plain_json(understood):
+        return {}
+    return understood
 
 
 def _legal_name(name: Any, tool: str = "") -> str:
-    """A name that servers take back; one that they refuse becomes the tool's, or one close to it.
+    """A name that servers take back, close to the tool's where they refuse it.
 
-    "look" -> "look"; "multi_tool_use.parallel" -> "multi_tool_use_parallel"; None -> "unknown".
+    "look" -> "look"; "multi_tool_use.parallel" -> "multi_tool_use_parallel";
+    None -> "unknown".
     """
     if isinstance(name, str) and re.match(_LEGAL_NAME, name):
         return name
@@ -4620,7 +4704,9 @@ def _legal_name(name: Any, tool: str = "") -> str:
 
 def _dicts(value: Any) -> List[_JsonObject]:
     """The objects in what should be a list of them."""
-    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return [entry for entry in value if isinstance(entry, dict)]
 
 
 def _dict(value: Any) -> _JsonObject:
@@ -4631,11 +4717,15 @@ def _str(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _text_of(content: Any, kind: str = "text") -> str:
-    """The text of a message's content: a str, or its parts of one type, joined as they are."""
+def _join_text(content: Any, part_type: str = "text") -> str:
+    """The text of a message's content: a str, or its parts of one type, joined.
+
+    [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}] -> "ab"
+    """
     if isinstance(content, str):
         return content
-    return "".join(_str(part.get("text")) for part in _dicts(content) if part.get("type") == kind)
+    texts = [part for part in _dicts(content) if part.get("type") == part_type]
+    return "".join(_str(part.get("text")) for part in texts)
 
 
 def _count(value: Any) -> int:
@@ -6190,105 +6280,104 @@ def _backoff(tries: int) -> float:
 
 # -- what the deltas of a stream add up to ---------------------------------------------------------
 
-# Texts that are written piece by piece. Elsewhere, equal pieces are one value that is repeated.
+# Texts that are written piece by piece. Elsewhere, equal pieces are one repeated value.
 _WRITTEN_TEXTS = frozenset((
     "content", "refusal", "reasoning", "reasoning_content", "thinking", "text", "summary", "data",
     "transcript", "arguments", "partial_json",
 ))  # fmt: skip
-_MANY_PIECES = 1000
 
 
 class _StreamedText:
-    """A text that comes in pieces: "a", "b" -> "ab". Of an unknown key, "x", "x" -> "x"."""
+    """A text that comes in pieces: "a", "b" -> "ab". Of other keys, "x", "x" -> "x"."""
 
     def __init__(self, key: str) -> None:
-        self.is_repeated = key not in _WRITTEN_TEXTS
+        self.is_one_value = key not in _WRITTEN_TEXTS  # so far, all pieces are equal
         self.first = ""
-        self.pieces: List[str] = []
-        self.joined: List[str] = []
+        self.all = io.StringIO()
 
     def add(self, piece: str) -> None:
-        if not self.pieces and not self.joined:
-            self.first = piece
-        elif piece != self.first:
-            self.is_repeated = False
-        self.pieces.append(piece)
-        if len(self.pieces) == _MANY_PIECES:  # a str of four letters takes fifty bytes
-            self.joined.append("".join(self.pieces))
-            self.pieces.clear()
+        self.first = self.first or piece
+        if piece != self.first:
+            self.is_one_value = False
+        self.all.write(piece)
 
     def value(self) -> str:
-        return self.first if self.is_repeated else "".join(self.joined + self.pieces)
+        return self.first if self.is_one_value else self.all.getvalue()
 
 
 class _StreamedValue:
-    """All that the deltas say of one key. Texts are joined, lists extended, objects merged.
+    """What the deltas say of one key: texts are joined, lists extended, objects merged.
 
-    Of anything else the last counts. Null and empty values say nothing new.
+    Of other values the last one wins. Null and empty values say nothing new.
+
+    Attributes:
+        parts: a _StreamedText, a _StreamedObject or a list for neighbours of that kind;
+            mostly one.
+        empty: the first empty value, as a list of one: the value where no other came.
     """
 
     def __init__(self, key: str) -> None:
         self.key = key
-        self.empty: List[Any] = []  # the empty values that came
-        self.found: List[Any] = []  # texts, objects and lists, neighbours of one kind as one
+        self.parts: List[Any] = []
+        self.empty: List[Any] = []
 
     def add(self, value: Any) -> None:
         if not value and type(value) not in (int, float, bool):
             self.empty = self.empty or [value]
-            return
-        last = self.found[-1] if self.found else None
-        if isinstance(value, str):
-            if type(last) is not _StreamedText:
-                last = _StreamedText(self.key)
-                self.found.append(last)
-            last.add(value)
+        elif isinstance(value, str):
+            self._part(_StreamedText, self.key).add(value)
         elif isinstance(value, dict):
-            if type(last) is not _StreamedObject:
-                last = _StreamedObject()
-                self.found.append(last)
-            last.add(value)
+            self._part(_StreamedObject).add(value)
         elif isinstance(value, list):
-            if type(last) is not list:
-                last = []
-                self.found.append(last)
-            self.extend(last, value)
+            self.extend(self._part(list), value)
         else:
-            if type(last) in (int, float, bool):
-                self.found.pop()
-            self.found.append(value)
+            if self.parts and type(self.parts[-1]) in (int, float, bool):
+                self.parts.pop()
+            self.parts.append(value)
+
+    def _part(self, kind: Any, *arguments: Any) -> Any:
+        """The last part where it is of this kind, else a new one."""
+        if not self.parts or type(self.parts[-1]) is not kind:
+            self.parts.append(kind(*arguments))
+        return self.parts[-1]
 
     def extend(self, entries: List[Any], more: List[Any]) -> None:
         entries += more
 
     def value(self) -> Any:
-        if not self.found:
+        if not self.parts:
             return self.empty[0]
-        if any(type(part) is list for part in self.found):
-            return self._as_parts()
-        last = self.found[-1]
-        return last.value() if isinstance(last, (_StreamedText, _StreamedObject)) else last
+        if any(type(part) is list for part in self.parts):
+            return self._as_parts_of_content()
+        last = self.parts[-1]
+        if isinstance(last, (_StreamedText, _StreamedObject)):
+            return last.value()
+        return last
 
-    def _as_parts(self) -> List[Any]:
-        """A text beside lists of parts is a part of its own; what is neither is left out."""
-        parts: List[Any] = []
-        for found in self.found:
-            if type(found) is list:
-                parts += found
-            elif isinstance(found, _StreamedText):
-                parts.append({"type": "text", "text": found.value()})
-        return parts
+    def _as_parts_of_content(self) -> List[Any]:
+        """A text beside lists is an entry of its own; what is neither is left out.
+
+        "a", [{"type": "x"}] -> [{"type": "text", "text": "a"}, {"type": "x"}]
+        """
+        entries: List[Any] = []
+        for part in self.parts:
+            if type(part) is list:
+                entries += part
+            elif isinstance(part, _StreamedText):
+                entries.append({"type": "text", "text": part.value()})
+        return entries
 
 
 class _FirstValue(_StreamedValue):
     """The first value that is not empty stays: "call_1", "call_2" -> "call_1"."""
 
     def add(self, value: Any) -> None:
-        if not self.found:
+        if not self.parts:
             super().add(value)
 
 
 class _StreamedName(_StreamedValue):
-    """A name is split, or repeated in each delta: "ge", "t" -> "get"; "get", "get" -> "get"."""
+    """A name is split or repeated: "ge", "t" -> "get"; "get", "get" -> "get"."""
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
@@ -6307,25 +6396,22 @@ class _StreamedName(_StreamedValue):
 
 
 class _StreamedDetails(_StreamedValue):
-    """`reasoning_details` (OpenRouter): neighbours of one type and index are pieces of one entry.
+    """`reasoning_details` (OpenRouter): neighbours of one type and index are one entry.
 
     [{"type": "t", "index": 0, "text": "a"}], [{"type": "t", "index": 0, "text": "b"}]
-    -> [{"type": "t", "index": 0, "text": "ab"}]. A signature belongs to the whole entry.
+    -> [{"type": "t", "index": 0, "text": "ab"}]
     """
 
     def extend(self, entries: List[Any], more: List[Any]) -> None:
-        for entry in more:
-            if not isinstance(entry, dict) or not self._continues(entries, entry):
-                entries.append(_ReasoningDetail() if isinstance(entry, dict) else entry)
-            if isinstance(entry, dict):
-                entries[-1].add(entry)
-
-    @staticmethod
-    def _continues(entries: List[Any], entry: _JsonObject) -> bool:
-        if not entries or not isinstance(entries[-1], _ReasoningDetail) or "type" not in entry:
-            return False
-        last = entries[-1].fields
-        return (last.get("type"), last.get("index")) == (entry["type"], entry.get("index"))
+        for piece in more:
+            if not isinstance(piece, dict):
+                entries.append(piece)
+                continue
+            last = entries[-1] if entries else None
+            if not isinstance(last, _ReasoningDetail) or not last.goes_on_with(piece):
+                last = _ReasoningDetail()
+                entries.append(last)
+            last.add(piece)
 
     def value(self) -> Any:
         value = super().value()
@@ -6335,11 +6421,16 @@ class _StreamedDetails(_StreamedValue):
 
 
 class _ReasoningDetail:
-    """One entry of `reasoning_details`: its texts are joined, of the rest the last counts."""
+    """One entry: its texts are joined; for other keys, the last value wins."""
 
     def __init__(self) -> None:
         self.fields: _JsonObject = {}
         self.texts: Dict[str, _StreamedText] = {}
+
+    def goes_on_with(self, piece: _JsonObject) -> bool:
+        if "type" not in piece:
+            return False
+        return all(self.fields.get(key) == piece.get(key) for key in ("type", "index"))
 
     def add(self, piece: _JsonObject) -> None:
         for key, value in piece.items():
@@ -6364,7 +6455,7 @@ _STREAMED_KEYS: Dict[str, Any] = {
 
 
 class _StreamedObject:
-    """The object that deltas stand for, key by key: {"a": "x"}, {"a": "y"} -> {"a": "xy"}."""
+    """What deltas add up to: {"text": "x"}, {"text": "y"} -> {"text": "xy"}."""
 
     def __init__(self) -> None:
         self.fields: Dict[str, _StreamedValue] = {}
@@ -6381,7 +6472,7 @@ class _StreamedObject:
 
 
 class _StreamedCall:
-    """A call of a Chat Completions stream: its first id, its name, and all of its deltas."""
+    """A call of a Chat Completions stream: its first id, its name, all of its deltas."""
 
     def __init__(self) -> None:
         self.call_id = ""
@@ -6395,11 +6486,14 @@ class _StreamedCall:
 
 
 class _StreamedCalls:
-    """The calls of a Chat Completions stream. Which one a delta belongs to, for all servers:
+    """The calls of a Chat Completions stream, in the order in which they were opened.
 
-    1. The one that its `index` names; without an index the one with its id, else the last opened.
-    2. It opens one where there is none to belong to, or where it brings a name and an id, and the
-       call there has a name and another id already.
+    Which one a delta belongs to, for all servers:
+
+    1. The one that its `index` names; without an index the one with its id, else the last
+       opened.
+    2. It opens one where there is none to belong to, or where it brings a name and an id,
+       and the call there has a name and another id already.
     """
 
     def __init__(self) -> None:
@@ -6408,6 +6502,11 @@ class _StreamedCalls:
         self.by_id: Dict[str, _StreamedCall] = {}
 
     def add(self, delta: _JsonObject) -> None:
+        """Add a piece of a call to the call that it belongs to, which may be a new one.
+
+        {"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}} opens a call;
+        {"index": 0, "function": {"arguments": "{}"}} then is a piece of it.
+        """
         index = delta.get("index")
         call = self._owner(index, _str(delta.get("id")))
         if call is None or self._opens_another(call, delta):
@@ -6427,6 +6526,7 @@ class _StreamedCalls:
 
     @staticmethod
     def _opens_another(call: _StreamedCall, delta: _JsonObject) -> bool:
+        """True for a call a: f and a delta {"id": "b", "function": {"name": "g"}}."""
         call_id = _str(delta.get("id"))
         name = _str(_dict(delta.get("function")).get("name"))
         return bool(name and call_id and call.name and call.call_id not in ("", call_id))
@@ -6435,29 +6535,31 @@ class _StreamedCalls:
         return [call.deltas.value() for call in self.calls]
 
 
-class _Places:
-    """Items of a stream in the order of their indexes; one at an index that is taken comes last."""
+class _IndexedItems:
+    """Items in the order of their indexes; one at an index that is taken comes last."""
 
     def __init__(self) -> None:
-        self.items: Dict[int, Any] = {}
-        self.next = 0  # the first index above all of them
+        self.by_index: Dict[int, Any] = {}
+        self.next_index = 0  # above all of them
 
     def add(self, index: int, item: Any) -> None:
-        place = self.next if index in self.items else index
-        self.items[place] = item
-        self.next = max(self.next, place + 1)
+        if index in self.by_index:
+            index = self.next_index
+        self.by_index[index] = item
+        self.next_index = max(self.next_index, index + 1)
 
     def in_order(self) -> List[Any]:
-        return [self.items[place] for place in sorted(self.items)]
+        return [self.by_index[index] for index in sorted(self.by_index)]
 
 
 class _Assembler:
-    """Puts the events of a stream together to the document that the server would else have sent.
+    """Makes of events the document that the server would have sent without streaming.
 
     Attributes:
         on_text: called with each piece of text.
         reason: the finish reason so far; "" where none came.
-        is_over: whether nothing more is to be read.
+        is_over: whether nothing more is to be read. That says nothing of the reply, which
+            may have been cut: see `is_complete`.
     """
 
     def __init__(self, on_text: Callable[[Any], None]) -> None:
@@ -6482,11 +6584,9 @@ class _Assembler:
         raise NotImplementedError
 
 
-def _update_with_news(fields: _JsonObject, more: _JsonObject) -> None:
-    """Take over what is not empty: ({"id": "x"}, {"id": "", "model": "m"}) -> both."""
-    for key, value in more.items():
-        if value:
-            fields[key] = value
+def _update_non_empty(fields: _JsonObject, more: _JsonObject) -> None:
+    """Take over what is not empty: {"a": 1}, {"a": 0, "b": 2} -> {"a": 1, "b": 2}."""
+    fields.update({key: value for key, value in more.items() if value})
 
 
 class _StreamedChoice:
@@ -6504,7 +6604,7 @@ class _StreamedChoice:
         self.message.add({"role": "assistant"})
 
     def add(self, choice: _JsonObject) -> None:
-        _update_with_news(self.fields, choice)
+        _update_non_empty(self.fields, choice)
         self.reason = _str(self.fields.get("finish_reason"))
         delta = _dict(choice.get("delta"))
         message = choice.get("message")
@@ -6513,11 +6613,10 @@ class _StreamedChoice:
             delta = message
         if delta or self.reason:
             self.has_begun = True
-        if "tool_calls" in delta:
-            for call in _dicts(delta["tool_calls"]):
-                self.calls.add(call)
-            delta = {key: value for key, value in delta.items() if key != "tool_calls"}
-        self.message.add(delta)
+        fields = dict(delta)
+        for call in _dicts(fields.pop("tool_calls", None)):
+            self.calls.add(call)
+        self.message.add(fields)
 
     def value(self) -> _JsonObject:
         message = self.message.value()
@@ -6535,10 +6634,9 @@ class _ChatAssembler(_Assembler):
         self.only_first = only_first
         self.fields: _JsonObject = {}  # of the document
         self.choices: Dict[int, _StreamedChoice] = {}
-        self.is_done = False
 
     def add(self, event: _JsonObject) -> None:
-        _update_with_news(self.fields, event)
+        _update_non_empty(self.fields, event)
         for choice in _dicts(event.get("choices")):
             _check_no_error(choice)
             index = _count(choice.get("index"))
@@ -6551,15 +6649,12 @@ class _ChatAssembler(_Assembler):
         streamed = self.choices[index]
         streamed.add(choice)
         self.reason = streamed.reason
-        self.on_text(_text_of(_dict(choice.get("delta")).get("content")))
-
-    def finish(self) -> None:
-        super().finish()
-        self.is_done = True
+        self.on_text(_join_text(_dict(choice.get("delta")).get("content")))
 
     def is_complete(self) -> bool:
-        opened = [choice for choice in self.choices.values() if choice.has_begun]
-        return self.is_done or (bool(opened) and all(choice.reason for choice in opened))
+        """With [DONE], or where each choice that has begun has a finish reason."""
+        reasons = [choice.reason for choice in self.choices.values() if choice.has_begun]
+        return self.is_over or (bool(reasons) and all(reasons))
 
     def document(self) -> _JsonObject:
         choices = [choice for _, choice in sorted(self.choices.items())]
@@ -6567,11 +6662,11 @@ class _ChatAssembler(_Assembler):
 
 
 class _ResponsesAssembler(_Assembler):
-    """The Responses API: the items that are done, and the response that ends the stream."""
+    """The Responses API: the items that are done, then the response that ends it."""
 
     def __init__(self, on_text: Callable[[Any], None]) -> None:
         super().__init__(on_text)
-        self.items = _Places()
+        self.items = _IndexedItems()
         self.response: _JsonObject = {}
 
     def add(self, event: _JsonObject) -> None:
@@ -6585,7 +6680,7 @@ class _ResponsesAssembler(_Assembler):
 
     def _add_item(self, event: _JsonObject) -> None:
         if isinstance(event.get("item"), dict):
-            index = _count(event.get("output_index", self.items.next))
+            index = _count(event.get("output_index", self.items.next_index))
             self.items.add(index, event["item"])
 
     def _end(self, response: _JsonObject, status: str) -> None:
@@ -6593,8 +6688,11 @@ class _ResponsesAssembler(_Assembler):
         done = self.items.in_order()
         if status == "failed":
             self.response["status"] = status
-        elif done and len(_dicts(response.get("output"))) <= len(done):
-            self.response["output"] = done
+        elif len(_dicts(response.get("output"))) <= len(done):
+            # OpenAI's output has the same items, that of ChatGPT's backend is []. Some
+            # gateways send no `output_item.done` for some items: then the output has
+            # more, and counts.
+            self.response["output"] = done or response.get("output")
         self.is_over = True
 
     def is_complete(self) -> bool:
@@ -6611,48 +6709,53 @@ class _AnthropicAssembler(_Assembler):
         super().__init__(on_text)
         self.fields: _JsonObject = {}
         self.usage = _StreamedObject()
-        self.blocks = _Places()
-        self.open: Dict[int, _StreamedObject] = {}  # the block that the deltas of an index mean
-        self.is_stopped = False
+        self.blocks = _IndexedItems()
+        # Of several blocks at an index, the one that the deltas belong to.
+        self.block_by_index: Dict[int, _StreamedObject] = {}
+        self.has_stopped = False  # message_stop came
 
     def add(self, event: _JsonObject) -> None:
         kind = event.get("type")
+        index = _count(event.get("index"))
         self.usage.add(_dict(event.get("usage")))
         if kind == "message_start":
             message = _dict(event.get("message"))
             self.usage.add(_dict(message.get("usage")))
             self._add_fields(message)
         elif kind == "content_block_start":
-            self._start_block(_count(event.get("index")), _dict(event.get("content_block")))
+            self._start_block(index, _dict(event.get("content_block")))
         elif kind == "content_block_delta":
-            self._add_delta(_count(event.get("index")), _dict(event.get("delta")))
+            self._add_delta(index, _dict(event.get("delta")))
         elif kind == "message_delta":
             self._add_fields(_dict(event.get("delta")))
         elif kind == "message_stop":
-            self.is_stopped = self.is_over = True
+            self.has_stopped = self.is_over = True
 
     def _add_fields(self, fields: _JsonObject) -> None:
-        self.fields.update({key: value for key, value in fields.items() if value is not None})
+        for key, value in fields.items():
+            if value is not None:
+                self.fields[key] = value
         self.reason = _str(self.fields.get("stop_reason"))
 
     def _start_block(self, index: int, start: _JsonObject) -> None:
         block = _StreamedObject()
         block.add(start)
         self.blocks.add(index, block)
-        self.open[index] = block
+        self.block_by_index[index] = block
         self.on_text(start.get("text"))
 
     def _add_delta(self, index: int, delta: _JsonObject) -> None:
-        if index not in self.open:
+        if index not in self.block_by_index:
             self._start_block(index, {"type": "text"})
-        fields = {key: value for key, value in delta.items() if key not in ("type", "citation")}
-        if "citation" in delta:
-            fields["citations"] = [delta["citation"]]
-        self.open[index].add(fields)
+        fields = dict(delta)
+        fields.pop("type", None)
+        if "citation" in fields:
+            fields["citations"] = [fields.pop("citation")]
+        self.block_by_index[index].add(fields)
         self.on_text(delta.get("text"))
 
     def is_complete(self) -> bool:
-        return self.is_stopped or bool(self.reason)
+        return self.has_stopped or bool(self.reason)
 
     def document(self) -> _JsonObject:
         content = [self._finish_block(block.value()) for block in self.blocks.in_order()]
@@ -6660,7 +6763,7 @@ class _AnthropicAssembler(_Assembler):
 
     @staticmethod
     def _finish_block(block: _JsonObject) -> _JsonObject:
-        """{"type": "tool_use", "partial_json": '{"n": 1}', ...} -> {..., "input": {"n": 1}}"""
+        """{"type": "tool_use", "partial_json": "{}"} -> {..., "input": {}}"""
         arguments = _str(block.pop("partial_json", None))
         if arguments:
             try:
@@ -6674,10 +6777,11 @@ class _AnthropicAssembler(_Assembler):
 
 # -- adapters --------------------------------------------------------------------------------------
 #
-# What the three protocols share. Reading a reply, deciding how it ended and repairing what goes back
-# are three places; what differs between the protocols is a method that each of them has.
+# What the three protocols share. Reading a reply, deciding how it ended and repairing
+# what goes back are three places; what differs between the protocols is a method that
+# each of them has.
 
-_MAX_REPAIRS = 8  # for one request; a server that refuses one property after the other gets no more
+_MAX_REPAIRS = 8  # for one request, whose properties a server refuses one after the other
 
 # How a reply ended, by its finish reason in lower-case letters, on every protocol.
 _WHOLE, _CUT, _ABORTED, _REFUSED, _PAUSED = "whole", "cut", "aborted", "refused", "paused"
@@ -6733,7 +6837,7 @@ def _end_of(reason: str) -> str:
     return _ENDS.get(reason.lower(), _WHOLE)
 
 
-class _Reply:
+class _ParsedReply:
     """What was read in a reply, the same for all protocols.
 
     Attributes:
@@ -6766,26 +6870,33 @@ class _Reply:
 
 
 def _without_draft(text: str) -> str:
-    """The text without a leading <think> block, closed or not: "<think>hm</think> 5" -> "5"."""
+    """Without a leading <think> block, closed or not: "<think>hm</think> 5" -> "5"."""
     return re.sub(r"(?s)\A\s*<think>.*?(?:</think>\s*|\Z)", "", text)
 
 
-# A text that is nothing but calls in one of these notations is no answer: the server lacks the
-# parser of its model. In a longer text they are part of the answer.
+# A text that is nothing but calls in one of these notations is no answer: the server
+# lacks the parser of its model. In a longer text they are part of the answer.
+_TAG_NOTATIONS = {  # a closing tag ends the call
+    "Hermes, Qwen, GLM": r"<tool_call>\s*[\[{<\w]",
+    "Llama 3.1, Qwen3-Coder": r"<function=",
+    "Claude's old form": r"<function_calls>|<invoke name=",
+}
+_TOKEN_NOTATIONS = {  # a special token begins it, and there is no rule how it ends
+    "Mistral": r"\[TOOL_CALLS\]",
+    "Llama 3": r"<\|python_tag\|>",
+    "Phi-4, Granite": r"<\|tool_call",
+    "DeepSeek": "<\uff5ctool|<\uff5cDSML",
+    "gpt-oss": r"<\|channel\|>commentary to=functions\.",
+}
+_TAG = "|".join(_TAG_NOTATIONS.values())
+_TOKEN = "|".join(_TOKEN_NOTATIONS.values())
 _TAGGED_CALLS = r"(?s)\A(?:<tool_call>(?:(?!</?tool_call>).)*</tool_call>\s*)+\Z"
-_CALL_NOTATION = r"""(?sx) \A (?:
-    <tool_call> \s* [\[{<\w] | <function= | <function_calls> | <invoke[ ]name=   # tags
-    | (?P<token>
-        \[TOOL_CALLS\] | <\|python_tag\|> | <\|tool_call                         # special tokens
-        | <\uff5ctool | <\uff5cDSML | <\|channel\|>commentary[ ]to=functions\.
-      )
-)"""
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_CALL_IN_LIST = rf"""(?sx) \s* ([A-Za-z_][\w-]*) \( (?: [^()'"] | {_QUOTED} )* \) \s* """
+_CALL_IN_LIST = rf"""\s*([A-Za-z_][\w-]*)\((?:[^()'"]|{_QUOTED})*\)\s*"""  # look(n=1)
 
 
 def _read_tagged_calls(text: str, tools: Registry) -> List[_WireCall]:
-    """The calls of a text that is nothing but <tool_call> blocks of known tools; [] for any other.
+    """The calls of a text that is nothing but <tool_call> blocks of known tools, else [].
 
     '<tool_call>{"name": "look", "arguments": {"n": 1}}</tool_call>' -> look(n=1)
     """
@@ -6794,86 +6905,128 @@ def _read_tagged_calls(text: str, tools: Registry) -> List[_WireCall]:
     calls = []
     for block in re.findall(r"(?s)<tool_call>(.*?)</tool_call>", text):
         try:
-            found = _dict(_parse_loosely(block))
+            call = _dict(_parse_loosely(block))
         except ValueError:
             return []
-        name, arguments = found.get("name"), found.get("arguments")
-        if name not in tools or type(arguments) not in (dict, str):
+        name = call.get("name")
+        arguments = call.get("arguments")
+        is_known = isinstance(name, str) and name in tools
+        if not is_known or type(arguments) not in (dict, str):
             return []
         calls.append(_WireCall(None, name, arguments))
     return calls
 
 
 def _is_written_call(text: str, tools: Registry) -> bool:
-    """True for a text that is a call in one of the notations of models, and nothing more."""
-    found = re.match(_CALL_NOTATION, text)
-    if found is None:
-        return _is_list_of_calls(text, tools)
-    if found.group("token"):
+    """True for a text that is a call in one of the notations of models, and nothing more.
+
+    '<function=look>{"n": 1}</function>' -> True
+    '<function=look>{"n": 1}' -> True (cut by a stop sequence)
+    "<function=look></function> is how it looks" -> False
+    """
+    if re.match(_TOKEN, text):
         return True
-    closing = re.match(r"(?s).*</[\w:.-]+>\s*", text)
-    if closing is None:  # cut by a stop sequence; "<tool_call> is a tag ..." is an answer
+    if not re.match(_TAG, text):
+        return _is_list_of_calls(text, tools)
+    last_tag = re.match(r"(?s).*</[\w:.-]+>\s*", text)
+    if last_tag is None:  # cut by a stop sequence; "<tool_call> is a tag ..." is an answer
         return not re.match(r"<tool_call>\s*\w", text)
-    rest = text[closing.end() :]
-    return not rest or re.match(_CALL_NOTATION, rest) is not None
+    rest = text[last_tag.end() :]
+    return not rest or re.match(f"{_TAG}|{_TOKEN}", rest) is not None
 
 
 def _is_list_of_calls(text: str, tools: Registry) -> bool:
     """True for '[look(n=1), wait(seconds=2)]', all of them known tools."""
-    if not (text.startswith("[") and text.endswith("]")):
+    if not re.fullmatch(rf"(?s)\[{_CALL_IN_LIST}(?:,{_CALL_IN_LIST})*\]", text):
         return False
-    place = 1
-    while True:
-        call = re.compile(_CALL_IN_LIST).match(text, place)
-        if call is None or call.group(1) not in tools:
-            return False
-        place = call.end()
-        if place == len(text) - 1:
-            return True
-        if text[place] != ",":
-            return False
-        place += 1
+    return all(name in tools for name in re.findall(f"(?s){_CALL_IN_LIST}", text))
 
 
-# A demand or a refusal, in the words of the servers. `invalid_request_error` is neither.
-_DEMANDS = r"(?i)\bmissing\b|\brequired\b|must be (?:passed|sent|provided|included|present|set)"
-_REFUSES = (
-    r"(?i)un(?:supported|known|recogni[sz]ed|expected)|extra|additional|invalid(?!_request_error)"
-    r"|not (?:supported|permitted|allowed|recogni[sz]ed|expected|valid)"
-)
+# What a server says of a property. `invalid_request_error` says nothing.
+_VERDICT = r"""(?xi)
+    (?P<demand>
+        \bmissing\b | \brequired\b
+      | must\ be\ (?:passed|sent|provided|included|present|set)
+    )
+  | un(?:supported|known|recogni[sz]ed|expected) | extra | additional
+  | invalid(?!_request_error)
+  | not\ (?:supported|permitted|allowed|recogni[sz]ed|expected|valid)
+"""
+# Where a refusal names a property. Other words are no names: include, store, stream.
+_NAMED_PROPERTY = r"""(?xi)
+    (?<!function\ )(?<!tool\ )
+    ['"`] ([\w-][\w.\[\]-]*) ['"`]                # 'reasoning', `messages[1].reasoning`
+  | \b (\w+ (?:\.\w+ | \[\d+\])+)                 # messages.2.reasoning
+  | \b (\w*_\w*)                                  # stream_options
+  | (?:un(?:supported|known|recogni[sz]ed|expected) | extra | additional | invalid)
+    (?:\ (?:request|keyword|property|properties|parameters?|fields?|arguments?|keys?
+          |supplied|in\ messages?|not\ permitted|not\ allowed))*
+    (?:\(s\))? :? \ (\w+)                         # Unknown parameter: reasoning
+  | \b (\w+) \b
+    (?=(?:\ is|\ are|\ was)? :? \               # reasoning is not supported
+       (?:un|not\ |extra|additional|invalid))
+"""
+_READ_OF_REFUSAL = 8000  # characters; each name is compared with each verdict
+
+
+def _judge_properties(words: str) -> List[Tuple[str, bool]]:
+    """The properties that a refusal names, each with whether the server demands it.
+
+    Of several verdicts the one that stands nearest to the name counts.
+    "'a' is not supported, 'b' is required" -> [("a", False), ("b", True)]
+    """
+    words = words[:_READ_OF_REFUSAL]
+    verdicts = list(re.finditer(_VERDICT, words))
+    if not verdicts:
+        return []
+    judged = []
+    for match in re.finditer(_NAMED_PROPERTY, words):
+        start, end = match.span(match.lastindex or 0)
+        nearest = min(verdicts, key=lambda verdict: _distance(verdict, start, end))
+        name = re.findall(r"[\w-]+", words[start:end])[-1]
+        judged.append((name, nearest.group("demand") is not None))
+    return judged
+
+
+def _distance(verdict: "re.Match[str]", start: int, end: int) -> int:
+    """The characters between a verdict and the name from start to end."""
+    return max(verdict.start() - end, start - verdict.end())
 
 
 def _failed_generation(failure: "_RequestFailed") -> Optional[str]:
-    """What the model wrote where the server could not read its call (Groq: `tool_use_failed`).
+    """What the model wrote where the server cannot read its call (Groq).
 
-    The error may stand inside the message of a proxy. None for any other failure.
+    None for any other failure.
     """
     error = failure.error
     if error.get("code") != "tool_use_failed":
+        # A proxy may pass on the error object alone, as a text that nothing else unwraps.
         text = _str(error.get("message"))
-        if "tool_use_failed" not in text:
-            return None
         try:
-            inner = _dict(_parse_loosely(text[text.find("{") : text.rfind("}") + 1]))
+            error = _dict(_parse_loosely(text[text.find("{") : text.rfind("}") + 1]))
         except ValueError:
             return None
-        error = _dict(inner.get("error")) or inner
         if error.get("code") != "tool_use_failed":
             return None
     return _to_text(error.get("failed_generation") or "")
 
 
-class _Listener:
-    """Hands the text of one reply on to `on_text`, as it comes."""
+class _TextForwarder:
+    """Passes the text of one reply to `on_text`, as it comes."""
 
     def __init__(self, on_text: Optional[Callable[[str], Any]]) -> None:
         self.on_text = on_text
-        self.has_heard = False
+        self.has_text = False
 
-    def hear(self, text: Any) -> None:
+    def forward(self, text: Any) -> None:
         if self.on_text is not None and isinstance(text, str) and text:
-            self.has_heard = True
+            self.has_text = True
             self.on_text(text)
+
+
+def _add_usage(run: AgentRun, usage: Dict[str, int]) -> None:
+    for name, count in usage.items():
+        run.usage[name] = run.usage.get(name, 0) + count
 
 
 class _Request:
@@ -6884,39 +7037,6 @@ class _Request:
         self.conversation = conversation
 
 
-_SETTINGS_DOC = """
-    Args:
-        model: the name that the server knows, for example "gpt-5".
-        base_url: with or without /v1, a trailing slash or the full path; default: the variable
-            {variable}_BASE_URL, else {host}.
-        api_key: a str, or a function that gives one for each request on the wire; default: the
-            variable {variable}_API_KEY. With "" none is sent.
-        headers: sent along with each request, {{"X-Title": "my app"}}.
-        system: the system text.
-        on_text: called with the text as it arrives; makes the request a stream.
-        timeout: the longest silence, in seconds.
-        deadline: the longest time for one request of the run with all its retries, in seconds.
-        retries: how often a request is asked again: 4 allows five requests on the wire.
-        trim: how many replies to send, the last ones; or a function from the steps to those to
-            send, which may return changed copies of them. Tasks stay, calls keep their results.
-        max_observation: characters of an observation that are sent; of a longer one the middle is
-            left out.
-        ssl_context: for the default transport.
-        transport: `transport(method, url, headers, body, timeout)` gives (status, headers, chunks).
-        {more}body: further fields of the request, such as temperature=0.2. A list `tools` (a
-            server's own) stands before the run's. A misspelt setting is a TypeError.
-
-    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that cannot be
-    read, ValueError for a tool that servers refuse.
-    """
-
-
-def _describe_settings(variable: str, host: str, more: str = "") -> str:
-    return _SETTINGS_DOC.format(variable=variable, host=host, more=more)
-
-
-# Fields of a server that look like a slip of a setting.
-_NO_SLIPS = frozenset(("models",))  # OpenRouter's list of fallbacks
 # What the official packages call some settings.
 _OTHER_NAMES = {
     "max_retries": "retries",
@@ -6925,8 +7045,47 @@ _OTHER_NAMES = {
 }
 
 
-def _is_slip_of(word: str, name: str) -> bool:
-    """True where one letter or the order of two differs: "apikey" and "api_key", "modle", "model"."""
+_Init = typing.TypeVar("_Init", bound=Callable[..., None])
+
+
+def _named_settings(init: _Init) -> _Init:
+    """A constructor that takes settings by name alone, and no misspelt one.
+
+    OpenAIChat("m", "http://...") and OpenAIChat("m", baseurl="...") are a TypeError.
+    """
+    names = inspect.signature(init).parameters.keys() - {"self", "body"}
+
+    @functools.wraps(init)
+    def checked(self: Any, *arguments: Any, **settings: Any) -> None:
+        if len(arguments) > 1:
+            raise TypeError(
+                f"{type(self).__name__} takes the model's name, and settings by name: "
+                f"{type(self).__name__}(model, base_url=...)"
+            )
+        _check_fields(settings.keys() - names, names)
+        init(self, *arguments, **settings)
+
+    return typing.cast(_Init, checked)
+
+
+def _check_fields(fields: Iterable[str], settings: Iterable[str]) -> None:
+    """TypeError for a field that is a misspelt setting, or the conversation."""
+    for word in fields:
+        if word in ("messages", "input"):
+            raise TypeError(
+                f"{word}: the run holds the conversation; its text is the task of run()"
+            )
+        if word == "models":  # OpenRouter's list of fallbacks
+            continue
+        for name in settings:
+            if _is_typo_of(word, name) or _OTHER_NAMES.get(word) == name:
+                raise TypeError(
+                    f"{word}: did you mean {name}? It would be sent as a field of the body"
+                )
+
+
+def _is_typo_of(word: str, name: str) -> bool:
+    """True where one letter, or the order of two, differs: "modle" and "model"."""
     one = word.replace("_", "").lower()
     other = name.replace("_", "")
     while one and other and one[0] == other[0]:
@@ -6939,39 +7098,18 @@ def _is_slip_of(word: str, name: str) -> bool:
     return is_swapped or (len(one) <= 1 and len(other) <= 1)
 
 
-_Init = typing.TypeVar("_Init", bound=Callable[..., None])
-
-
-def _named_settings(init: _Init) -> _Init:
-    """A constructor whose settings are given by name; a misspelt one is no field of the request."""
-    names = [name for name in inspect.signature(init).parameters if name not in ("self", "body")]
-
-    @functools.wraps(init)
-    def checked(self: Any, *arguments: Any, **settings: Any) -> None:
-        if len(arguments) > 1:
-            raise TypeError(
-                f"{type(self).__name__} takes the model's name, and settings by name: "
-                f"{type(self).__name__}(model, base_url=...)"
-            )
-        for word in settings.keys() - set(names) - _NO_SLIPS:
-            for name in names:
-                if _is_slip_of(word, name) or _OTHER_NAMES.get(word) == name:
-                    raise TypeError(
-                        f"{word}: did you mean {name}? It would be sent as a field of the body"
-                    )
-        init(self, *arguments, **settings)
-
-    return typing.cast(_Init, checked)
-
-
 class _Adapter(_Client):
-    """What the three protocols share; each is a subclass with the methods that are abstract here."""
+    """What the three protocols share. Each is a subclass with the abstract methods."""
 
     _list_name = "messages"  # of the field that holds the conversation
     _limit_names: Tuple[str, ...] = ()  # fields that limit the output
     _id_pattern = _ANY_ID  # of the call ids that can be sent
     # Properties of a message that cannot be left out.
-    _essential: "frozenset[str]" = frozenset(("role", "content"))
+    _essential: FrozenSet[str] = frozenset(("role", "content"))
+    # Fields around the messages that cannot be left out.
+    _never_left_out = frozenset(("max_tokens", "system", "instructions", "store"))
+    # Properties of a message that can be added where a server demands them.
+    _can_be_added: FrozenSet[str] = frozenset()
 
     @_named_settings
     def __init__(
@@ -7001,9 +7139,10 @@ class _Adapter(_Client):
         self.trim = trim
         self.max_observation = max_observation
         self.extra = body
-        # What this server refused or demanded by name. Replaced, never changed: threads share it.
-        self._left_out: "frozenset[str]" = frozenset()
-        self._demanded: "frozenset[str]" = frozenset()
+        # What this server refused or demanded by name. Replaced, never changed: threads
+        # share it.
+        self._left_out: FrozenSet[str] = frozenset()
+        self._demanded: FrozenSet[str] = frozenset()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r}, base_url={_Url(self.url).public!r})"
@@ -7013,8 +7152,8 @@ class _Adapter(_Client):
 
     # What each protocol has of its own.
 
-    def _frame(self, conversation: _Conversation) -> _JsonObject:
-        """The fields that the adapter adds around the conversation, such as {"stream": True}."""
+    def _top_level_fields(self, conversation: _Conversation) -> _JsonObject:
+        """What the adapter adds to model, conversation and tools: {"stream": True}."""
         raise NotImplementedError
 
     def _encode_tool(self, tool: Tool) -> _JsonObject:
@@ -7022,31 +7161,31 @@ class _Adapter(_Client):
         raise NotImplementedError
 
     def _user_message(self, parts: List[Any]) -> _JsonObject:
-        """One message from str, Image and the protocol's own: {"role": "user", "content": "go"}."""
+        """One message of parts: a str, an Image, or the protocol's own form of a part."""
         raise NotImplementedError
 
     def _compose(self, text: str, actions: List[AgentAction]) -> Any:
-        """A reply of another model in the form of this protocol, before it is repaired."""
+        """A reply of another model in this protocol's form, before it is repaired."""
         raise NotImplementedError
 
     def _calls_in(self, message: Any) -> Optional[List[_WireCall]]:
-        """The calls of an assistant message; None where it is not one of this protocol."""
+        """The calls of an assistant message; None where it is of another protocol."""
         raise NotImplementedError
 
-    def _repair_reply(self, reply: _ReplyToSend) -> List[_JsonObject]:
-        """A reply as it goes back, one message or several items: as it came, but for repairs."""
+    def _repair_reply(self, reply: _OutgoingMessage) -> List[_JsonObject]:
+        """A reply as it goes back, as messages or items: as it came, but for repairs."""
         raise NotImplementedError
 
     def _result_message(self, call_id: str, step: AgentStep) -> Optional[_JsonObject]:
-        """The message that is the result of a call; None where the user's next message has it."""
+        """The message with a result; None where it is in the user's next message."""
         raise NotImplementedError
 
     def _result_parts(self, call_id: str, step: AgentStep) -> List[Any]:
-        """What of the result of a call is a part of the user's next message: pictures, say."""
+        """Parts of a result that go into the user's next message, such as pictures."""
         raise NotImplementedError
 
-    def _read(self, document: _JsonObject) -> _Reply:
-        """What a document says. Raises _RequestFailed where it is no reply of this protocol."""
+    def _read(self, document: _JsonObject) -> _ParsedReply:
+        """What a document says; _RequestFailed where it is no reply of this protocol."""
         raise NotImplementedError
 
     def _new_assembler(self, on_text: Callable[[Any], None]) -> _Assembler:
@@ -7054,13 +7193,11 @@ class _Adapter(_Client):
         raise NotImplementedError
 
     def _note_reply(self, conversation: _Conversation, message: Any) -> None:
-        """What of a reply counts for the fields around the conversation."""
+        """Keep what later requests need beside the message, such as a container."""
 
-    def _mark_for_cache(self, tools: List[_JsonObject]) -> List[_JsonObject]:
-        return tools
-
-    def _mark_last_for_cache(self, message: bytes) -> bytes:
-        return message
+    def _mark_for_cache(self, entries: List[_JsonObject]) -> List[_JsonObject]:
+        """The same list, with a cache breakpoint at its end where that is asked for."""
+        return entries
 
     def _check_tool(self, tool: Tool) -> None:
         """ValueError for a tool that every request would be refused for."""
@@ -7074,97 +7211,73 @@ class _Adapter(_Client):
     def body(self, run: AgentRun, tools: Registry) -> _JsonObject:
         """The JSON object as it would go out now: {"model": "m", "messages": [...], ...}.
 
-        It shows the run as it is now: steps that the caller replaced, shortened or took out since
-        the last request are sent so.
+        It shows the run as it is now, with what the caller replaced, shortened or took
+        out since the last request. Replace objects, do not change them: within an
+        observation, only changes of lists and dicts of plain JSON are noticed.
         """
         return dict(json.loads(self._encode(run, tools).data.decode("utf-8")))
 
     def complete(self, prompt: str) -> str:
-        """A text completion, for ReActText: one user message, no tools.
+        """A text completion, for ReActText: one user message, no tools, no usage.
 
-        For a server that may go on with an observation of its own making, a stop sequence helps:
-        ReActText(OpenAIChat("m", stop=["\\nObservation:"]).complete).
+        For a server that may go on with an observation of its own making, a stop sequence
+        helps: ReActText(OpenAIChat("m", stop=["\\nObservation:"]).complete).
         """
-        return self._complete(prompt, {})
+        return self._complete_text(AgentRun(prompt))
 
-    def _complete(self, prompt: str, usage: Dict[str, int]) -> str:
-        """`complete`, which adds the tokens to `usage`."""
-        found = self(AgentRun(prompt, usage=usage), {})
-        if not isinstance(found, AgentFinish):
+    def _complete_text(self, run: AgentRun) -> str:
+        """The answer to the run's task, without tools; `run.usage` says what it cost."""
+        decision = self(run, {})
+        if not isinstance(decision, AgentFinish):
             raise InvalidResponse("A tool was called, and only text was asked for.")
-        return _to_text(found.output)
+        return _to_text(decision.output)
 
     def _encode(self, run: AgentRun, tools: Registry) -> _Request:
         for tool in tools.values():
             self._check_tool(tool)
         conversation = self._encode_conversation(run)
-        own = self._frame(conversation).items()
-        frame = {"model": self.model, **{k: v for k, v in own if k not in self._left_out}}
-        frame.update(self.extra)
-        shown = [*(self.extra.get("tools") or ()), *map(self._encode_tool, tools.values())]
+        added = self._top_level_fields(conversation)
+        kept = {key: value for key, value in added.items() if key not in self._left_out}
+        fields = {"model": self.model, **kept, **self.extra}
+        shown = list(self.extra.get("tools") or ())
+        shown += map(self._encode_tool, tools.values())
         if shown:
-            frame["tools"] = self._mark_for_cache(shown)
-        if conversation.open and not conversation.tail:
-            conversation.tail = _encode_json(self._user_message(conversation.open))
-        tail = self._mark_last_for_cache(conversation.tail)
-        head = _encode_json(frame)[:-1] + f', "{self._list_name}": ['.encode("ascii")
-        between = b", " if conversation.sent and tail else b""
+            fields["tools"] = self._mark_for_cache(shown)
+        last = self._encode_open_message(conversation, is_last=True)
+        # The conversation comes last: {"model": "m", "messages": [closed, last]}.
+        head = _encode_json(fields)[:-1] + f', "{self._list_name}": ['.encode("ascii")
+        comma = b", " if conversation.closed_messages and last else b""
         # One join: what was said is copied once, whatever its length.
-        data = b"".join((head, conversation.sent, between, tail, b"]}"))
+        data = b"".join((head, conversation.closed_messages, comma, last, b"]}"))
         return _Request(data, conversation)
 
     # The conversation.
 
     def _encode_conversation(self, run: AgentRun) -> _Conversation:
-        """The conversation with what is new in the run; anew where the caller changed the rest."""
+        """The conversation with what is new in the run; a new one where the rest changed."""
         if run.pending:
             return self._encode_with_pending(run)
-        turns = self._turns_to_send(run)
+        turns = _trim_turns([*run.history, run], self.trim)
         if run._encoded is None:
             run._encoded = {}
         settings = (self.system, self.max_observation, self._left_out, self._demanded)
         known: Optional[_Conversation] = run._encoded.get(self)
-        if known is None or known.settings != settings or not known.is_beginning_of(turns):
-            known = run._encoded[self] = self._begin(settings)
+        if known is None or not known.is_beginning_of(turns, settings):
+            known = self._begin(settings)
+        run._encoded[self] = known
         self._put_turns(known, turns)
         return known
 
     def _encode_with_pending(self, run: AgentRun) -> _Conversation:
-        """Somebody looks at the request while calls are pending."""
-        waiting = [AgentStep(a, "This call is pending.", "pending") for a in run.pending]
-        shown = AgentRun(run.task, run.steps + waiting, finish=run.finish, history=run.history)
+        """For a caller who looks at the request while calls are pending."""
+        steps = list(run.steps)
+        for action in run.pending:
+            steps.append(AgentStep(action, "This call is pending.", "pending"))
+        shown = AgentRun(run.task, steps, finish=run.finish, history=run.history)
         return self._encode_conversation(shown)
 
     def _begin(self, settings: Any) -> _Conversation:
         return _Conversation(settings)
-
-    def _turns_to_send(self, run: AgentRun) -> List[AgentRun]:
-        """The turns, oldest first, with the steps that `trim` leaves.
-
-        A reply stays whole where one of its steps stays: every call needs its result.
-        """
-        turns = [*run.history, run]
-        if self.trim is None:
-            return turns
-        replies = [_group_by_reply(turn.steps) for turn in turns]
-        if callable(self.trim):
-            steps = [step for turn in turns for step in turn.steps]
-            kept = _match_copies(steps, self.trim(list(steps)))
-        else:
-            groups = [group for of_turn in replies for group in of_turn]
-            last = groups[max(0, len(groups) - self.trim) :]
-            kept = {id(step): step for group in last for step in group}
-        return [self._trim_turn(turn, groups, kept) for turn, groups in zip(turns, replies)]
-
-    @staticmethod
-    def _trim_turn(
-        turn: AgentRun, replies: List[List[AgentStep]], kept: Dict[int, AgentStep]
-    ) -> AgentRun:
-        steps: List[AgentStep] = []
-        for group in replies:
-            if any(id(step) in kept for step in group):
-                steps += [kept.get(id(step), step) for step in group]
-        return AgentRun(turn.task, steps, finish=turn.finish)
 
     def _put_turns(self, conversation: _Conversation, turns: List[AgentRun]) -> None:
         for number, turn in enumerate(turns):
@@ -7175,24 +7288,31 @@ class _Adapter(_Client):
             for group in _group_by_reply(turn.steps[sent.step_count :]):
                 self._put_group(conversation, group, sent.last_step)
                 sent.add_steps(group)
-            if turn.finish is not None and not sent.finish:
+            if turn.finish is not None and not sent.finish_contents:
                 self._put_finish(conversation, turn.finish)
-                sent.finish = _contents_of_finish(turn.finish)
+                sent.finish_contents = _contents_of_finish(turn.finish)
 
     def _put_group(
-        self, conversation: _Conversation, group: List[AgentStep], before: Optional[AgentStep]
+        self,
+        conversation: _Conversation,
+        group: List[AgentStep],
+        before: Optional[AgentStep],
     ) -> None:
-        """Put a reply with its results, or the notice about a reply that was not accepted."""
+        """Put a reply with its results, or the notice about one that was not accepted."""
         first = group[0]
-        if first.action.call_id or first.action.tool:
+        if first.action._is_call:
             self._put_calls(conversation, group)
-        elif before and before.action.call_id and _from_same_request(before.action, first.action):
+        elif before and _is_about_call(first.action, before.action):
             # The call whose result was to be the answer: its reply stands there already.
             self._put_user_text(conversation, [self._show(first)])
         else:
             self._put_notice(conversation, first)
 
     def _put_calls(self, conversation: _Conversation, group: List[AgentStep]) -> None:
+        """Put a reply and a result for each of its calls.
+
+        Steps a and b of one reply -> assistant (calls a, b), result of a, result of b.
+        """
         group = _in_call_order(group, self._calls_in(group[0].action.message) or [])
         first = group[0].action
         actions = [step.action for step in group]
@@ -7200,24 +7320,36 @@ class _Adapter(_Client):
         self._put_results(conversation, ids, group)
 
     def _put_notice(self, conversation: _Conversation, step: AgentStep) -> None:
-        """A notice is the result of each call of the reply, or else what the user says."""
-        is_paused = not step.observation
+        """Put a reply that was not accepted. The notice is the result of each of its
+        calls; where it has none, the user says it."""
+        is_paused = self._is_paused(step)
         is_incomplete = step.status == "invalid_response" and not is_paused
         message = step.action.message
+        log = step.action.log
         actions = [
             AgentAction(_str(call.name), call.arguments, _to_text(call.call_id or ""))
             for call in self._calls_in(message) or ()
         ]
-        ids = self._put_reply(conversation, message, step.action.log, actions, is_incomplete)
+        ids = self._put_reply(conversation, message, log, actions, is_incomplete)
         if ids:
             self._put_results(conversation, ids, [step] * len(ids))
         elif not is_paused:
             self._put_user_text(conversation, [self._show(step)])
 
+    @staticmethod
+    def _is_paused(step: AgentStep) -> bool:
+        """True for a reply that ended with `pause_turn`: it has no observation.
+
+        The server goes on with it where it is the last message: nothing is said after it.
+        """
+        return not step.observation
+
     def _put_finish(self, conversation: _Conversation, finish: AgentFinish) -> None:
-        if finish.reason != "return_direct":  # there the call stands for it
-            is_refusal = finish.reason == "refusal"
-            self._put_reply(conversation, finish.message, _to_text(finish.output), [], is_refusal)
+        if finish.reason == "return_direct":  # the call and its result stand for it
+            return
+        text = _to_text(finish.output)
+        is_refusal = finish.reason == "refusal"
+        self._put_reply(conversation, finish.message, text, [], is_refusal)
 
     def _put_reply(
         self,
@@ -7227,28 +7359,28 @@ class _Adapter(_Client):
         actions: List[AgentAction],
         is_incomplete: bool = False,
     ) -> List[str]:
-        """Put a reply as it came, or composed where it is another protocol's; its ids as sent."""
+        """Put a reply, composed where it is another protocol's. Returns its ids as sent."""
         self._note_reply(conversation, message)
         pattern = self._id_pattern
         calls = self._calls_in(message)
         if calls is None or len(calls) != len(actions):
             message = self._compose(text, actions)
             pattern = _PORTABLE_ID
-        self._put_open_message(conversation)
+        self._close_open_message(conversation)
         ids = [conversation.make_id(action.call_id, pattern) for action in actions]
         names = [action.tool for action in actions]
         stand_in = text if text.strip() else _NO_TEXT
-        reply = _ReplyToSend(message, ids, names, stand_in, is_incomplete)
+        reply = _OutgoingMessage(message, ids, names, stand_in, is_incomplete)
         for item in self._repair_reply(reply):
             self._put_assistant(conversation, item)
         return ids
 
     def _put_assistant(self, conversation: _Conversation, message: _JsonObject) -> None:
-        """Put an assistant message, without what the server refuses and with what it demands."""
+        """Put an assistant message without what is refused, with what is demanded."""
         for name in self._demanded:
             if message.get(name) is None:
                 message[name] = _NO_TEXT
-        conversation.keys |= message.keys() - self._essential
+        conversation.assistant_keys |= message.keys() - self._essential
         left_out = self._left_out - self._essential
         kept = {key: value for key, value in message.items() if key not in left_out}
         conversation.add(_encode_json(kept))
@@ -7265,12 +7397,18 @@ class _Adapter(_Client):
     def _put_user_text(self, conversation: _Conversation, parts: List[Any]) -> None:
         conversation.say(parts)
 
-    def _put_open_message(self, conversation: _Conversation) -> None:
-        if conversation.open:
-            tail = conversation.tail or _encode_json(self._user_message(conversation.open))
-            conversation.add(tail)
-            conversation.open = []
-            conversation.tail = b""
+    def _encode_open_message(self, conversation: _Conversation, is_last: bool = False) -> bytes:
+        """The message that the user says next, encoded once; b"" for none."""
+        if conversation.open_parts and not conversation.open_bytes:
+            message = self._user_message(conversation.open_parts)
+            conversation.open_bytes = _encode_json(message)
+        return conversation.open_bytes
+
+    def _close_open_message(self, conversation: _Conversation) -> None:
+        if conversation.open_parts:
+            conversation.add(self._encode_open_message(conversation))
+            conversation.open_parts = []
+            conversation.open_bytes = b""
 
     def _show(self, step: AgentStep) -> str:
         """The text of an observation, of which a long one lacks its middle."""
@@ -7290,15 +7428,18 @@ class _Adapter(_Client):
             except _RequestFailed as failure:
                 self._check_no_failed_generation(failure)
                 repairs += 1
-                if repairs > _MAX_REPAIRS or not self._repair(failure, request.conversation):
+                is_repaired = repairs <= _MAX_REPAIRS and self._repair(
+                    failure, request.conversation
+                )
+                if not is_repaired:
                     raise self._model_error(failure) from None
                 request = self._encode(run, tools)
-        for name, count in reply.usage.items():
-            run.usage[name] = run.usage.get(name, 0) + count
+        _add_usage(run, reply.usage)
         self._check_input_tokens(request.conversation, reply.usage["input_tokens"])
         taken = request.conversation.ids
         if self.trim is not None:
-            taken = {step.action.call_id for turn in [*run.history, run] for step in turn.steps}
+            turns = [*run.history, run]
+            taken = {step.action.call_id for turn in turns for step in turn.steps}
         return self._decide(reply, tools, taken)
 
     def _check_input_tokens(self, conversation: _Conversation, tokens: int) -> None:
@@ -7306,8 +7447,8 @@ class _Adapter(_Client):
         last = conversation.input_tokens
         if self.trim is None and 0 < tokens < 0.6 * last:
             _log(
-                f"{tokens} input tokens after {last}: the server silently drops the beginning "
-                f"(Ollama: num_ctx)"
+                f"{tokens} input tokens after {last}: the server silently drops the "
+                f"beginning (Ollama: num_ctx)"
             )
         conversation.input_tokens = tokens
 
@@ -7320,51 +7461,56 @@ class _Adapter(_Client):
             shown = _cut_middle(generation, 2000)
             raise InvalidResponse(f"{words} The reply was: {shown}")
 
-    # Repairing a request that was refused. What the caller put into the body is never changed.
+    # Repairing a request that was refused. The caller's part of the body never changes.
 
     def _repair(self, failure: "_RequestFailed", conversation: _Conversation) -> bool:
-        """Whether the request can be sent in another form, which is remembered from now on."""
+        """Whether the request can be sent in another form, which is remembered.
+
+        A property that was sent and is refused is left out; one that is demanded is
+        added, where the protocol has something to put there.
+        """
         if failure.status not in (400, 422):
             return False
-        words = f"{failure.words} {_to_text(failure.error.get('param') or '')}"
-        if re.search(_DEMANDS, words):
-            return self._add_demanded(words)
-        if re.search(_REFUSES, words):
-            return self._leave_out_refused(words, conversation)
-        return False
-
-    def _add_demanded(self, words: str) -> bool:
-        return False
-
-    def _leave_out_refused(self, words: str, conversation: _Conversation) -> bool:
-        """Leave out the property that the words name: of the assistant's messages, or our own."""
-        own = self._frame(conversation).keys() - {"max_tokens", "system", "instructions"}
-        candidates = (conversation.keys | own) - self._left_out - self.extra.keys()
-        for name in self._properties_named_in(words):
-            if name in candidates:
+        for name, is_demanded in self._find_judged(failure):
+            if is_demanded and name in self._can_be_added - self._demanded:
+                _log(f"the server demands {name!r}: it is added where a reply has none")
+                self._demanded |= {name}
+                self._left_out -= {name}
+                return True
+            if not is_demanded and name in self._can_be_left_out(conversation):
                 _log(f"the server refuses {name!r}: it is left out from now on")
                 self._left_out |= {name}
                 return True
         return False
 
-    def _properties_named_in(self, words: str) -> List[str]:
-        """The words that may be names: "no field 'hm', please" -> ["no", "field", "hm", ...]"""
-        return re.findall(r"[\w-]+", words)
+    def _find_judged(self, failure: "_RequestFailed") -> List[Tuple[str, bool]]:
+        """The properties that a refusal names, see _judge_properties."""
+        words = failure.words
+        param = _to_text(failure.error.get("param") or "")
+        return _judge_properties(f"'{param}': {words}" if param else words)
+
+    def _can_be_left_out(self, conversation: _Conversation) -> Set[str]:
+        """The properties of the assistant's messages, and what the adapter itself adds.
+
+        What the caller put into the body stays. So does `store: false`, for privacy.
+        """
+        added = self._top_level_fields(conversation).keys() - self._never_left_out
+        return (conversation.assistant_keys | added) - self._left_out - self.extra.keys()
 
     # Reading a reply.
 
-    def _read_reply(self, http_reply: _HttpReply) -> _Reply:
-        listener = _Listener(self.on_text)
+    def _read_reply(self, http_reply: _HttpReply) -> _ParsedReply:
+        forwarder = _TextForwarder(self.on_text)
 
         def assemble(events: Iterator[Optional[_JsonObject]]) -> Optional[_JsonObject]:
-            return self._assemble(events, listener.hear)
+            return self._assemble(events, forwarder.forward)
 
         reply = self._read(_read_document(http_reply, assemble))
         if _end_of(reply.reason) == _ABORTED:
-            words = f"the server broke the reply off: {_one_line(reply.reason, 60)}"
+            words = f"the server aborted the reply: {_one_line(reply.reason, 60)}"
             raise _RequestFailed(words, "server")
-        if not listener.has_heard:
-            listener.hear(reply.text)
+        if not forwarder.has_text:
+            forwarder.forward(reply.text)
         return reply
 
     def _assemble(
@@ -7381,7 +7527,7 @@ class _Adapter(_Client):
                 if assembler.is_over:
                     break
         except _RequestFailed:
-            if _end_of(assembler.reason) != _CUT:  # after that, an error says nothing more
+            if _end_of(assembler.reason) != _CUT:  # then, an error says nothing more
                 raise
         if not assembler.is_complete():
             return None
@@ -7391,10 +7537,16 @@ class _Adapter(_Client):
 
     # Deciding what a reply means. Nothing that is doubtful runs.
 
-    def _decide(self, reply: _Reply, tools: Registry, taken: Set[str]) -> Decision:
+    def _decide(self, reply: _ParsedReply, tools: Registry, taken: Set[str]) -> Decision:
+        """Calls -> [AgentAction, ...]; an answer, or a refusal -> AgentFinish.
+
+        Raises InvalidResponse for a reply that was cut, is paused, is empty, or has calls
+        as text. `taken` are the call ids that the conversation has already.
+        """
         end = _end_of(reply.reason)
         if reply.reason.lower() not in _ENDS:
-            _log(f"the finish reason {_one_line(reply.reason, 60)!r} is taken for a clean end")
+            reason = _one_line(reply.reason, 60)
+            _log(f"the finish reason {reason!r} is taken for a clean end")
         if reply.refusal is not None or end == _REFUSED:
             return AgentFinish(reply.refusal or reply.text, "", reply.message, "refusal")
         if end == _PAUSED:
@@ -7402,7 +7554,8 @@ class _Adapter(_Client):
         if end == _CUT or self._used_the_limit(reply):
             raise InvalidResponse(_CUT_REPLY, reply.message, reply.text)
         if reply.calls:
-            return self._make_actions(reply, _without_draft(reply.text), reply.calls, taken)
+            log = _without_draft(reply.text)
+            return self._make_actions(reply, log, reply.calls, taken)
         answer = _without_draft(reply.answer)
         written = self._find_written_calls(reply, answer.strip(), tools)
         if written:
@@ -7412,8 +7565,8 @@ class _Adapter(_Client):
         return AgentFinish(answer, reply.comment, reply.message)
 
     @staticmethod
-    def _find_written_calls(reply: _Reply, answer: str, tools: Registry) -> List[_WireCall]:
-        """The calls of an answer that is nothing but calls in a notation that can be read.
+    def _find_written_calls(reply: _ParsedReply, answer: str, tools: Registry) -> List[_WireCall]:
+        """The calls of an answer that is nothing but calls, in a notation that is read.
 
         Raises InvalidResponse for any other notation.
         """
@@ -7425,27 +7578,33 @@ class _Adapter(_Client):
             raise InvalidResponse(_WRITTEN_CALL, reply.message, reply.text)
         return calls
 
-    def _used_the_limit(self, reply: _Reply) -> bool:
-        """Whether all the output that was allowed was used, or a token more: routers relabel it.
+    def _used_the_limit(self, reply: _ParsedReply) -> bool:
+        """Whether the reply has as many tokens as the request allows: then it was cut.
 
-        Still more means that other tokens are counted too, such as those of reasoning.
+        Some routers report `stop` for a reply cut at the limit. Some servers count one
+        token more, that of the end. Still more means that other tokens count too, such as
+        those of reasoning.
         """
         if _count(self.extra.get("n")) > 1:
             return False
         sent = {"max_tokens": getattr(self, "max_tokens", None), **self.extra}
-        limit = next((n for n in (_count(sent.get(name)) for name in self._limit_names) if n), 0)
-        return limit > 0 and reply.usage["output_tokens"] in (limit, limit + 1)
+        for name in self._limit_names:
+            limit = _count(sent.get(name))
+            if limit:
+                return reply.usage["output_tokens"] in (limit, limit + 1)
+        return False
 
     def _make_actions(
-        self, reply: _Reply, log: str, calls: List[_WireCall], taken: Set[str]
+        self, reply: _ParsedReply, log: str, calls: List[_WireCall], taken: Set[str]
     ) -> List[AgentAction]:
-        """The calls as actions. An id that the server repeats or omits becomes ""; the loop makes
-        one, so that no call is taken for a repeated one."""
+        """The calls as actions. An id that the server repeats or omits becomes ""; the
+        loop makes one, so that no call is taken for a repeated one."""
         actions = []
         used: Set[str] = set()
         for call in calls:
             call_id = _str(call.call_id)
-            if call_id in taken or call_id in used or not re.match(self._id_pattern, call_id):
+            is_repeated = call_id in taken or call_id in used
+            if is_repeated or not re.match(self._id_pattern, call_id):
                 call_id = ""
             used.add(call_id)
             name = _str(call.name)
@@ -7459,7 +7618,7 @@ class _Adapter(_Client):
 def _make_parts(parts: List[Any], kind: str, picture: Callable[[str], _JsonObject]) -> Any:
     """The content of a message: a str, or a list of parts where there are pictures.
 
-    (["a", "b"], "text", ...) -> "a\n\nb"; (["a", Image], ...) -> [{"type": "text", ...}, {...}]
+    ["a", "b"] -> "a\n\nb"; ["a", Image] -> [{"type": "text", "text": "a"}, {...}]
     """
     if not _images_in(parts):
         return "\n\n".join(parts)
@@ -7474,7 +7633,7 @@ def _make_parts(parts: List[Any], kind: str, picture: Callable[[str], _JsonObjec
 
 
 def _describe_tool(tool: Tool, schema_name: str) -> _JsonObject:
-    """{"name": "look", "description": "Look.", "parameters": {...}}; no empty description."""
+    """{"name": "look", "description": "Look.", "parameters": {...}}"""
     described: _JsonObject = {"name": tool.name}
     if tool.description.strip():
         described["description"] = tool.description
@@ -7486,14 +7645,14 @@ def _describe_tool(tool: Tool, schema_name: str) -> _JsonObject:
 
 
 def _cached_tokens(usage: _JsonObject, details: str) -> int:
-    """The cached part of the input; Mistral, Moonshot and DeepSeek have names of their own."""
+    """The cached part of the input; Mistral, Moonshot and DeepSeek name it otherwise."""
     names = ("num_cached_tokens", "cached_tokens", "prompt_cache_hit_tokens")
-    counts = [_dict(usage.get(details)).get("cached_tokens"), *(usage.get(n) for n in names)]
-    return max(_count(count) for count in counts)
+    counts = [_count(usage.get(name)) for name in names]
+    return max(_count(_dict(usage.get(details)).get("cached_tokens")), *counts)
 
 
 def _is_foreign_to_chat(message: _JsonObject) -> bool:
-    """True for an assistant message of the Messages API, or items of the Responses API."""
+    """True for a message of the Messages API, or of the Responses API."""
     foreign = ("tool_use", "redacted_thinking", "server_tool_use", "output_text")
     return "container" in message or any(
         part.get("type") in foreign or isinstance(part.get("thinking"), str)
@@ -7502,13 +7661,14 @@ def _is_foreign_to_chat(message: _JsonObject) -> bool:
 
 
 def _repair_function(function: Any, tool: str) -> _JsonObject:
-    """A function of a call with a name that servers take, and arguments for a strict parser.
+    """The function of a call with a name and arguments that servers take.
 
     ({"name": "a.b"}, "a.b") -> {"name": "a_b", "arguments": "{}"}
     """
-    found = _dict(function)
-    name = _legal_name(found.get("name"), tool)
-    return {**found, "name": name, "arguments": _strict_arguments(found.get("arguments"))}
+    repaired = dict(_dict(function))
+    repaired["name"] = _legal_name(repaired.get("name"), tool)
+    repaired["arguments"] = _strict_arguments(repaired.get("arguments"))
+    return repaired
 
 
 def _is_blank_part(part: _JsonObject, kind: str) -> bool:
@@ -7517,7 +7677,7 @@ def _is_blank_part(part: _JsonObject, kind: str) -> bool:
 
 
 def _reason_of(choices: List[_JsonObject]) -> str:
-    """The finish reason of the choices: the first that is no clean end, else the first."""
+    """The finish reason: the first that is no clean end, else the first."""
     reasons = [_str(choice.get("finish_reason")) for choice in choices]
     doubtful = [reason for reason in reasons if _end_of(reason) != _WHOLE]
     return (doubtful or reasons or [""])[0]
@@ -7526,7 +7686,8 @@ def _reason_of(choices: List[_JsonObject]) -> str:
 def _join_messages(messages: List[_JsonObject]) -> Any:
     """The messages of several choices as one: texts joined, calls in order.
 
-    Gateways put the blocks of Claude, or the items of the Responses API, into choices of their own.
+    Gateways put the blocks of Claude, or the items of the Responses API, into choices of
+    their own.
     """
     if len(messages) < 2:
         return messages[0] if messages else None
@@ -7537,21 +7698,58 @@ def _join_messages(messages: List[_JsonObject]) -> Any:
 
 
 class OpenAIChat(_Adapter):
-    __doc__ = "Chat Completions, for every server that speaks it.\n" + _describe_settings(
-        "OPENAI", "https://api.openai.com/v1"
-    )
+    """Chat Completions, for every server that speaks it.
+
+    OpenAIChat("qwen3:8b", base_url="http://localhost:11434", api_key="", temperature=0.2)
+
+    Args:
+        model: the name that the server knows.
+        base_url: with or without /v1, a trailing slash or the full path; default: the
+            variable OPENAI_BASE_URL, else https://api.openai.com/v1.
+        api_key: a str, or a function that gives one for each request on the wire;
+            default: the variable OPENAI_API_KEY. With "" none is sent.
+        headers: sent along with each request, {"X-Title": "my app"}.
+        system: the system text.
+        on_text: called with the text as it arrives; makes the request a stream. Where a
+            stream breaks and is asked again, it is called again from the start of the
+            reply.
+        timeout: the longest silence, in seconds.
+        deadline: the longest time for one request of the run with all its retries, in
+            seconds.
+        retries: how often a request is asked again: 4 allows five requests on the wire.
+        trim: how many replies to send, the last ones; or a function from the steps to
+            those to send, which may return changed copies of them. Tasks stay, calls keep
+            their results.
+        max_observation: characters of an observation that are sent; of a longer one the
+            middle is left out.
+        ssl_context: an ssl.SSLContext for the default transport.
+        transport: `transport(method, url, headers, body, timeout)` gives (status,
+            headers, chunks).
+        body: further fields of the request, such as temperature=0.2. A list `tools` (a
+            server's own) stands before the run's. A misspelt setting is a TypeError.
+
+    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that
+    cannot be read, ValueError for a tool that servers refuse.
+
+    What the caller changes in a run between two requests is sent: replace a step, or its
+    observation. Do not change an object inside an observation: only changes within lists
+    and dicts of plain JSON are noticed.
+    """
+
     _path = "/chat/completions"
     _host = "https://api.openai.com/v1"
     _variable = "OPENAI"
     _limit_names = ("max_completion_tokens", "max_tokens")
     _essential = frozenset(("role", "content", "tool_calls"))
+    # A server in a thinking mode demands the reasoning of each reply, others' too.
+    _can_be_added = frozenset(("reasoning_content",))
 
     def _login(self, key: str) -> Dict[str, str]:
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     # sending
 
-    def _frame(self, conversation: _Conversation) -> _JsonObject:
+    def _top_level_fields(self, conversation: _Conversation) -> _JsonObject:
         if self.on_text is None:
             return {}
         return {"stream": True, "stream_options": {"include_usage": True}}
@@ -7572,8 +7770,9 @@ class OpenAIChat(_Adapter):
         return {"role": "user", "content": _make_parts(parts, "text", picture)}
 
     def _put_user_text(self, conversation: _Conversation, parts: List[Any]) -> None:
-        # Mistral: "Unexpected role 'user' after role 'tool'". Pictures have no other place.
-        if conversation.after_results and not conversation.open:
+        # Mistral: "Unexpected role 'user' after role 'tool'". Pictures have no other
+        # place.
+        if conversation.after_results and not conversation.open_parts:
             self._put_assistant(conversation, {"role": "assistant", "content": _NO_TEXT})
         super()._put_user_text(conversation, parts)
 
@@ -7593,7 +7792,8 @@ class OpenAIChat(_Adapter):
         calls = []
         for call in _dicts(message.get("tool_calls")):
             function = _dict(call.get("function"))
-            calls.append(_WireCall(call.get("id"), function.get("name"), function.get("arguments")))
+            arguments = function.get("arguments")
+            calls.append(_WireCall(call.get("id"), function.get("name"), arguments))
         return calls
 
     def _result_message(self, call_id: str, step: AgentStep) -> Optional[_JsonObject]:
@@ -7604,7 +7804,7 @@ class OpenAIChat(_Adapter):
 
     # repairing what goes back
 
-    def _repair_reply(self, reply: _ReplyToSend) -> List[_JsonObject]:
+    def _repair_reply(self, reply: _OutgoingMessage) -> List[_JsonObject]:
         message = {**reply.message, "role": "assistant"}
         self._repair_calls(message, reply)
         self._drop_function_call(message)
@@ -7612,8 +7812,8 @@ class OpenAIChat(_Adapter):
         return [message]
 
     @staticmethod
-    def _repair_calls(message: _JsonObject, reply: _ReplyToSend) -> None:
-        """Each call has an id, a type, a name and strict arguments; an empty list is refused."""
+    def _repair_calls(message: _JsonObject, reply: _OutgoingMessage) -> None:
+        """Each call gets id, type, name, strict arguments. An empty list is refused."""
         calls = _dicts(message.get("tool_calls"))
         if not calls:
             message.pop("tool_calls", None)
@@ -7630,12 +7830,12 @@ class OpenAIChat(_Adapter):
 
     @staticmethod
     def _drop_function_call(message: _JsonObject) -> None:
-        """The form before `tool_calls` is no call; servers that send zero values have it empty."""
+        """The form before `tool_calls` is no call; some servers send an empty one."""
         if message.get("function_call") is not None:
             del message["function_call"]
 
     @staticmethod
-    def _repair_content(message: _JsonObject, reply: _ReplyToSend) -> None:
+    def _repair_content(message: _JsonObject, reply: _OutgoingMessage) -> None:
         """A message with neither text nor call is refused; so is an empty part."""
         content = message.get("content")
         if isinstance(content, list):
@@ -7646,19 +7846,9 @@ class OpenAIChat(_Adapter):
         elif content is not None and not isinstance(content, str):
             message["content"] = None
 
-    def _add_demanded(self, words: str) -> bool:
-        """A server in a thinking mode demands the reasoning of each reply, others' too."""
-        name = "reasoning_content"
-        if name not in self._properties_named_in(words) or name in self._demanded:
-            return False
-        _log(f"the server demands {name!r}: it is added where a reply has none")
-        self._demanded |= {name}
-        self._left_out -= {name}
-        return True
-
     # reading
 
-    def _read(self, document: _JsonObject) -> _Reply:
+    def _read(self, document: _JsonObject) -> _ParsedReply:
         choices = _dicts(document.get("choices"))
         if self._asks_for_choices():
             choices = choices[:1]
@@ -7670,7 +7860,9 @@ class OpenAIChat(_Adapter):
             words = f"no choices in the reply: {_preview(document, 300)}"
             raise _RequestFailed(words, "bad_response")
         message = _join_messages(messages)
-        reply = _Reply(message, _text_of(_dict(message).get("content")), self._calls_in(message))
+        reply = _ParsedReply(
+            message, _join_text(_dict(message).get("content")), self._calls_in(message)
+        )
         reply.reason = reason
         refusal = _dict(message).get("refusal")
         if refusal:
@@ -7688,7 +7880,8 @@ class OpenAIChat(_Adapter):
     def _find_usage(document: _JsonObject, choices: List[_JsonObject]) -> _JsonObject:
         """Of the document; in streams also in a choice (Moonshot) or under x_groq."""
         of_choices = [choice.get("usage") for choice in choices]
-        places = [document.get("usage"), *of_choices, _dict(document.get("x_groq")).get("usage")]
+        of_groq = _dict(document.get("x_groq")).get("usage")
+        places = [document.get("usage"), *of_choices, of_groq]
         return next((usage for usage in map(_dict, places) if usage), {})
 
     def _new_assembler(self, on_text: Callable[[Any], None]) -> _Assembler:
@@ -7700,13 +7893,49 @@ def _words_of_item(item: _JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(_str(part.get("text")) or _str(part.get("refusal")) for part in _dicts(content))
+    parts = _dicts(content)
+    return "".join(_str(part.get("text")) or _str(part.get("refusal")) for part in parts)
 
 
 class OpenAIResponses(_Adapter):
-    __doc__ = "The Responses API, stateless; some models demand it for tools.\n" + (
-        _describe_settings("OPENAI", "https://api.openai.com/v1")
-    )
+    """The Responses API, stateless; some models demand it for tools.
+
+    OpenAIResponses("gpt-5", reasoning={"effort": "low"})
+
+    Args:
+        model: the name that the server knows.
+        base_url: with or without /v1, a trailing slash or the full path; default: the
+            variable OPENAI_BASE_URL, else https://api.openai.com/v1.
+        api_key: a str, or a function that gives one for each request on the wire;
+            default: the variable OPENAI_API_KEY. With "" none is sent.
+        headers: sent along with each request, {"X-Title": "my app"}.
+        system: the system text.
+        on_text: called with the text as it arrives; makes the request a stream. Where a
+            stream breaks and is asked again, it is called again from the start of the
+            reply.
+        timeout: the longest silence, in seconds.
+        deadline: the longest time for one request of the run with all its retries, in
+            seconds.
+        retries: how often a request is asked again: 4 allows five requests on the wire.
+        trim: how many replies to send, the last ones; or a function from the steps to
+            those to send, which may return changed copies of them. Tasks stay, calls keep
+            their results.
+        max_observation: characters of an observation that are sent; of a longer one the
+            middle is left out.
+        ssl_context: an ssl.SSLContext for the default transport.
+        transport: `transport(method, url, headers, body, timeout)` gives (status,
+            headers, chunks).
+        body: further fields of the request, such as temperature=0.2. A list `tools` (a
+            server's own) stands before the run's. A misspelt setting is a TypeError.
+
+    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that
+    cannot be read, ValueError for a tool that servers refuse.
+
+    What the caller changes in a run between two requests is sent: replace a step, or its
+    observation. Do not change an object inside an observation: only changes within lists
+    and dicts of plain JSON are noticed.
+    """
+
     _path = "/responses"
     _host = "https://api.openai.com/v1"
     _variable = "OPENAI"
@@ -7716,7 +7945,8 @@ class OpenAIResponses(_Adapter):
         "type", "role", "content", "call_id", "name", "arguments", "summary", "encrypted_content",
     ))  # fmt: skip
     _own_items = ("message", "function_call", "reasoning")
-    # Calls of a client's tools that the loop does not run: without an output they are refused.
+    # Calls of a client's tools that the loop does not run: without an output they are
+    # refused.
     _client_calls = (
         "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call",
     )  # fmt: skip
@@ -7726,19 +7956,20 @@ class OpenAIResponses(_Adapter):
 
     # sending
 
-    def _frame(self, conversation: _Conversation) -> _JsonObject:
-        frame: _JsonObject = {}
+    def _top_level_fields(self, conversation: _Conversation) -> _JsonObject:
+        fields: _JsonObject = {}
         if self.system:
-            frame["instructions"] = self.system
-        frame["store"] = False
-        frame["include"] = ["reasoning.encrypted_content"]
+            fields["instructions"] = self.system
+        fields["store"] = False
+        fields["include"] = ["reasoning.encrypted_content"]
         if self.on_text is not None:
-            frame["stream"] = True
-        return frame
+            fields["stream"] = True
+        return fields
 
     def _encode_tool(self, tool: Tool) -> _JsonObject:
         described = _describe_tool(tool, "parameters")
-        return {"type": "function", **described, "strict": False}  # left out, it means true
+        # Where `strict` is left out, it means true.
+        return {"type": "function", **described, "strict": False}
 
     def _user_message(self, parts: List[Any]) -> _JsonObject:
         content = _make_parts(parts, "input_text", self._picture)
@@ -7776,7 +8007,7 @@ class OpenAIResponses(_Adapter):
 
     # repairing what goes back
 
-    def _repair_reply(self, reply: _ReplyToSend) -> List[_JsonObject]:
+    def _repair_reply(self, reply: _OutgoingMessage) -> List[_JsonObject]:
         calls = iter(zip(reply.ids, reply.names))
         answered = {
             item.get("call_id")
@@ -7795,18 +8026,20 @@ class OpenAIResponses(_Adapter):
                 items.append(item)
         while items and items[-1].get("type") == "reasoning":
             items.pop()  # refused without the item that it came with
-        return items or [{"type": "message", "role": "assistant", "content": reply.stand_in}]
+        if not items:
+            items = [{"type": "message", "role": "assistant", "content": reply.stand_in}]
+        return items
 
     def _without_store(self, item: _JsonObject) -> _JsonObject:
-        """An item without `id` and `status`: nothing is stored under it. Those of the server's own
-        tools keep both, which their schemas ask for."""
+        """An item without `id` and `status`: nothing is stored under it. Those of the
+        server's own tools keep both, which their schemas ask for."""
         if item.get("type") not in self._own_items:
             return item
         return {key: value for key, value in item.items() if key not in ("id", "status")}
 
     def _can_go_back(self, item: _JsonObject, answered: Set[Any]) -> bool:
-        """False for what is refused: an empty message, a reasoning item that only points into the
-        store, a call that nobody answers."""
+        """False for what is refused: an empty message, a reasoning item that only points
+        into the store, a call that nobody answers."""
         kind = item.get("type")
         if kind == "message":
             return bool(_words_of_item(item).strip())
@@ -7814,22 +8047,22 @@ class OpenAIResponses(_Adapter):
             return bool(item.get("encrypted_content") or item.get("content"))
         return kind not in self._client_calls or item.get("call_id") in answered
 
-    def _properties_named_in(self, words: str) -> List[str]:
-        """A model that does not reason: "Encrypted content is not supported with this model"."""
-        named = super()._properties_named_in(words)
-        if re.search("(?i)encrypted content is not supported", words):
-            named.append("include")
-        return named
+    def _find_judged(self, failure: "_RequestFailed") -> List[Tuple[str, bool]]:
+        """Also the refusal of a model that does not reason, which names no property."""
+        if re.search("(?i)encrypted content is not supported", failure.words):
+            return [("include", False)]
+        return super()._find_judged(failure)
 
     # reading
 
-    def _read(self, document: _JsonObject) -> _Reply:
+    def _read(self, document: _JsonObject) -> _ParsedReply:
         output = document.get("output")
         if document.get("status") == "failed" or not isinstance(output, list):
-            raise _RequestFailed(f"no output in the reply: {_preview(document, 300)}", "server")
+            words = f"no output in the reply: {_preview(document, 300)}"
+            raise _RequestFailed(words, "server")
         messages = [item for item in _dicts(output) if item.get("type") == "message"]
-        texts = [_text_of(item.get("content"), "output_text") for item in messages]
-        reply = _Reply(output, "".join(texts), self._calls_in(output))
+        texts = [_join_text(item.get("content"), "output_text") for item in messages]
+        reply = _ParsedReply(output, "".join(texts), self._calls_in(output))
         self._find_final_answer(reply, messages, texts)
         reply.reason = self._find_reason(document)
         reply.refusal = self._find_refusal(messages)
@@ -7840,8 +8073,10 @@ class OpenAIResponses(_Adapter):
         return reply
 
     @staticmethod
-    def _find_final_answer(reply: _Reply, messages: List[_JsonObject], texts: List[str]) -> None:
-        """Where a message has the phase `final_answer`, what the others say is a comment."""
+    def _find_final_answer(
+        reply: _ParsedReply, messages: List[_JsonObject], texts: List[str]
+    ) -> None:
+        """Where a message has the phase `final_answer`, the others are a comment."""
         final: List[str] = []
         other: List[str] = []
         for item, text in zip(messages, texts):
@@ -7884,14 +8119,47 @@ _CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 
 
 class AnthropicMessages(_Adapter):
-    __doc__ = "The Messages API.\n" + _describe_settings(
-        "ANTHROPIC",
-        "https://api.anthropic.com",
-        """max_tokens: the output limit, which this API demands.
-        cache: set breakpoints, so that system text, tools and history are cached; bytes then
-            differ only in the one that moves on.
-        """,
-    )
+    """The Messages API of Anthropic.
+
+    AnthropicMessages("claude-sonnet-4-5", max_tokens=8000, cache=True)
+
+    Args:
+        model: the name that the server knows.
+        base_url: with or without /v1, a trailing slash or the full path; default: the
+            variable ANTHROPIC_BASE_URL, else https://api.anthropic.com.
+        api_key: a str, or a function that gives one for each request on the wire;
+            default: the variable ANTHROPIC_API_KEY. With "" none is sent.
+        headers: sent along with each request, {"X-Title": "my app"}.
+        system: the system text.
+        on_text: called with the text as it arrives; makes the request a stream. Where a
+            stream breaks and is asked again, it is called again from the start of the
+            reply.
+        timeout: the longest silence, in seconds.
+        deadline: the longest time for one request of the run with all its retries, in
+            seconds.
+        retries: how often a request is asked again: 4 allows five requests on the wire.
+        trim: how many replies to send, the last ones; or a function from the steps to
+            those to send, which may return changed copies of them. Tasks stay, calls keep
+            their results.
+        max_observation: characters of an observation that are sent; of a longer one the
+            middle is left out.
+        ssl_context: an ssl.SSLContext for the default transport.
+        transport: `transport(method, url, headers, body, timeout)` gives (status,
+            headers, chunks).
+        max_tokens: the output limit, which this API demands.
+        cache: set breakpoints, so that system text, tools and history are cached; bytes
+            then differ only in the one that moves on.
+        body: further fields of the request, such as temperature=0.2. A list `tools` (a
+            server's own) stands before the run's. A misspelt setting is a TypeError.
+
+    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that
+    cannot be read, ValueError for a tool that servers refuse.
+
+    What the caller changes in a run between two requests is sent: replace a step, or its
+    observation. Do not change an object inside an observation: only changes within lists
+    and dicts of plain JSON are noticed.
+    """
+
     _path = "/messages"
     _host = "https://api.anthropic.com"
     _variable = "ANTHROPIC"
@@ -7946,34 +8214,36 @@ class AnthropicMessages(_Adapter):
 
     # sending
 
-    def _frame(self, conversation: _Conversation) -> _JsonObject:
-        frame: _JsonObject = {"max_tokens": self.max_tokens}
+    def _top_level_fields(self, conversation: _Conversation) -> _JsonObject:
+        fields: _JsonObject = {"max_tokens": self.max_tokens}
         if self.system:
-            frame["system"] = self.system
+            fields["system"] = self.system
         if self.system and self.cache:
-            frame["system"] = self._mark_for_cache([self._block(self.system)])
+            fields["system"] = self._mark_for_cache([self._block(self.system)])
         if conversation.container:
-            frame["container"] = conversation.container
+            fields["container"] = conversation.container
         if self.on_text is not None:
-            frame["stream"] = True
-        return frame
+            fields["stream"] = True
+        return fields
 
-    def _mark_for_cache(self, tools: List[_JsonObject]) -> List[_JsonObject]:
-        return [*tools[:-1], {**tools[-1], **_CACHE_MARK}] if self.cache else tools
+    def _mark_for_cache(self, entries: List[_JsonObject]) -> List[_JsonObject]:
+        return [*entries[:-1], {**entries[-1], **_CACHE_MARK}] if self.cache else entries
 
-    def _mark_last_for_cache(self, message: bytes) -> bytes:
-        if not self.cache or not message:
-            return message
-        mark = _encode_json(_CACHE_MARK)[1:]
-        return message[: -len(b"}]}")] + b", " + mark + b"]}"  # in its last block
+    def _encode_open_message(self, conversation: _Conversation, is_last: bool = False) -> bytes:
+        """At the end of a request it has the breakpoint, which then moves on."""
+        if not (self.cache and is_last and conversation.open_parts):
+            return super()._encode_open_message(conversation)
+        message = self._user_message(conversation.open_parts)
+        message["content"] = self._mark_for_cache(message["content"])
+        return _encode_json(message)
 
     def _check_tool(self, tool: Tool) -> None:
         super()._check_tool(tool)
         for name in _dict(tool.parameters.get("properties")):
             if not re.match(_PROPERTY_NAME, name):
                 raise ValueError(
-                    f"Anthropic refuses the parameter {name!r} of the tool {tool.name!r}: use up to "
-                    f"64 of a-z, A-Z, 0-9, '_', '.' or '-'"
+                    f"Anthropic refuses the parameter {name!r} of the tool {tool.name!r}: "
+                    f"use up to 64 of a-z, A-Z, 0-9, '_', '.' or '-'"
                 )
 
     def _encode_tool(self, tool: Tool) -> _JsonObject:
@@ -7993,18 +8263,20 @@ class AnthropicMessages(_Adapter):
         return {"type": "image", "source": source}
 
     def _compose(self, text: str, actions: List[AgentAction]) -> Any:
-        uses = [
-            {"type": "tool_use", "name": _legal_name(a.tool, a.tool), "input": a.tool_input}
-            for a in actions
-        ]
-        return {"role": "assistant", "content": [self._block(text), *uses]}
+        content = [self._block(text)]
+        for action in actions:
+            name = _legal_name(action.tool, action.tool)
+            content.append({"type": "tool_use", "name": name, "input": action.tool_input})
+        return {"role": "assistant", "content": content}
 
     def _calls_in(self, message: Any) -> Optional[List[_WireCall]]:
-        if not isinstance(message, dict) or message.keys() - {"container"} != {"role", "content"}:
+        if not isinstance(message, dict):
+            return None
+        if message.keys() - {"container"} != {"role", "content"}:
             return None
         blocks = _dicts(message["content"])
-        is_foreign = any(type(block.get("thinking")) is list for block in blocks)  # Mistral
-        if is_foreign or not isinstance(message["content"], list):
+        is_mistral = any(type(block.get("thinking")) is list for block in blocks)
+        if is_mistral or not isinstance(message["content"], list):
             return None
         return [
             _WireCall(block.get("id"), block.get("name"), block.get("input"))
@@ -8023,14 +8295,15 @@ class AnthropicMessages(_Adapter):
         text = self._show(step)
         images = _images_in(step.observation)
         content = [self._block(part) for part in (text, *images)] if images else text
-        block: _JsonObject = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+        block: _JsonObject = {"type": "tool_result", "tool_use_id": call_id}
+        block["content"] = content
         if step.status != "ok" and not images:  # refused beside a picture
             block["is_error"] = True
         return [block]
 
     # repairing what goes back
 
-    def _repair_reply(self, reply: _ReplyToSend) -> List[_JsonObject]:
+    def _repair_reply(self, reply: _OutgoingMessage) -> List[_JsonObject]:
         calls = iter(zip(reply.ids, reply.names))
         content = _dicts(reply.message["content"])
         if reply.is_incomplete:
@@ -8043,9 +8316,11 @@ class AnthropicMessages(_Adapter):
                 block = {**block, "input": self._repair_input(block.get("input"))}
             if block.get("type") == "tool_use":
                 call_id, name = next(calls)
-                block = {**block, "id": call_id, "name": _legal_name(block.get("name"), name)}
+                name = _legal_name(block.get("name"), name)
+                block = {**block, "id": call_id, "name": name}
             blocks.append(block)
-        if all(block.get("type") in ("thinking", "redacted_thinking") for block in blocks):
+        thoughts = ("thinking", "redacted_thinking")
+        if all(block.get("type") in thoughts for block in blocks):
             blocks.append(self._block(reply.stand_in))  # thoughts alone are no message
         return [{"role": "assistant", "content": blocks}]
 
@@ -8058,19 +8333,24 @@ class AnthropicMessages(_Adapter):
 
     @staticmethod
     def _without_halves(blocks: List[_JsonObject]) -> List[_JsonObject]:
-        """The blocks of a reply that was cut, without those of which a part is missing."""
+        """The blocks of a reply that was cut, without those that lack a part."""
         answered = {block.get("tool_use_id") for block in blocks}
-        return [
-            block
-            for block in blocks
-            if not (block.get("type") == "thinking" and not block.get("signature"))
-            and not (block.get("type") == "compaction" and not block.get("content"))
-            and not (_is_server_use(block) and block.get("id") not in answered)
-        ]
+        whole = []
+        for block in blocks:
+            is_whole = True
+            if block.get("type") == "thinking":
+                is_whole = bool(block.get("signature"))
+            elif block.get("type") == "compaction":
+                is_whole = bool(block.get("content"))
+            elif _is_server_use(block):
+                is_whole = block.get("id") in answered
+            if is_whole:
+                whole.append(block)
+        return whole
 
     # reading
 
-    def _read(self, document: _JsonObject) -> _Reply:
+    def _read(self, document: _JsonObject) -> _ParsedReply:
         content = document.get("content")
         if isinstance(content, str):
             content = [self._block(content)]
@@ -8080,16 +8360,18 @@ class AnthropicMessages(_Adapter):
         message: _JsonObject = {"role": "assistant", "content": content}
         if isinstance(document.get("container"), dict):
             message["container"] = document["container"]
-        reply = _Reply(message, _text_of(content), self._calls_in(message))
+        reply = _ParsedReply(message, _join_text(content), self._calls_in(message))
         reply.reason = _str(document.get("stop_reason"))
         if _end_of(reply.reason) == _REFUSED:
-            reply.refusal = self._explain_refusal(reply.text, _dict(document.get("stop_details")))
+            details = _dict(document.get("stop_details"))
+            reply.refusal = self._explain_refusal(reply.text, details)
         if _end_of(reply.reason) == _PAUSED and not content:
             reply.reason = ""  # there is nothing to go on with
         usage = _dict(document.get("usage"))
         cached = _count(usage.get("cache_read_input_tokens"))
-        fresh = _count(usage.get("input_tokens")) + _count(usage.get("cache_creation_input_tokens"))
-        reply.count(fresh + cached, usage.get("output_tokens"), cached)
+        written = _count(usage.get("cache_creation_input_tokens"))
+        tokens = _count(usage.get("input_tokens")) + written + cached
+        reply.count(tokens, usage.get("output_tokens"), cached)
         return reply
 
     @staticmethod
@@ -8131,8 +8413,10 @@ _FORM_REMINDER = (
     "at the start of a line."
 )
 
-# A draft in think tags is no part of the reply. R1's chat template writes the opening tag into the
-# prompt, so that a reply may begin inside; a tag that is not closed hides the rest.
+# A draft in think tags is no part of the reply. R1's chat template writes the opening tag
+# into the prompt, so that a reply may begin inside; a tag that is not closed hides the
+# rest. The adapters have a rule of their own, `_without_draft`: in an answer, tags that
+# do not lead it may be meant.
 _THINKING = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(?:</think>|\Z)"
 
 _REACT_LABEL = r"""(?imsx)
@@ -8145,11 +8429,14 @@ _REACT_LABEL = r"""(?imsx)
 """
 
 
-_ALL_LABELS = ("thought", "action input", "action", "observation", "final answer", "question")
+_ALL_LABELS = (
+    "thought", "action input", "action", "observation", "final answer", "question",
+)  # fmt: skip
 
 
 class _ReActReply:
-    """A completion, its labels found: "Thought: t\nAction: look" -> labels thought, action.
+    """A completion, its labels found: "Thought: t\nAction: look" -> labels thought,
+    action.
 
     Attributes:
         text: the completion without its draft in think tags.
@@ -8169,15 +8456,16 @@ class _ReActReply:
         return None
 
     def has_label_anywhere(self) -> bool:
-        """True also for labels in code blocks, where a model may have put its whole reply."""
-        pattern = r"(?im)^[ \t>#*_]*(?:Thought|Action|Action Input|Final Answer)[ \t*_]*[:\uff1a]"
-        return re.search(pattern, self.text) is not None
+        """Also in code blocks, where a model may have put its whole reply."""
+        label = r"(?:Thought|Action|Action Input|Final Answer)[ \t*_]*[:\uff1a]"
+        return re.search(rf"(?im)^[ \t>#*_]*{label}", self.text) is not None
 
     def answer_at(self, label: "re.Match[str]") -> str:
-        """The answer behind a Final Answer label, without the markup that belongs to the label.
+        """The answer behind a Final Answer label, without the markup that belongs to the
+        label.
 
-        "**Final Answer:** **42** items" -> "**42** items". A completion model goes on with the next
-        question, which it invents: the answer ends there.
+        "**Final Answer:** **42** items" -> "**42** items". A completion model goes on
+        with the next question, which it invents: the answer ends there.
         """
         invented = self.find("observation", "question", after=label.start())
         answer = self.text[label.end() : invented.start() if invented else None].strip()
@@ -8207,7 +8495,8 @@ class _ReActCall:
 def _read_call(reply: _ReActReply) -> Optional[_ReActCall]:
     """The first Action with its input; None where there is none.
 
-    Beside "Action: search" and an Action Input, models write 'Action: search ({"query": "x"})'.
+    Beside "Action: search" and an Action Input, models write 'Action: search ({"query":
+    "x"})'.
     """
     label = reply.find("action")
     if label is None:
@@ -8236,7 +8525,7 @@ def _clean_name(text: str) -> str:
 
 
 def _read_inline_input(text: str, start: int, line_end: int) -> Tuple[str, int]:
-    """The input in brackets behind a name, and its end: '({"a": 1})' -> '{"a": 1}'; "()" -> ""."""
+    """The input in brackets behind a name, and its end: '({"a": 1})' -> '{"a": 1}'."""
     if text[start] == "(":
         start += 1
     value = _read_json_input(text, start)
@@ -8244,7 +8533,7 @@ def _read_inline_input(text: str, start: int, line_end: int) -> Tuple[str, int]:
 
 
 def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
-    """A fenced block or one JSON value at a position, and its end; what follows is ignored."""
+    """A fenced block or one JSON value at a position, and its end."""
     fence = re.compile(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```").match(text, start)
     if fence:
         return fence.group(1), fence.end()
@@ -8258,43 +8547,24 @@ def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
     return text[opening.end() : end], end
 
 
-def _select_steps(turns: List[AgentRun], trim: Any) -> List[List[AgentStep]]:
-    """The steps of each turn that `trim` leaves, changed copies in the place of what they copy."""
-    if trim is None:
-        return [turn.steps for turn in turns]
-    every = [step for turn in turns for step in turn.steps]
-    if callable(trim):
-        kept = list(trim(every))
-    else:
-        replies = _group_by_reply(every)
-        kept = [step for reply in replies[max(0, len(replies) - trim) :] for step in reply]
-    by_action = {id(step.action): step for step in kept}
-    own = {id(step.action) for step in every}
-    # A deep copy has an action of its own, and is found by the call's id.
-    by_call_id = {s.action.call_id: s for s in kept if id(s.action) not in own}
-    selected = []
-    for turn in turns:
-        found = [
-            by_action.get(id(s.action)) or by_call_id.get(s.action.call_id) for s in turn.steps
-        ]
-        selected.append([step for step in found if step is not None])
-    return selected
-
-
 class ReActText:
-    """Any text completion as a model: Thought / Action / Action Input / Observation / Final Answer.
+    """Any text completion as a model: Thought / Action / Action Input / Observation /
+    Final Answer.
 
-    An input that is no object is the value of the tool's one required parameter. A reply without
-    any label is the answer. Raises TypeError where `complete` returns no str, InvalidResponse where
-    a reply has neither an action nor an answer.
+    An input that is no object is the value of the tool's one required parameter. A reply
+    without any label is the answer. Raises TypeError where `complete` returns no str,
+    InvalidResponse where a reply has neither an action nor an answer.
 
     Args:
-        complete: any function complete(prompt: str) -> str. With the `complete` of an adapter the
-            tokens count in `run.usage`: OpenAIChat("NAME", stop=["\\nObservation:"]).complete. Let
-            it stop there: models go on, and invent the observation.
+        complete: any function complete(prompt: str) -> str, such as
+            OpenAIChat("NAME", stop=["\\nObservation:"]).complete. Let it stop there:
+            models go on, and invent the observation. Only an adapter's own `complete`
+            adds its tokens to `run.usage`; a function that calls it, such as a lambda,
+            gives a text and no counts.
         template: see REACT_TEMPLATE; {tools}, {names}, {task} and {steps} are filled in.
-        trim: how many replies are sent, the last ones; or a callable from the steps to those to
-            send, which may return changed copies. Default: all.
+        trim: how many replies are sent, the last ones; or a function from the steps to
+            those to send, which may return changed copies of them; ValueError for other
+            steps. Default: all.
         max_observation: characters of an observation that are sent; the middle is cut.
     """
 
@@ -8312,7 +8582,7 @@ class ReActText:
         self.max_observation = max_observation
 
     def __call__(self, run: AgentRun, tools: Registry) -> Decision:
-        completion = self._ask(self.prompt(run, tools), run)
+        completion = self._complete_and_count(self.prompt(run, tools), run)
         reply = _ReActReply(completion)
         call = _read_call(reply)
         if call is not None and self._means_no_tool(call.name, tools):
@@ -8323,23 +8593,25 @@ class ReActText:
         if call is None:
             return self._decide_unlabelled(reply, completion, tools)
         tool_input = self._as_arguments(call.given, tools.get(call.name))
-        return AgentAction(call.name, tool_input, "", reply.text[: call.end].rstrip(), completion)
+        log = reply.text[: call.end].rstrip()
+        return AgentAction(call.name, tool_input, "", log, completion)
 
     def prompt(self, run: AgentRun, tools: Registry) -> str:
         """The prompt as it would go out now. Without `trim` it only grows."""
-        turns = [*run.history, run]
+        turns = _trim_turns([*run.history, run], self.trim)
         written = []
-        for number, (turn, steps) in enumerate(zip(turns, _select_steps(turns, self.trim))):
+        for number, turn in enumerate(turns):
             if number > 0:
                 written.append(f"\nQuestion: {_to_text(turn.task)}\n")
-            for step in steps:
-                observation = _cut_middle(_to_text(step.observation), self.max_observation)
-                written.append(f"{self._show_action(step.action)}\nObservation: {observation}\n")
+            for step in turn.steps:
+                text = _cut_middle(_to_text(step.observation), self.max_observation)
+                written.append(f"{self._show_action(step.action)}\nObservation: {text}\n")
             if turn.finish is not None and turn.finish.reason != "return_direct":
                 written.append(f"Final Answer: {_to_text(turn.finish.output)}\n")
-        described = [
-            f"{t.name}: {t.description} Arguments: {_to_text(t.parameters)}" for t in tools.values()
-        ]
+        described = []
+        for tool in tools.values():
+            arguments = _to_text(tool.parameters)
+            described.append(f"{tool.name}: {tool.description} Arguments: {arguments}")
         parts = {
             "tools": "\n".join(described) or "(none)",
             "names": ", ".join(tools),
@@ -8347,21 +8619,29 @@ class ReActText:
             "steps": "".join(written),
         }
         # One pass, so that a task with "{steps}" in it stays as it is.
-        return re.sub(r"\{(tools|names|task|steps)\}", lambda m: parts[m.group(1)], self.template)
+        field = r"\{(tools|names|task|steps)\}"
+        return re.sub(field, lambda match: parts[match.group(1)], self.template)
 
     def _show_action(self, action: AgentAction) -> str:
-        """What the model wrote, up to its Action Input; composed for another model's action."""
+        """What the model wrote, up to its Action Input; composed for another model."""
         if isinstance(action.message, str) and action.log:
             return action.log
         if not action.tool:
             return f"Thought: {action.log or '(nothing to read)'}"
         call = f"Action: {action.tool}\nAction Input: {_to_text(action.tool_input)}"
-        return f"Thought: {action.log}\n{call}" if action.log else call
+        if action.log:
+            return f"Thought: {action.log}\n{call}"
+        return call
 
-    def _ask(self, prompt: str, run: AgentRun) -> str:
+    def _complete_and_count(self, prompt: str, run: AgentRun) -> str:
+        """The completion; its tokens are counted where `complete` is an adapter's."""
         adapter = getattr(self.complete, "__self__", None)
         if isinstance(adapter, _Adapter) and self.complete == adapter.complete:
-            return adapter._complete(prompt, run.usage)
+            request = AgentRun(prompt)
+            try:
+                return adapter._complete_text(request)
+            finally:  # a reply that cannot be read has cost tokens, too
+                _add_usage(run, request.usage)
         completion = self.complete(prompt)
         if not isinstance(completion, str):
             raise TypeError(f"complete(prompt) returns a str; got {_preview(completion)}")
@@ -8372,7 +8652,7 @@ class ReActText:
         return not name or (name.lower() in ("none", "n/a", "null") and name not in tools)
 
     def _as_arguments(self, given: str, tool: Optional[Tool]) -> Any:
-        """The input as arguments: "Rome" -> {"city": "Rome"}; the text where that is unclear."""
+        """The input as arguments: "Rome" -> {"city": "Rome"}; the text if unclear."""
         try:
             value = _parse_loosely(given)
         except ValueError:
@@ -8381,13 +8661,11 @@ class ReActText:
             return value
         if given.strip().lower() in ("", "none", "null", "n/a"):
             return {}
+        if re.match(r"\s*(?:\{|\w+\s*=)", given):  # a broken object, or search(query="x")
+            return given
         schema = tool.parameters if tool else {}
         names = list(schema.get("required") or schema.get("properties") or ())
-        is_broken_object = given.lstrip()[:1] == "{"
-        is_call_syntax = re.match(r"\s*\w+\s*=", given) is not None  # search(query="x")
-        if len(names) != 1 or is_broken_object or is_call_syntax:
-            return given
-        return {names[0]: value}
+        return {names[0]: value} if len(names) == 1 else given
 
     def _decide_unlabelled(
         self, reply: _ReActReply, completion: str, tools: Registry
@@ -8407,15 +8685,17 @@ class ReActText:
         return AgentFinish(reply.text, reply.text, completion)
 
     def _read_wrapped(self, text: str) -> Optional[_JsonObject]:
-        """{"action": ..., "action_input": ...}, bare, fenced, or below one more key; else None."""
-        found = _read_json_input(text, 0)
+        """{"action": "look", "action_input": 1}, bare, fenced, or below a key; else None."""
+        json_input = _read_json_input(text, 0)
         try:
-            value = _parse_loosely(found[0] if found else text)
+            value = _parse_loosely(json_input[0] if json_input else text)
         except ValueError:
             return None
         if isinstance(value, dict) and len(value) == 1 and "action" not in value:
             value = next(iter(value.values()))
-        return value if isinstance(value, dict) and "action" in value else None
+        if not isinstance(value, dict) or "action" not in value:
+            return None
+        return value
 
 
 # == command line ==================================================================================

@@ -11614,6 +11614,9 @@ class RequestTests(_ModelCase):
                     _CLASSES[protocol](modle="m")
                 with self.assertRaisesRegex(TypeError, "base_url="):
                     _CLASSES[protocol]("m", "http://127.0.0.1:9/v1")
+                for name in ("messages", "input"):  # the key would be sent twice
+                    with self.assertRaisesRegex(TypeError, name + ": the run holds"):
+                        _CLASSES[protocol]("m", **{name: []})
                 with self.assertRaisesRegex(TypeError, "model"):
                     _CLASSES[protocol]()
                 body = _CLASSES[protocol](model="m", **fields).body(agentloop.AgentRun("go"), {})
@@ -12474,6 +12477,7 @@ class ReadingTests(_ModelCase):
             "<tool_call>" + good.replace("get_weather", "other") + "</tool_call>", "<tool_call>{</tool_call>",
             "<tool_call>" + good, "<tool_call>[" + good + "]</tool_call>", '<tool_call>{"name": "get_weather"}</tool_call>',
             "<tool_call>" + good + "</tool_call><tool_call>" + good, "<tool_call>" + good + good + "</tool_call>",
+            '<tool_call>{"name": ["get_weather"], "arguments": {}}</tool_call>',
             "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n</tool_call>",
             "<tool_call>\n<function=get_weather>\n<parameter=city>\nRome\n</parameter>\n</function>\n</tool_call>",
             '<function=get_weather>{"city": "Rome"}</function>', '<function=get_weather>{"city": "Rome"}',
@@ -14055,6 +14059,10 @@ class FailureTests(_ModelCase):
             {"detail": [{"loc": ["messages", 1, "reasoning"], "msg": "Extra inputs are not permitted"}]},
             {"error": {"message": "Additional properties are not allowed ('reasoning' was unexpected)"}},
             "Unrecognized field: reasoning",
+            "unsupported property reasoning",
+            {"error": {"message": "messages.1.assistant.reasoning: Extra inputs are not permitted"}},
+            {"error": {"message": "reasoning: Extra inputs are not permitted; only the required fields may be sent"}},
+            {"error": {"message": 'Unknown name "reasoning" at \'messages[1]\': `role` is required'}},
         ]  # fmt: skip
         for status in (400, 422):
             for refusal in words:
@@ -14112,7 +14120,8 @@ class FailureTests(_ModelCase):
             ("chat", "stream", "stream is not supported with tools"),
             ("responses", "include", "Encrypted content is not supported with this model."),
             ("responses", "include", "Unknown parameter: 'include'."),
-            ("responses", "store", "Unsupported parameter: store"),
+            ("responses", "include", "stream, store or reasoning: unexpected property include"),
+            ("responses", "stream", "Got an unexpected keyword argument 'stream'"),
             ("anthropic", "stream", "stream: Extra inputs are not permitted"),
         ]
         for protocol, name, words in rows:
@@ -14139,8 +14148,17 @@ class FailureTests(_ModelCase):
         for protocol, words in (
             ("anthropic", "max_tokens: not permitted"),
             ("responses", "input is invalid"),
-        ):
-            self.fails(protocol, [(400, {}, {"error": words})], "bad_request", 400)
+            ("responses", "Unsupported parameter: store"),  # without it, the server stores
+            ("responses", "Unknown parameter: 'store'."),
+            # A word that is not the name of a property.
+            ("responses", "Invalid schema for function 'look': please include a type, or store the schema elsewhere"),
+            ("responses", "Invalid schema for function 'include'"),
+            ("chat", "The stream of the tool is invalid"),
+        ):  # fmt: skip
+            with self.subTest(protocol=protocol, words=words):
+                answers = [(400, {}, {"error": words})]
+                error, server = self.fails(protocol, answers, "bad_request", 400, on_text=len)
+                self.assertEqual(len(server.raw), 1)
 
     def test_going_on_after_an_error_runs_no_tool_twice(self):
         for protocol in _PROTOCOLS:
@@ -15078,6 +15096,7 @@ class ConversationTests(_ModelCase):
             "The `reasoning_content` in the thinking mode must be passed back to the API.",
             "thinking is enabled but reasoning_content is missing in assistant tool call message",
             "reasoning_content is required",
+            "Invalid request, unknown fields are ignored: messages.1.reasoning_content is missing",
             "litellm.BadRequestError: DeepseekException - " + json.dumps({"error": wrapped}),
         ]  # fmt: skip
         for words in demands:
@@ -15110,6 +15129,13 @@ class ConversationTests(_ModelCase):
                 with self.assertRaises(agentloop.ModelError):
                     agentloop.run(model, run.follow_up("more"))
                 self.assertEqual(len(server.raw), 1)
+        words = "reasoning_content: Extra inputs are not permitted; only the required fields may be sent"
+        answers = [_asks("chat"), (400, {}, {"error": {"message": words}}), _text("chat", "ok")]
+        self.fails("chat", answers, "bad_request", 400)  # none was sent, and none is added
+        answers[0]["choices"][0]["message"]["reasoning_content"] = "hm"
+        server = self.play("chat", answers, prefix=False)[1]
+        sent = ["reasoning_content" in m for m in (server.said(1)[1], server.said(2)[1])]
+        self.assertEqual(sent, [True, False])
         for protocol in ("responses", "anthropic"):
             refusal = (400, {}, {"error": {"message": "reasoning_content is required"}})
             self.fails(protocol, [refusal], "bad_request", 400)
@@ -15150,6 +15176,18 @@ class ConversationTests(_ModelCase):
         self.assertEqual(self.waits, [])
         server = _Server("chat", [_chat(message), *refusals[:8], _text("chat", "ok")], prefix=False)
         self.assertEqual(agentloop.run(_model("chat", server), "go", [get_weather]).output, "ok")
+
+    def test_arguments_that_json_cannot_hold(self):
+        """A call made by hand: what is sent is an object all the same."""
+        for value in ({"n": {1}}, {"n": object()}, {1: 2}, {"n": float("nan")}, [1], None):
+            action = agentloop.AgentAction("f", value, "a", request=1)
+            run = agentloop.AgentRun("go", steps=[agentloop.AgentStep(action, "did")])
+            for protocol in _PROTOCOLS:
+                with self.subTest(protocol=protocol, value=value):
+                    body = _model(protocol, _Server(protocol, [])).body(run, {})
+                    [(_, name, sent)] = _sent_calls(protocol, body)
+                    self.assertEqual(name, "f")
+                    self.assertIn(sent, ("{}", {}))
 
     def test_replies_of_other_models(self):
         """A run may go from one protocol to another, or have been scripted."""
@@ -17023,6 +17061,9 @@ class ReActTests(unittest.TestCase):
                     self.assertIn(text, prompt)
                 for text in absent:
                     self.assertNotIn(text, prompt)
+        odd = agentloop.AgentStep(agentloop.AgentAction("much", {}, "another"), "x")
+        with self.assertRaisesRegex(ValueError, "trim.*call_id"):
+            agentloop.ReActText(str, trim=lambda steps: [odd]).prompt(run, {})
         self.assertEqual(steps[3].observation, "4" * 50)
         cut = agentloop.ReActText(str, max_observation=20).prompt(run, {})
         self.assertNotIn("4" * 20, cut)
