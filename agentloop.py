@@ -6296,9 +6296,9 @@ class _StreamedText:
         self.all = io.StringIO()
 
     def add(self, piece: str) -> None:
-        self.first = self.first or piece
-        if piece != self.first:
-            self.is_one_value = False
+        if self.is_one_value:
+            self.first = self.first or piece
+            self.is_one_value = piece == self.first
         self.all.write(piece)
 
     def value(self) -> str:
@@ -6586,7 +6586,9 @@ class _Assembler:
 
 def _update_non_empty(fields: _JsonObject, more: _JsonObject) -> None:
     """Take over what is not empty: {"a": 1}, {"a": 0, "b": 2} -> {"a": 1, "b": 2}."""
-    fields.update({key: value for key, value in more.items() if value})
+    for key, value in more.items():
+        if value:
+            fields[key] = value
 
 
 class _StreamedChoice:
@@ -6613,10 +6615,11 @@ class _StreamedChoice:
             delta = message
         if delta or self.reason:
             self.has_begun = True
-        fields = dict(delta)
-        for call in _dicts(fields.pop("tool_calls", None)):
-            self.calls.add(call)
-        self.message.add(fields)
+        if "tool_calls" in delta:
+            delta = dict(delta)
+            for call in _dicts(delta.pop("tool_calls")):
+                self.calls.add(call)
+        self.message.add(delta)
 
     def value(self) -> _JsonObject:
         message = self.message.value()
@@ -7239,8 +7242,8 @@ class _Adapter(_Client):
         added = self._top_level_fields(conversation)
         kept = {key: value for key, value in added.items() if key not in self._left_out}
         fields = {"model": self.model, **kept, **self.extra}
-        shown = list(self.extra.get("tools") or ())
-        shown += map(self._encode_tool, tools.values())
+        shown: List[_JsonObject] = list(self.extra.get("tools") or ())
+        shown += [self._encode_tool(tool) for tool in tools.values()]
         if shown:
             fields["tools"] = self._mark_for_cache(shown)
         last = self._encode_open_message(conversation, is_last=True)
