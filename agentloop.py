@@ -185,7 +185,7 @@ def _safe_str(value: Any, show: Callable[[Any], str] = str) -> str:
 # Two copies of this file in one process (a package may vendor its own) exchange actions,
 # runs and errors, although `isinstance` knows only those of one copy. So each class says
 # in an attribute `type` what it is, and that is compared.
-def _kind_of(value: Any) -> str:
+def _class_tag(value: Any) -> str:
     """The class attribute `type`: "AgentRun" for an AgentRun of this or another copy.
 
     "" for anything else. The value itself is not looked at: a tool may have returned it,
@@ -200,7 +200,7 @@ def _kind_of(value: Any) -> str:
 
 def _is_image(value: Any) -> bool:
     """True for an Image of this or another copy; not for what only resembles one."""
-    if _kind_of(value) != "Image":
+    if _class_tag(value) != "Image":
         return False
     fields = getattr(value, "__dict__", {})
     return type(fields.get("data")) is bytes and type(fields.get("media_type")) is str
@@ -944,7 +944,7 @@ def to_json(x: Any) -> _JsonObject:
     """
     if _is_image(x):
         return {"type": "Image", "media_type": x.media_type, "data": _encode_base64(x.data)}
-    tag = _kind_of(x)
+    tag = _class_tag(x)
     if tag not in _CLASSES:
         names = ", ".join([*_CLASSES, "Image"])
         raise TypeError(f"to_json takes one of {names}; got {type(x).__name__}")
@@ -2961,7 +2961,7 @@ def registry(tools: Any) -> Registry:
     by_name: Registry = {}
     for value in values:
         one: Tool = value
-        if _kind_of(value) != "Tool":
+        if _class_tag(value) != "Tool":
             one = _from_function(value)
         if one.name in by_name:
             raise ValueError(f"two tools are called {one.name!r}: rename one")
@@ -3228,7 +3228,7 @@ class _Driver:
             raise ValueError(f"max_requests is an int from 0 up; got {max_requests}")
         if not callable(model) or (accept is not None and not callable(accept)):
             raise TypeError("model and accept are called: model(run, tools), accept(run)")
-        if _kind_of(task) != "AgentRun":
+        if _class_tag(task) != "AgentRun":
             _check_task(task)
             task = AgentRun(task)
         if journal_path is not None:  # a tool may change the folder
@@ -3476,7 +3476,7 @@ class _Driver:
             if isinstance(reply, list) and not reply:
                 raise InvalidResponse("The reply held neither a call nor an answer.")
         except Exception as error:
-            if _kind_of(error) != "InvalidResponse":
+            if _class_tag(error) != "InvalidResponse":
                 raise
             self._add_notice(getattr(error, "observation", ""), "invalid_response", error)
             return
@@ -3484,7 +3484,7 @@ class _Driver:
             self._propose([reply])
         elif isinstance(reply, list):
             self._propose(reply, "a list with ")
-        elif _kind_of(reply) == "AgentFinish":
+        elif _class_tag(reply) == "AgentFinish":
             run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
         else:
             self._propose([reply])
@@ -3492,7 +3492,7 @@ class _Driver:
     def _propose(self, actions: List[AgentAction], container: str = "") -> None:
         """Copies of the reply's actions become pending, all at once."""
         for action in actions:
-            if not isinstance(action, AgentAction) and _kind_of(action) != "AgentAction":
+            if not isinstance(action, AgentAction) and _class_tag(action) != "AgentAction":
                 raise TypeError(
                     "a model returns an AgentFinish, an AgentAction or a list of them; "
                     f"got {container}{_preview(action)}"
@@ -8606,7 +8606,7 @@ def _is_defined_in(module: Any, value: Any) -> bool:
     """True for functions and Tools of the module, not for those that it imports."""
     if inspect.isfunction(value):
         return bool(value.__module__ == module.__name__)
-    if _kind_of(value) != "Tool" or isinstance(value, type):
+    if _class_tag(value) != "Tool" or isinstance(value, type):
         return False
     home = sys.modules.get(getattr(value.function, "__module__", None) or "")
     return home is None or home is module or not any(v is value for v in vars(home).values())
