@@ -830,7 +830,11 @@ class AgentRun(_RunInternals):
                 self.close(action, _UNKNOWN_OUTCOME, "unknown_outcome")
             else:
                 self.close(action, _NOT_EXECUTED, "not_executed")
-        turn = AgentRun(task, history=[*self.history, dataclasses.replace(self, history=[])])
+        # Lists of its own: resuming this run must not change the other's history.
+        earlier = dataclasses.replace(
+            self, steps=list(self.steps), pending=[], started=[], usage=dict(self.usage), history=[]
+        )
+        turn = AgentRun(task, history=[*self.history, earlier])
         turn._encoded = self._encoded
         self._encoded = None
         return turn
@@ -891,9 +895,12 @@ class AgentRun(_RunInternals):
         raise ValueError(f"the call {action.call_id!r} is not pending; see run.pending")
 
     def _close_pending(self, action: AgentAction, observation: Any, status: str) -> AgentStep:
-        index = self._find_pending(action)
-        step = AgentStep(self.pending[index], observation, status)
-        self._move_to_steps(step, index)
+        pending = self.pending[self._find_pending(action)]
+        if self.steps and self.steps[-1].action is pending:
+            # A signal handler came while the call got its step.
+            raise ValueError(f"the call {action.call_id!r} has its step already")
+        step = AgentStep(pending, observation, status)
+        self._move_to_steps(step)
         return step
 
     def _record(self, step: AgentStep) -> bool:
@@ -902,17 +909,21 @@ class AgentRun(_RunInternals):
         return is_recorded
 
     def _record_pending(self, step: AgentStep) -> bool:
-        for index, pending in enumerate(self.pending):
+        for pending in self.pending:
             if pending is step.action:
-                self._move_to_steps(step, index)
+                self._move_to_steps(step)
                 return True
         return False
 
-    def _move_to_steps(self, step: AgentStep, index: int) -> None:
+    def _move_to_steps(self, step: AgentStep) -> None:
         # The step first: Ctrl-C may leave a call in both lists, which `_drop_done` puts
-        # right. One that is in neither would be forgotten.
+        # right. One that is in neither would be forgotten. The place is found only now,
+        # since a signal handler may have closed another call.
         self.steps.append(step)
-        del self.pending[index]
+        for index, pending in enumerate(self.pending):
+            if pending is step.action:
+                del self.pending[index]
+                break
         if step.action.call_id in self.started:
             self.started.remove(step.action.call_id)
 
@@ -948,7 +959,8 @@ def _pack_value(name: str, value: Any) -> _JsonObject:
 
     Plain JSON is kept as it is: ("observation", 3) -> {"observation": 3}. Pictures are
     kept as such: {"observation_images": [...]}. The rest as the text that the model is
-    shown: {"observation": "[1, 2]", "observation_as_text": true}.
+    shown: {"observation": "[1, 2]", "observation_as_text": true}. A list may hold both:
+    [Image, "a"] -> {"observation_images": [{"type": "Image", ...}, {"value": "a"}]}.
     """
     if _is_plain_json(value):
         return {name: value}
@@ -967,7 +979,7 @@ def _unpack_value(entries: _JsonObject, name: str) -> Any:
     value = entries[f"{name}_images"]
     if not isinstance(value, list):
         return from_json(value)
-    return [from_json(item) if "type" in item else item["value"] for item in value]
+    return [from_json(item) if "type" in item else _unpack_value(item, "value") for item in value]
 
 
 def to_json(x: Any) -> _JsonObject:
@@ -1244,14 +1256,14 @@ class _Type:
         json_types: the Python classes of the JSON values that may be meant for this type.
         length_keyword: "Length" where JSON Schema has minLength, "Items" for minItems; ""
             where the values have no length.
-        is_noted: whether the schema's description is from an `Annotated`.
+        has_own_description: whether the schema's description is from an `Annotated`.
     """
 
     schema: _JsonObject
     passthrough_classes: FrozenSet[type] = frozenset()
     json_types: Tuple[type, ...] = ()
     length_keyword = ""
-    is_noted = False
+    has_own_description = False
 
     def __init__(self, schema: _JsonObject) -> None:
         self.schema = schema
@@ -2126,7 +2138,7 @@ class _Constrained(_Type):
         self.limits = limits
         self.json_types = inner.json_types
         self.length_keyword = inner.length_keyword
-        self.is_noted = inner.is_noted
+        self.has_own_description = inner.has_own_description
         for name, limit in limits:
             keyword = _LIMITS[name].keyword
             if keyword in ("min", "max"):
@@ -2449,7 +2461,7 @@ class _SchemaBuilder:
                 note = _read_attribute(item, "description")
             if isinstance(note, str) and note:
                 annotated = annotated.extended(description=note)
-                annotated.is_noted = True
+                annotated.has_own_description = True
                 break
         return annotated
 
@@ -2617,7 +2629,7 @@ def _constrain(limited: _Type, limits: List[Tuple[str, Any]]) -> _Type:
 
 def _describe(described: _Type, note: Optional[str]) -> _Type:
     """With a description from a docstring. It yields to that of an `Annotated`."""
-    if not note or described.is_noted:
+    if not note or described.has_own_description:
         return described
     return described.extended(description=note)
 
@@ -2627,7 +2639,7 @@ def _show_default(shown: _Type, default: Any) -> _Type:
     try:
         sent = _as_sent(default)
         shown.convert(sent, _LENIENT)
-    except _Mismatch:
+    except (_Mismatch, ValueError, ArithmeticError):  # Decimal("sNaN") cannot be converted
         return shown
     return shown.extended(default=sent)
 
@@ -2703,6 +2715,12 @@ class _Target:
             text = f"{self.name} has no signature to read: wrap it in a def"
             raise TypeError(text) from None
         parameters = parameters[self.bound_count :]
+        is_variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        for parameter in parameters:
+            by_place = parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+            if is_variadic and by_place and parameter.name in self.bound_names:
+                text = f"{self.name}: what fills *args would fill {parameter.name!r}, bound by name"
+                raise TypeError(f"{text}: bind it by position, or wrap it in a def")
         parameters = [p for p in parameters if p.name not in self.bound_names]
         if parameters:
             self._check_self(parameters[0])
@@ -3344,8 +3362,7 @@ class _Driver:
             return
         ids = [step.action.call_id for turn in [*run.history, run] for step in turn.steps]
         self.used_ids.update(ids)
-        notices = ids.count("")
-        self.call_count = len(run.pending) + len(ids) - notices
+        self.call_count = len(run.pending) + sum(1 for call_id in ids if call_id)
         for step in run.steps:
             if step.status in _FAILURES:
                 self._count_failure(step, _strip_repeat_note(_to_text(step.observation)))
@@ -3380,7 +3397,7 @@ class _Driver:
         for action in run.pending:
             calls.append(self._prepare(action, started))
         if len(calls) > 1:
-            self._start_read_only(calls)
+            self._start_in_parallel_if_read_only(calls)
         try:
             for call in calls:
                 if self._is_next(call.action):
@@ -3423,12 +3440,12 @@ class _Driver:
             return False
         return not steps or not _from_same_request(steps[-1].action, action)
 
-    def _start_read_only(self, calls: List[_PreparedCall]) -> None:
+    def _start_in_parallel_if_read_only(self, calls: List[_PreparedCall]) -> None:
         """Run the calls at the same time, where all that can run change nothing."""
         runnable = [call for call in calls if isinstance(call, _ReadyCall)]
         if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
             return
-        self._start(runnable)
+        self._record_start(runnable)
         jobs = []
         for call in runnable:
             call.job = _Job(call.execute)
@@ -3446,10 +3463,10 @@ class _Driver:
         if call.job is not None:
             step: AgentStep = call.job.wait()
             return step
-        self._start([call])
+        self._record_start([call])
         return call.execute()
 
-    def _start(self, calls: List[_ReadyCall]) -> None:
+    def _record_start(self, calls: List[_ReadyCall]) -> None:
         """Their execution begins. Written first: what cannot be recorded must not run."""
         call_ids = []
         for call in calls:
@@ -3937,6 +3954,7 @@ class _JournalFile:
     def __init__(self, path: str) -> None:
         self.path = path
         self._process = os.getpid()
+        self._torn_at: Optional[int] = None  # where half a line begins that is still to be cut
         try:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR)
         except FileNotFoundError:
@@ -3956,6 +3974,8 @@ class _JournalFile:
     def append(self, line: bytes) -> None:
         """Write a line and sync it, whole or not at all."""
         self._check_path()
+        if self._torn_at is not None:
+            self.cut(self._torn_at)
         file = self._file.fileno()
         size = os.lseek(file, 0, os.SEEK_END)
         try:
@@ -3964,6 +3984,7 @@ class _JournalFile:
                 rest = rest[os.write(file, rest) :]
             os.fsync(file)
         except BaseException:  # a full disk: the next line must not follow half a line
+            self._torn_at = size
             with contextlib.suppress(OSError):
                 self.cut(size)
             raise
@@ -3971,6 +3992,7 @@ class _JournalFile:
     def cut(self, size: int) -> None:
         """Leave the first `size` bytes."""
         os.ftruncate(self._file.fileno(), size)
+        self._torn_at = None
 
     def close(self) -> None:
         if self._file.closed:
@@ -4292,7 +4314,8 @@ class _Journal(_Recorder):
             if value != self._totals[name]:
                 event[name] = value
         event["time"] = round(time.time(), 3)
-        self._file.append(json.dumps(event).encode("ascii") + b"\n")
+        # A number that JSON does not have must fail here, not when the file is read.
+        self._file.append(json.dumps(event, allow_nan=False).encode("ascii") + b"\n")
         self._totals = totals
 
 
@@ -6065,7 +6088,7 @@ class _Client:
 
     # asking
 
-    def _start(self) -> float:
+    def _deadline_from_now(self) -> float:
         """The deadline of a request that begins now: an instant of time.monotonic()."""
         if self.deadline is None:
             return _NO_LIMIT
@@ -7056,10 +7079,11 @@ def _named_settings(init: _Init) -> _Init:
 
     OpenAIChat("m", "http://...") and OpenAIChat("m", baseurl="...") are a TypeError.
     """
-    names = inspect.signature(init).parameters.keys() - {"self", "body"}
 
     @functools.wraps(init)
     def checked(self: Any, *arguments: Any, **settings: Any) -> None:
+        # Here, not above: a signature costs as much as a hundredth of the import.
+        names = inspect.signature(init).parameters.keys() - {"self", "body"}
         if len(arguments) > 1:
             raise TypeError(
                 f"{type(self).__name__} takes the model's name, and settings by name: "
@@ -7422,7 +7446,7 @@ class _Adapter(_Client):
 
     def __call__(self, run: AgentRun, tools: Registry) -> Decision:
         request = self._encode(run, tools)
-        deadline = self._start()  # of this request of the run, with retries and repairs
+        deadline = self._deadline_from_now()  # of this request of the run, with retries and repairs
         repairs = 0
         while True:
             try:
@@ -8667,8 +8691,13 @@ class ReActText:
         if re.match(r"\s*(?:\{|\w+\s*=)", given):  # a broken object, or search(query="x")
             return given
         schema = tool.parameters if tool else {}
-        names = list(schema.get("required") or schema.get("properties") or ())
-        return {names[0]: value} if len(names) == 1 else given
+        properties = schema.get("properties") or {}
+        names = list(schema.get("required") or properties)
+        if len(names) != 1:
+            return given
+        if _dict(properties.get(names[0])).get("type") == "string" and type(value) is not str:
+            value = given.strip()  # 1.10 is a text there, not the number 1.1
+        return {names[0]: value}
 
     def _decide_unlabelled(
         self, reply: _ReActReply, completion: str, tools: Registry
@@ -9192,8 +9221,14 @@ class _Session:
         options = self.options
         settings: _JsonObject = {}
         for name in ("base_url", "system", "timeout", "deadline"):
-            if getattr(options, name) is not None:
-                settings[name] = getattr(options, name)
+            value = getattr(options, name)
+            if value is None:
+                continue
+            expected, fits = _SETTINGS[name]
+            if not fits(value):
+                option = name.replace("_", "-")
+                raise ValueError(f"--{option} is {expected}; got {value}")
+            settings[name] = value
         settings.update(_parse_settings(options.set))
         api, reason = options.api, ""
         if api is None and os.environ.get("ANTHROPIC_API_KEY"):

@@ -698,6 +698,15 @@ class JsonTests(unittest.TestCase):
     def step(self, observation):
         return agentloop.AgentStep(agentloop.AgentAction("f", {}, "c1"), observation)
 
+    def test_lists_of_pictures_and_other_values(self):
+        image = agentloop.Image(b"GIF89a")
+        for value in ([image, [image]], [image, [1, [image]], "a"], [image, {1}], [image, 2.5]):
+            with self.subTest(repr(value)):
+                found = _saved(self.step(value))
+                self.assertEqual(found.observation[0], image)
+                self.assertEqual(len(found.observation), len(value))
+                self.assertEqual(_saved(found).observation, found.observation)
+
     def test_every_field_of_every_class_comes_back(self):
         message = {"role": "assistant", "content": None}
         action = agentloop.AgentAction("f", {"a": [1, None]}, "c1", "log", message, 2)
@@ -904,6 +913,31 @@ class JsonTests(unittest.TestCase):
 
 class RunDataTests(unittest.TestCase):
     """AgentRun by itself: follow_up, close, history, pickling."""
+
+    def test_a_signal_handler_that_closes_the_call_that_gets_its_step(self):
+        """One call, one step; no other call is lost."""
+
+        class Steps(list):
+            def append(self, step):
+                super().append(step)
+                if len(self) == 1:
+                    for action in [*run.pending]:  # what a handler would do just then
+                        with contextlib.suppress(ValueError):
+                            run.close(action, "stopped", "denied")
+
+        calls = [agentloop.AgentAction("f", {}, "i%d" % n) for n in range(3)]
+        run = agentloop.AgentRun("go", pending=list(calls))
+        run.steps = Steps()
+        run.close(calls[0], "done", "ok")
+        self.assertEqual(sorted(s.action.call_id for s in run.steps), ["i0", "i1", "i2"])
+        self.assertEqual((run.pending, run.steps[0].status), ([], "ok"))
+
+    def test_a_turn_that_goes_on_changes_no_history(self):
+        run = agentloop.AgentRun("one", state="budget_exhausted", requests=1)
+        turn = run.follow_up("two")
+        run.steps.append(agentloop.AgentStep(agentloop.AgentAction("f", {}, "c"), 1))
+        run.usage["input_tokens"] = 5
+        self.assertEqual((turn.history[0].steps, turn.history[0].usage), ([], {}))
 
     def broken_off(self):
         """A run with one call begun, one not, and one done."""
@@ -1281,6 +1315,21 @@ class RegistryTests(unittest.TestCase):
 
 class RefusalTests(unittest.TestCase):
     """What cannot be a tool is refused at registration, with the mend in the message."""
+
+    def test_bound_names_before_args(self):
+        def join(first: str, second: str, *more: str) -> str:
+            return first
+
+        with self.assertRaisesRegex(TypeError, "bind it by position"):
+            agentloop.registry([functools.partial(join, first="a")])
+        self.assertIn("join", agentloop.registry([functools.partial(join, "a")]))
+
+    def test_a_default_that_cannot_be_converted_is_left_out(self):
+        def pay(amount: decimal.Decimal = decimal.Decimal("sNaN")) -> str:
+            return "paid"
+
+        made = agentloop.registry([pay])["pay"]
+        self.assertEqual(made.parameters["properties"]["amount"], {"type": "number"})
 
     class Shop:
         def sell(self, n: int):
@@ -5337,6 +5386,51 @@ _SECOND = [["look 5", "pay 5"], ["answer 1"]]
 class JournalTest(_FolderCase):
     """A run that has paid once does not pay again because its process died."""
 
+    def test_half_a_line_that_cannot_be_cut_off(self):
+        """The next line does not follow it: it is cut off before anything else is written."""
+        path = self.path("half.jsonl")
+        write, cut, broken = os.write, os.ftruncate, []
+
+        def write_half(file, data):
+            if b'"done"' in data and not broken:
+                broken.append(write(file, data[:10]))
+                raise OSError(errno.ENOSPC, "full")
+            return write(file, data)
+
+        def fail_once(file, size):
+            if broken == [10]:
+                broken.append("cut")
+                raise OSError(errno.EIO, "no")
+            return cut(file, size)
+
+        @agentloop.tool(read_only=True)
+        def look() -> str:
+            return "seen"
+
+        calls = [agentloop.AgentAction("look", {}, name) for name in "ab"]
+        script = agentloop.Scripted([calls, agentloop.AgentFinish("ok")])
+        with mock.patch.object(os, "write", write_half), mock.patch.object(
+            os, "ftruncate", fail_once
+        ):
+            with self.assertRaises(OSError) as caught:
+                agentloop.run(script, "go", [look], journal=path)
+        self.assertEqual(broken, [10, "cut"])
+        run = agentloop.run(script, caught.exception.agent_run, [look], journal=path)
+        self.assertEqual(agentloop.AgentRun.load(path).output, "ok")
+        self.assertEqual(len(run.steps), 2)
+
+    def test_a_number_that_json_does_not_have(self):
+        path = self.path("nan.jsonl")
+
+        def model(run, tools):
+            run.usage["input_tokens"] = float("nan")
+            return agentloop.AgentFinish("x")
+
+        with self.assertRaises(ValueError) as caught:
+            agentloop.run(model, "go", journal=path)
+        self.assertEqual(caught.exception.agent_run.requests, 1)
+        self.assertEqual(agentloop.AgentRun.load(path).requests, 1)
+
     @classmethod
     def setUpClass(cls):
         """The crash test's processes work while the other tests run."""
@@ -8521,6 +8615,8 @@ class CommandLineTest(_FolderCase):
             ["q", "--model", "m", "--set", "temperature"],
             ["q", "--model", "m", "--set", "temperature=hot"],
             ["q", "--model", "m", "--base-url", "no url"],
+            ["q", "--model", "m", "--timeout", "-1"],
+            ["q", "--model", "m", "--deadline", "nan"],
         ):  # fmt: skip
             with self.subTest(args=args):
                 status, out, err = self.call(*args)
@@ -16845,6 +16941,9 @@ class ReActTests(unittest.TestCase):
             ("[1, 2]", "[1, 2]"),
             ('{"answer": 5}', '{"answer": 5}'),
             ("<think>hm</think>Hello!", "Hello!"),
+            ("Action: find\nAction Input: 1.10", [("find", "1.10")]),
+            ("Action: find\nAction Input: true", [("find", "true")]),
+            ("Action: find\nAction Input: [1]", [("find", "[1]")]),
         ]  # fmt: skip
         for reply, want in rows:
             with self.subTest(reply=reply):
@@ -16878,7 +16977,6 @@ class ReActTests(unittest.TestCase):
             ("Action: add\nAction Input: 2 and 3", "invalid_arguments", '"a"'),
             ('Action: add\nAction Input: {"a": 2', "invalid_arguments", "object"),
             ('Action: find\nAction Input: {"text": "x', "invalid_arguments", "object"),
-            ("Action: find\nAction Input: [1]", "invalid_arguments", "text"),
             ('Action: find(text="x")', "invalid_arguments", "object"),
             ("Action: nope({})", "unknown_tool", "find"),
         ]
