@@ -920,10 +920,7 @@ class AgentRun(_RunInternals):
         # right. One that is in neither would be forgotten. The place is found only now,
         # since a signal handler may have closed another call.
         self.steps.append(step)
-        for index, pending in enumerate(self.pending):
-            if pending is step.action:
-                del self.pending[index]
-                break
+        del self.pending[self._find_pending(step.action)]
         if step.action.call_id in self.started:
             self.started.remove(step.action.call_id)
 
@@ -1003,7 +1000,7 @@ def to_json(x: Any) -> _JsonObject:
         elif f.name in _OBJECT_FIELDS:
             entries[f.name] = None if value is None else to_json(value)
         else:
-            entries.update(_pack_value(f.name, value))
+            entries.update(copy.deepcopy(_pack_value(f.name, value)))  # a snapshot
     return entries
 
 
@@ -1046,7 +1043,7 @@ def _field_from_json(d: _JsonObject, name: str) -> Any:
         if name == "finish" and d[name] is None:
             return None
         return _object_from_json(d[name], _OBJECT_FIELDS[name])
-    return _unpack_value(d, name)
+    return _copy_value(_unpack_value(d, name))
 
 
 def _object_from_json(d: Any, tag: str) -> Any:
@@ -3104,6 +3101,10 @@ class _WorkerPool:
         except RuntimeError:
             self._work()  # no more threads, or a Python without any
 
+    def cancel(self) -> None:
+        """Begin no further job; those that run go on."""
+        self._waiting.clear()
+
     def _work(self) -> None:
         with contextlib.suppress(IndexError):  # no job is left
             while True:
@@ -3312,6 +3313,7 @@ class _Driver:
         self.accept = accept
         self.journal_path = journal_path
         self.journal = _Recorder()
+        self.pool: Optional[_WorkerPool] = None  # of the last calls made at the same time
         self.has_ended = False
         self.has_finished = False  # with a finish that counts
         # What is known of the conversation, so that no list is searched for each step:
@@ -3450,7 +3452,8 @@ class _Driver:
         for call in runnable:
             call.job = _Job(call.execute)
             jobs.append(call.job)
-        _WorkerPool(jobs).start()
+        self.pool = _WorkerPool(jobs)
+        self.pool.start()
 
     def _is_next(self, action: AgentAction) -> bool:
         """False where the caller closed the call meanwhile."""
@@ -3511,6 +3514,8 @@ class _Driver:
         that have returned get their steps. A step that could not be written is tried once
         more.
         """
+        if self.pool is not None:
+            self.pool.cancel()
         self.run._drop_done()
         for call in calls:
             job = call.job if isinstance(call, _ReadyCall) else None
@@ -3541,7 +3546,8 @@ class _Driver:
 
     def _add_notice(self, observation: str, status: Status, source: Any) -> None:
         """A step about a reply that held no call: unreadable, or a rejected finish."""
-        action = AgentAction("", {}, "", source.log, source.message, self.run.requests)
+        log = source.log if type(source.log) is str else _to_text(source.log or "")
+        action = AgentAction("", {}, "", log, source.message, self.run.requests)
         self.run.steps.append(AgentStep(action, observation, status))
 
     def _end(self, state: State) -> None:
@@ -4240,6 +4246,11 @@ class _Journal(_Recorder):
         self._write_missing_replies(recorded)
         known_starts = set(recorded.started)
         starts = [call_id for call_id in run.started if call_id not in known_starts]
+        # What only the file knows to have started must not run again.
+        pending = {action.call_id for action in run.pending}
+        known_starts.intersection_update(pending)
+        run.started.extend(sorted(known_starts.difference(run.started)))
+        run.requests = max(run.requests, recorded.requests)
         if starts:
             self.record_start(starts)
         if run.finish is not None:
@@ -4258,6 +4269,7 @@ class _Journal(_Recorder):
             for step in steps[written : written + len(reply)]:
                 self.record_step(step, None)
             written += len(reply)
+            known -= call_ids  # a later reply may use an id again
 
     def record_request(self, requests: int) -> None:
         self._write({"event": "requested"}, requests=requests, state="running")
@@ -4310,6 +4322,9 @@ class _Journal(_Recorder):
     def _write(self, event: _JsonObject, **upcoming: Any) -> None:
         """Append an event with the totals that changed; `upcoming`: those about to."""
         totals = {**_totals_of(self._run), **upcoming}
+        for name, count in totals["usage"].items():
+            if not isinstance(count, (int, float)):
+                raise TypeError(f"run.usage[{name!r}] is not a number: {count!r}")
         for name, value in totals.items():
             if value != self._totals[name]:
                 event[name] = value

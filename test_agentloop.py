@@ -707,6 +707,16 @@ class JsonTests(unittest.TestCase):
                 self.assertEqual(len(found.observation), len(value))
                 self.assertEqual(_saved(found).observation, found.observation)
 
+    def test_what_is_written_and_read_is_a_snapshot(self):
+        run = agentloop.AgentRun("go", usage={"input_tokens": 1}, started=["a"])
+        written = agentloop.to_json(run)
+        run.usage["input_tokens"] = 5
+        run.started.append("b")
+        self.assertEqual((written["usage"], written["started"]), ({"input_tokens": 1}, ["a"]))
+        one, other = agentloop.from_json(written), agentloop.from_json(written)
+        one.usage["input_tokens"] = 7
+        self.assertEqual(other.usage, {"input_tokens": 1})
+
     def test_every_field_of_every_class_comes_back(self):
         message = {"role": "assistant", "content": None}
         action = agentloop.AgentAction("f", {"a": [1, None]}, "c1", "log", message, 2)
@@ -4036,6 +4046,27 @@ class ParallelTests(unittest.TestCase):
             self.assertEqual(run.steps[-1].observation, threading.get_ident())
 
     @_real_threads
+    def test_calls_that_wait_for_a_thread_do_not_begin_after_ctrl_c(self):
+        begun, go_on = [], threading.Event()
+
+        @agentloop.tool(read_only=True)
+        def look(n: int) -> int:
+            begun.append(n)
+            if n == 0:
+                raise KeyboardInterrupt
+            go_on.wait(30)
+            return n
+
+        calls = [agentloop.AgentAction("look", {"n": n}) for n in range(40)]
+        with self.assertRaises(KeyboardInterrupt):
+            agentloop.run(agentloop.Scripted([calls]), "go", [look])
+        go_on.set()
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and thread.daemon:
+                thread.join(5)
+        self.assertLessEqual(len(begun), 18)
+
+    @_real_threads
     def test_they_meet(self):
         met = threading.Barrier(3, timeout=10)
 
@@ -5429,6 +5460,72 @@ class JournalTest(_FolderCase):
         with self.assertRaises(ValueError) as caught:
             agentloop.run(model, "go", journal=path)
         self.assertEqual(caught.exception.agent_run.requests, 1)
+        self.assertEqual(agentloop.AgentRun.load(path).requests, 1)
+
+    def test_what_only_the_file_knows_to_have_started_does_not_run_again(self):
+        path = self.path("kept.jsonl")
+        paid = []
+
+        def pay(n: int) -> str:
+            paid.append(n)
+            if len(paid) == 1:
+                raise SystemExit("killed")
+            return "paid"
+
+        calls = [agentloop.AgentAction("pay", {"n": n}, "p%d" % n) for n in (1, 2)]
+        script = agentloop.Scripted([calls, agentloop.AgentFinish("ok")])
+        events = agentloop.stream(script, run := agentloop.AgentRun("go"), [pay], journal=path)
+        next(events)
+        saved = agentloop.to_json(run)
+        with self.assertRaises(SystemExit):
+            list(events)
+        run = agentloop.from_json(saved)
+        run.close(run.pending[1], "Not this one.", "denied")
+        run = agentloop.run(script, run, [pay], journal=path)
+        self.assertEqual(paid, [1])
+        self.assertEqual(sorted(_statuses(run)), ["denied", "unknown_outcome"])
+        self.assertEqual(agentloop.AgentRun.load(path).output, "ok")
+
+    def test_a_log_that_is_no_text(self):
+        """`message.get("content")` of a server's message is often None."""
+        for number, script in enumerate((
+            [agentloop.InvalidResponse("cut", {"content": None}, None), agentloop.AgentFinish("ok")],
+            [agentloop.AgentFinish("no", None), agentloop.AgentFinish("ok")],
+        )):  # fmt: skip
+            path = self.path("log%d.jsonl" % number)
+            accept = lambda run: None if run.output == "ok" else "Again."  # noqa: E731
+            run = agentloop.run(agentloop.Scripted(script), "go", journal=path, accept=accept)
+            self.assertEqual(agentloop.AgentRun.load(path).steps, run.steps)
+
+    def test_an_id_that_is_used_again_while_no_journal_is_kept(self):
+        path = self.path("again.jsonl")
+
+        def look() -> str:
+            return "seen"
+
+        x, y = (agentloop.AgentAction("look", {}, name) for name in "xy")
+        script = agentloop.Scripted([x, y, x, agentloop.AgentFinish("ok")])
+        events = agentloop.stream(script, "go", [look], journal=path)
+        run = None
+        for event in events:
+            break
+        events.close()
+        run = agentloop.AgentRun.load(path)
+        for event in agentloop.stream(script, run, [look]):
+            if run.requests == 3 and isinstance(event, agentloop.AgentStep):
+                break
+        run = agentloop.run(script, run, [look], journal=path)
+        self.assertEqual(agentloop.AgentRun.load(path).steps, run.steps)
+
+    def test_usage_that_is_not_a_number(self):
+        path = self.path("usage.jsonl")
+
+        def model(run, tools):
+            run.usage["model"] = "gpt"
+            return agentloop.AgentFinish("x")
+
+        with self.assertRaisesRegex(TypeError, "run.usage"):
+            agentloop.run(model, "go", journal=path)
         self.assertEqual(agentloop.AgentRun.load(path).requests, 1)
 
     @classmethod
