@@ -5506,14 +5506,14 @@ class JournalTest(_FolderCase):
         x, y = (agentloop.AgentAction("look", {}, name) for name in "xy")
         script = agentloop.Scripted([x, y, x, agentloop.AgentFinish("ok")])
         events = agentloop.stream(script, "go", [look], journal=path)
-        run = None
-        for event in events:
-            break
+        next(events)
         events.close()
         run = agentloop.AgentRun.load(path)
-        for event in agentloop.stream(script, run, [look]):
+        events = agentloop.stream(script, run, [look])
+        for event in events:
             if run.requests == 3 and isinstance(event, agentloop.AgentStep):
                 break
+        events.close()
         run = agentloop.run(script, run, [look], journal=path)
         self.assertEqual(agentloop.AgentRun.load(path).steps, run.steps)
 
