@@ -497,8 +497,8 @@ Status = Union[  # of a step
 class _Data:
     """What the data classes share.
 
-    `dataclass` could write these methods for each of them, but compiles them one by one, which
-    would double the time of the import.
+    `dataclass` could write these methods and the constructors for each of them, but
+    compiles them one by one, which would double the time of the import.
     """
 
     __hash__ = None  # type: ignore[assignment]
@@ -531,7 +531,7 @@ def _media_type_of(data: bytes) -> Optional[str]:
     return None
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(init=False, repr=False, eq=False)
 class Image(_Data):
     """A picture, in a task or in what a tool returns: Image(open("shot.png", "rb").read()).
 
@@ -544,14 +544,14 @@ class Image(_Data):
     data: bytes
     media_type: str = "image/png"
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.data, (bytes, bytearray, memoryview)):
+    def __init__(self, data: bytes, media_type: str = "image/png") -> None:
+        if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(
                 f"Image takes the bytes of a picture, as from open(path, 'rb').read(); "
-                f"got {type(self.data).__name__}"
+                f"got {type(data).__name__}"
             )
-        self.data = bytes(self.data)
-        self.media_type = _media_type_of(self.data) or str(self.media_type)
+        self.data = bytes(data)
+        self.media_type = _media_type_of(self.data) or str(media_type)
 
     def __repr__(self) -> str:
         return f"Image(<{len(self.data)} bytes>, {self.media_type!r})"
@@ -560,7 +560,7 @@ class Image(_Data):
 _SHOWN_ARGUMENTS = 10_000  # characters: a longer text is shown unread, as it came
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(init=False, repr=False, eq=False)
 class AgentAction(_Data):
     """A call that the model proposed. Nothing has run.
 
@@ -583,6 +583,17 @@ class AgentAction(_Data):
     log: str = ""
     message: Any = None
     request: int = 0
+
+    def __init__(
+        self, tool: str, tool_input: Any, call_id: str = "", log: str = "",
+        message: Any = None, request: int = 0,
+    ) -> None:  # fmt: skip
+        self.tool = tool
+        self.tool_input = tool_input
+        self.call_id = call_id
+        self.log = log
+        self.message = message
+        self.request = request
 
     @property
     def arguments(self) -> Optional[_JsonObject]:
@@ -615,7 +626,7 @@ class AgentAction(_Data):
         return f"{_one_line(_to_text(self.tool), 64)}({_one_line(shown, 120)})"
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(init=False, repr=False, eq=False)
 class AgentStep(_Data):
     """An action and its result.
 
@@ -632,6 +643,11 @@ class AgentStep(_Data):
     observation: Any
     status: Status = "ok"
 
+    def __init__(self, action: AgentAction, observation: Any, status: Status = "ok") -> None:
+        self.action = action
+        self.observation = observation
+        self.status = status
+
     def __str__(self) -> str:
         """lookup_stock(sku="A1") -> ok: 3"""
         subject = str(self.action) if self.action._is_call else "reply"
@@ -644,7 +660,7 @@ class AgentStep(_Data):
         return f"{_one_line(self.status, 40)}: {_one_line(observation, 120)}"
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(init=False, repr=False, eq=False)
 class AgentFinish(_Data):
     """The model's claim to be done.
 
@@ -661,6 +677,14 @@ class AgentFinish(_Data):
     log: str = ""
     message: Any = None
     reason: Reason = "stop"
+
+    def __init__(
+        self, output: Any, log: str = "", message: Any = None, reason: Reason = "stop"
+    ) -> None:
+        self.output = output
+        self.log = log
+        self.message = message
+        self.reason = reason
 
     def __str__(self) -> str:
         """finish: 3 left"""
@@ -758,7 +782,7 @@ class _RunInternals(_Data):
             self._stream = None
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(init=False, repr=False, eq=False)
 class AgentRun(_RunInternals):
     """The whole state of one run, which is one turn of a conversation.
 
@@ -790,6 +814,28 @@ class AgentRun(_RunInternals):
     requests: int = 0
     usage: Dict[str, int] = field(default_factory=dict)
     history: List["AgentRun"] = field(default_factory=list)
+
+    def __init__(
+        self,
+        task: Any,
+        steps: Optional[List[AgentStep]] = None,
+        pending: Optional[List[AgentAction]] = None,
+        started: Optional[List[str]] = None,
+        finish: Optional[AgentFinish] = None,
+        state: State = "running",
+        requests: int = 0,
+        usage: Optional[Dict[str, int]] = None,
+        history: Optional[List["AgentRun"]] = None,
+    ) -> None:
+        self.task = task
+        self.steps = [] if steps is None else steps
+        self.pending = [] if pending is None else pending
+        self.started = [] if started is None else started
+        self.finish = finish
+        self.state = state
+        self.requests = requests
+        self.usage = {} if usage is None else usage
+        self.history = [] if history is None else history
 
     @property
     def output(self) -> Any:
@@ -2840,7 +2886,7 @@ class _Signature:
 # -- tools -----------------------------------------------------------------------------------------
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(init=False, repr=False, eq=False)
 class Tool(_Data):
     """A function that a model may call. `tool` and `registry` make it from a function.
 
@@ -2873,7 +2919,28 @@ class Tool(_Data):
     # How the function is called; None for a tool made by hand.
     _signature: Optional[_Signature] = field(default=None, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        parameters: _JsonObject,
+        function: Callable[..., Any],
+        return_direct: bool = False,
+        read_only: bool = False,
+        idempotent: bool = False,
+        _signature: Optional[_Signature] = None,
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.parameters = parameters
+        self.function = function
+        self.return_direct = return_direct
+        self.read_only = read_only
+        self.idempotent = idempotent
+        self._signature = _signature
+        self._check()
+
+    def _check(self) -> None:
         name = ""
         if isinstance(self.name, str):
             name = self.name

@@ -42,10 +42,10 @@ CACHE = Path(
 
 BRANCH_COVERAGE = 100  # per cent of agentloop.py that the test file has to reach
 # Where a promise is not kept yet, it is said by name in each run, and must not get worse.
-# The import: 1.35 with -S on 3.11, in instructions; 2.0 where the site folder of a Python loads half of
-# the five modules at every start, so that they seem to cost nothing. It was 1.7 before the file was
-# rewritten to be read: a third is dataclasses, a third the byte code.
-MISSED_NOW = {"import, to that of dataclasses, inspect, json, re, typing": 2.4}
+# The import: 1.3 with -S on 3.11; 1.8 to 2.0 where the site folder of a Python loads half of the five
+# modules at every start, so that they seem to cost nothing. This is worse than the 1.7 that stood here
+# before the file was rewritten to be read: bring it back.
+MISSED_NOW = {"import, to that of dataclasses, inspect, json, re, typing": 2.2}
 NOT_YET = (
     CI / "not_yet.txt"
 )  # the cases of our benches that fail and are known to; only ever shorter
