@@ -7412,3614 +7412,6 @@ class InterruptTests(_FolderCase):
                 self.assertGreater(tried, 100)
 
 
-class _Paint(enum.Enum):
-    RED = "red"
-    BLUE = 2
-
-
-@dataclasses.dataclass
-class _Tree:
-    name: str
-    weight: float = 1.0
-    children: typing.Optional[typing.List["_Tree"]] = None
-
-
-def _fuzz_tools():
-    def plain(a: int, b: str = "x", c: bool = False, d: typing.Optional[float] = None) -> str:
-        return "ok"
-
-    def nested(
-        node: _Tree, colors: typing.List[_Paint] = (), pair: typing.Tuple[int, str] = (1, "a")
-    ) -> object:
-        return node
-
-    def unions(
-        x: typing.Union[int, str, typing.List[int], typing.Dict[str, _Tree], None],
-        y: typing.Optional[typing.Set[int]] = None,
-    ) -> object:
-        return x
-
-    def loose(
-        x: typing.Any, when: typing.Optional[decimal.Decimal] = None, **rest: float
-    ) -> object:
-        return x
-
-    def raising(kind: int = 0) -> str:
-        errors = [
-            ValueError("v"),
-            KeyError(),
-            StopIteration(1),
-            RecursionError(),
-            _Odd(),
-            AssertionError(),
-        ]
-        raise errors[kind % len(errors)]
-
-    schema = {"type": "object", "required": ["q"], "additionalProperties": False}
-    foreign = agentloop.Tool("foreign", "From elsewhere.", schema, lambda **arguments: arguments)
-    return agentloop.registry([plain, nested, unions, loose, raising, foreign])
-
-
-class _Odd(Exception):
-    def __str__(self):
-        raise ValueError("not even this")
-
-
-_WORDS = [
-    "", " ", "a", "b", "x", "q", "name", "red", "RED", "true", "null", "5", "1.5", "NaN", "-0", "1e400",
-    "9" * 30, "\ud800", "\x00", "\u2028", "\u00e9", "{}", "[]", '{"a": 1}', '{"a": 1', "<think>",
-    "</think>", "```json\n{}\n```", "Thought: hm\n", "Action: plain\n", "Action Input: ", "\n",
-    "Final Answer: ", "Observation: ", "None", "{'a': 1}", "functions.plain", "**Action:** plain",
-    "Action Input\uff1a{", "plain", "nested",
-]  # fmt: skip
-
-
-_KEYS = [
-    "a", "b", "c", "d", "x", "y", "q", "node", "name", "weight", "children", "colors", "pair",
-    "kind", "seen", "type", "content", "tool_calls", "id", "function", "arguments", "index", "delta",
-    "message", "usage", "status",
-]  # fmt: skip
-
-
-_DEEP = [40, 300]  # levels; .ci/fuzz.py goes further
-
-
-def _scalar(rng):
-    number = rng.choice([0, 1, -1, 5.0, 2**70, 1e300, float("nan"), float("inf"), 0.1])
-    return rng.choice([None, True, False, number, rng.choice(_WORDS), rng.randrange(-9, 99)])
-
-
-def _value(rng, depth=4):
-    """Any JSON value; now and then a very deep one."""
-    kind = rng.random()
-    if depth <= 0 or kind < 0.4:
-        return _scalar(rng)
-    if kind < 0.6:
-        return [_value(rng, depth - 1) for _ in range(rng.randrange(4))]
-    if kind < 0.99:
-        return {rng.choice(_KEYS): _value(rng, depth - 1) for _ in range(rng.randrange(4))}
-    deep = 0
-    for _ in range(rng.choice(_DEEP)):
-        deep = [deep] if rng.random() < 0.5 else {"children": [deep]}
-    return deep
-
-
-def _dumped(tree):
-    """JSON text; the encoder itself gives up on what is too deep."""
-    try:
-        return json.dumps(tree)
-    except RecursionError:
-        return '{"a": ' * 900 + "1" + "}" * 900
-
-
-def _mutated(rng, data):
-    """Bytes with some damage: cut, doubled, random ones and telling words put in."""
-    data = bytearray(data)
-    for _ in range(rng.choice([0, 1, 1, 2, 5])):
-        at, length = rng.randrange(len(data) + 1), rng.choice([1, 2, 8, 40])
-        kind = rng.randrange(6)
-        if kind == 0:
-            del data[at : at + length]
-        elif kind == 1:
-            data[at:at] = data[at : at + length] * rng.choice([1, 2, 30])
-        elif kind == 2:
-            data[at:at] = bytes(rng.randrange(256) for _ in range(rng.choice([1, 4])))
-        elif kind == 3:
-            data[at:at] = rng.choice(_WORDS).encode("utf-8", "surrogatepass")
-        elif kind == 4:
-            data[at:at] = _dumped(_value(rng, 2)).encode()
-        else:
-            del data[at:]
-    return bytes(data)
-
-
-def _replaced(rng, tree, odds=0.06):
-    """The same JSON with something in it replaced by something else, or left out."""
-    if rng.random() < odds:
-        return _value(rng, 2)
-    if isinstance(tree, dict):
-        return {k: _replaced(rng, v, odds) for k, v in tree.items() if rng.random() > odds / 3}
-    return [_replaced(rng, v, odds) for v in tree] if isinstance(tree, list) else tree
-
-
-_CALL = {"id": "c1", "type": "function", "function": {"name": "plain", "arguments": '{"a": 1}'}}
-
-
-_REPLIES = {  # protocol: (a whole reply, the events of a streamed one)
-    "OpenAIChat": (
-        {
-            "choices": [
-                {
-                    "index": 0,
-                    "message": {"role": "assistant", "content": "Hm.", "tool_calls": [_CALL]},
-                    "finish_reason": "tool_calls",
-                }
-            ],
-            "usage": {"prompt_tokens": 9, "completion_tokens": 3},
-        },
-        [
-            {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hm"}}]},
-            {"choices": [{"index": 0, "delta": {"tool_calls": [dict(_CALL, index=0)]}}]},
-            {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
-            {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}},
-        ],
-    ),
-    "OpenAIResponses": (
-        {
-            "status": "completed",
-            "output": [
-                {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"},
-                {
-                    "type": "message",
-                    "role": "assistant",
-                    "content": [{"type": "output_text", "text": "Hm."}],
-                },
-                {
-                    "type": "function_call",
-                    "call_id": "c1",
-                    "name": "plain",
-                    "arguments": '{"a": 1}',
-                },
-            ],
-            "usage": {"input_tokens": 9, "output_tokens": 3},
-        },
-        [
-            {"type": "response.output_text.delta", "output_index": 0, "delta": "Hm."},
-            {
-                "type": "response.output_item.done",
-                "output_index": 1,
-                "item": {
-                    "type": "function_call",
-                    "call_id": "c1",
-                    "name": "plain",
-                    "arguments": "{}",
-                },
-            },
-            {"type": "response.completed", "response": {"status": "completed", "output": []}},
-        ],
-    ),
-    "AnthropicMessages": (
-        {
-            "type": "message",
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": "Hm", "signature": "x"},
-                {"type": "text", "text": "Hm."},
-                {"type": "tool_use", "id": "c1", "name": "plain", "input": {"a": 1}},
-            ],
-            "stop_reason": "tool_use",
-            "usage": {"input_tokens": 9, "output_tokens": 3},
-        },
-        [
-            {"type": "message_start", "message": {"role": "assistant", "content": [], "usage": {}}},
-            {
-                "type": "content_block_start",
-                "index": 0,
-                "content_block": {"type": "text", "text": ""},
-            },
-            {
-                "type": "content_block_delta",
-                "index": 0,
-                "delta": {"type": "text_delta", "text": "Hm."},
-            },
-            {"type": "content_block_stop", "index": 0},
-            {
-                "type": "content_block_start",
-                "index": 1,
-                "content_block": {"type": "tool_use", "id": "c1", "name": "plain", "input": {}},
-            },
-            {
-                "type": "content_block_delta",
-                "index": 1,
-                "delta": {"type": "input_json_delta", "partial_json": '{"a": 1}'},
-            },
-            {"type": "content_block_stop", "index": 1},
-            {
-                "type": "message_delta",
-                "delta": {"stop_reason": "tool_use"},
-                "usage": {"output_tokens": 3},
-            },
-            {"type": "message_stop"},
-        ],
-    ),
-}
-
-
-class FuzzTest(_FolderCase):
-    """Generated replies, arguments and files: steps, and the documented exceptions only."""
-
-    def setUp(self):
-        super().setUp()
-        self.tools = _fuzz_tools()
-        log = logging.getLogger("agentloop")  # what servers do wrong is told there
-        level = log.level
-        log.setLevel(logging.CRITICAL)
-        self.addCleanup(log.setLevel, level)
-
-    def cases(self, number, play):
-        """play(rng) for so many seeds; what goes wrong is told with its seed."""
-        for seed in range(number):
-            rng = random.Random(seed)
-            start = time.process_time()
-            try:
-                play(rng)
-            except Exception as e:
-                raise AssertionError("seed %d: %s: %s" % (seed, type(e).__name__, e)) from e
-            self.assertLess(time.process_time() - start, 2, "seed %d hangs" % seed)
-
-    def sound(self, run, statuses=_STATUSES, allow_nan=False):
-        """What holds of every run: steps have a status, all can be written, read and shown."""
-        for step in run.steps:
-            self.assertIsInstance(step.status, str)
-            self.assertTrue(step.status)
-            self.assertIn(step.status, statuses or {step.status})
-            for event in (step, step.action):
-                odd = [c for c in str(event) if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
-                self.assertEqual(odd, [], repr(str(event)))
-        if run.finish is not None:
-            self.assertNotIn("\n", str(run.finish))
-        text = json.dumps(agentloop.to_json(run), allow_nan=allow_nan)
-        once = agentloop.to_json(
-            agentloop.from_json(json.loads(text))
-        )  # what was no JSON is text now
-        self.assertEqual(agentloop.to_json(agentloop.from_json(once)), once)
-        return run
-
-    def test_arguments(self):
-        """Any JSON value as the arguments of each kind of tool: one step, and it goes on."""
-        reached = dict.fromkeys(("ok", "invalid_arguments", "tool_error"), 0)
-
-        def play(rng):
-            tool, given = rng.choice(list(self.tools)), _value(rng)
-            if rng.random() < 0.7:
-                names = [
-                    n
-                    for n in self.tools[tool].parameters.get("properties", {"q": 0})
-                    if rng.random() < 0.8
-                ]
-                given = {name: _value(rng, 2) for name in names}
-            if rng.random() < 0.4:
-                given = _mutated(rng, json.dumps(given).encode()).decode("utf-8", "replace")
-            sent = json.dumps(given)
-            model = agentloop.Scripted(
-                [agentloop.AgentAction(tool, given), agentloop.AgentFinish("x")]
-            )
-            run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
-            self.assertEqual((run.state, len(run.steps)), ("model_ended", 1))
-            self.assertEqual(
-                json.dumps(run.steps[0].action.tool_input), sent, "the step keeps what was sent"
-            )
-            reached[run.steps[0].status] += 1
-
-        self.cases(1500, play)
-        self.assertGreater(min(reached.values()), 20, reached)
-
-    def test_replies_of_a_model(self):
-        """Any object as a reply: steps, or a TypeError that carries the run."""
-        ends = {"steps": 0, "TypeError": 0}
-
-        def action(rng):
-            name = rng.choice([*self.tools, "nope", "", None, 5, "\udc80", ["x"]])
-            call_id = rng.choice(["", "", "c1", "c2", None, 7, "\x00", ["x"]])
-            given = rng.choice([_value(rng), {"a": 1}, b"x", {1: 2}, (1,), {"x": {1, 2}}, object()])
-            return agentloop.AgentAction(
-                name, given, call_id, rng.choice(["", "so", None, 3]), _value(rng)
-            )
-
-        def play(rng):
-            def model(run, tools):
-                kind = rng.random()
-                if kind < 0.5:
-                    return [action(rng) for _ in range(rng.randrange(1, 4))]
-                if kind < 0.75:
-                    return action(rng)
-                if kind < 0.85:
-                    raise agentloop.InvalidResponse(rng.choice(["", "unreadable"]), _value(rng))
-                if kind < 0.95:
-                    return agentloop.AgentFinish(_value(rng), rng.choice(["", "so"]))
-                return rng.choice(
-                    [None, 5, {}, "x", object(), [None], [agentloop.AgentFinish("x")]]
-                )
-
-            try:
-                run = agentloop.run(model, "go", self.tools, max_requests=4)
-                ends["steps"] += 1
-                self.assertEqual((run.pending, run.started), ([], []))
-            except TypeError as e:
-                run = e.agent_run
-                ends["TypeError"] += 1
-            self.sound(run)
-            self.assertLessEqual(run.requests, 4)
-
-        self.cases(600, play)
-        self.assertGreater(min(ends.values()), 20, ends)
-
-    def test_replies_of_servers(self):
-        """Any bytes as a reply, streamed or not; the request after it is sound JSON."""
-        ended = {}
-
-        def play(rng):
-            protocol, streamed = rng.choice(sorted(_REPLIES)), rng.random() < 0.5
-            found = _REPLIES[protocol][streamed]
-            if rng.random() < 0.6:
-                found = _replaced(rng, found)
-            events = found if isinstance(found, list) and streamed else [found]
-            data = b"".join(
-                b"data: %s\n\n" % json.dumps(e).encode() if streamed else json.dumps(e).encode()
-                for e in events
-            )
-            if streamed and rng.random() < 0.7:
-                data += b"data: [DONE]\n\n"
-            if rng.random() < 0.4:
-                data = _mutated(rng, data)
-            status = rng.choice([200] * 12 + [400, 404, 429, 500])
-            kind = "text/event-stream" if streamed else "application/json"
-            kind = rng.choice([kind] * 8 + ["text/html", "", None])
-            cut = rng.randrange(len(data) + 1)
-
-            def transport(method, url, headers, body, timeout):
-                json.loads(body.decode("utf-8"))
-                sent = {} if kind is None else {"content-type": kind}
-                return status, sent, iter([data[:cut], data[cut:]])
-
-            told = []
-            model = getattr(agentloop, protocol)(
-                "m", api_key="k-secret", retries=0, transport=transport,
-                on_text=told.append if streamed else None,
-            )  # fmt: skip
-            try:
-                run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
-                end = run.state
-            except agentloop.ModelError as e:
-                run, end = self.sound(e.agent_run), e.kind
-                self.assertNotIn("k-secret", str(e))
-            self.assertTrue(all(isinstance(t, str) for t in told))
-            ended[protocol, streamed, end] = ended.get((protocol, streamed, end), 0) + 1
-            json.dumps(model.body(run.follow_up("more"), self.tools), allow_nan=False).encode(
-                "utf-8"
-            )
-
-        self.cases(1200, play)
-        kinds = {
-            "auth", "rate_limit", "context_length", "bad_request", "server", "timeout",
-            "connection", "bad_response", "model_ended", "budget_exhausted",
-        }  # fmt: skip
-        self.assertLessEqual({e for _, _, e in ended}, kinds)
-        for protocol in _REPLIES:  # the sound ones among them are understood
-            for streamed in (True, False):
-                self.assertGreater(
-                    ended.get((protocol, streamed, "budget_exhausted"), 0), 10, protocol
-                )
-
-    def test_texts(self):
-        """Whatever a text model writes is a call, an answer, or an invalid response."""
-        seen = {"call": 0, "answer": 0, "invalid_response": 0}
-
-        def play(rng):
-            text = "".join(rng.choice(_WORDS) for _ in range(rng.randrange(1, 12)))
-            if rng.random() < 0.2:
-                text = 'Thought: so\nAction: plain\nAction Input: {"a": %s}\n' % json.dumps(
-                    _value(rng, 2)
-                )
-            if rng.random() < 0.2:
-                text = _mutated(rng, text.encode("utf-8", "replace")).decode("utf-8", "replace")
-            prompts = []
-            model = agentloop.ReActText(lambda prompt: prompts.append(prompt) or text)
-            run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
-            kind = (
-                "answer"
-                if run.finish
-                else "call"
-                if run.steps[0].action.tool
-                else run.steps[0].status
-            )
-            seen[kind] += 1
-            self.assertTrue(all(isinstance(p, str) for p in prompts))
-
-        self.cases(1000, play)
-        self.assertGreater(min(seen.values()), 20, seen)
-
-    def test_journals(self):
-        """Any damage to a file: a run, or a ValueError that names the file and a line."""
-        for name in ("fsync", "fdatasync"):
-            if hasattr(os, name):
-                patch = mock.patch.object(os, name, lambda fd: None)
-                patch.start()
-                self.addCleanup(patch.stop)
-        play = _Play(
-            self.path("sample"),
-            [["pay 1"], "?", ["look 1", "nix 1"], "no", ["put 1"], "yes"],
-            check=True,
-        )
-        play.values = {"pay 1": [agentloop.Image(b"x")], "look 1": {1}}
-        play.go()
-        sample = re.sub(
-            rb'"time": ?[0-9.]+', b'"time": 1', play.data()
-        )  # so that a seed stays the same case
-        lines = [json.loads(line) for line in sample.splitlines()]
-        path = self.path("run.jsonl")
-        ends = {"run": 0, "ValueError": 0}
-
-        def done(run, tools):
-            return agentloop.AgentFinish("done")
-
-        def attempt(rng):
-            if rng.random() < 0.5:
-                data = _mutated(rng, sample)
-            else:
-                events = list(lines)
-                for _ in range(rng.choice([1, 1, 2])):
-                    at = rng.randrange(len(events))
-                    kind = rng.random()
-                    if kind < 0.6:
-                        events[at] = _replaced(rng, events[at], 0.15)
-                    elif kind < 0.75:
-                        del events[at]
-                    elif kind < 0.9:
-                        events.insert(at, rng.choice(lines))
-                    else:
-                        events = events[:at] or events
-                data = b"".join(json.dumps(e).encode() + b"\n" for e in events)
-            with open(path, "wb") as f:
-                f.write(data)
-            for use in (
-                agentloop.AgentRun.load,
-                lambda p: agentloop.run(done, "go", play.tools, journal=p, max_requests=20),
-            ):
-                try:
-                    self.sound(use(path), statuses=None, allow_nan=True)  # a word may be anyone's
-                    ends["run"] += 1
-                except ValueError as e:
-                    self.assertIn(path, str(e))
-                    self.assertRegex(str(e).replace(path, ""), r"line \d")
-                    ends["ValueError"] += 1
-
-        self.cases(600, attempt)
-        self.assertGreater(min(ends.values()), 50, ends)
-
-
-# What every copy must be able to do: `al` is the copy. No `assert`, since -O takes those out.
-_CORE = '''
-import dataclasses, typing
-
-@dataclasses.dataclass(frozen=True)
-class Line:
-    sku: str
-    quantity: int = 1
-
-def must(true, *what):
-    if not true:
-        raise RuntimeError(repr(what))
-
-def order(lines: typing.List[Line], how: typing.Literal["post", "courier"] = "post") -> dict:
-    """Order some products.
-
-    Args:
-        lines: what to order.
-    """
-    return {"pieces": sum(line.quantity for line in lines), "how": how}
-
-@al.tool(read_only=True)
-def look(n: int) -> int:
-    """Look."""
-    return n + 1
-
-async def later(n: int) -> int:
-    """Wait."""
-    return n * 2
-
-def core():
-    tools = al.registry([order, look, later])
-    items = tools["order"].parameters["properties"]["lines"]
-    must(items["description"] == "what to order." and items["type"] == "array", items)
-    calls = [al.AgentAction("look", {"n": n}) for n in (1, "2", 3)]
-    model = al.Scripted([
-        al.AgentAction("order", {"lines": [{"sku": "A1", "quantity": "many"}]}),
-        al.AgentAction("order", {"lines": [{"sku": "A1", "quantity": "2"}], "how": "courier"}),
-        calls, al.AgentAction("nix", {}), al.InvalidResponse("hm"),
-        al.AgentFinish("no"), al.AgentFinish("yes"),
-    ])
-    run = al.run(model, "go", tools, accept=lambda run: "no!" if run.output == "no" else None)
-    told = [s.status for s in run.steps]
-    must(told[:5] == ["invalid_arguments", "ok", "ok", "ok", "ok"], told)
-    must(told[5:] == ["unknown_tool", "invalid_response", "not_accepted"], told)
-    must(run.steps[1].observation == {"pieces": 2, "how": "courier"}, run.steps[1])
-    must([s.observation for s in run.steps[2:5]] == [2, 3, 4], run.steps)
-    must((run.state, run.output, run.requests) == ("succeeded", "yes", 7), run)
-    must(al.from_json(al.to_json(run)) == run)
-    import copy, pickle
-    must(copy.deepcopy(run) == run)
-    end = al.run(al.Scripted([al.AgentFinish("more")]), al.AgentRun("a", requests=0).follow_up("b"))
-    must(end.output == "more" and str(end.finish) == "finish: more", end)
-
-def awaits():
-    model = al.Scripted([al.AgentAction("later", {"n": 4}), al.AgentFinish("x")])
-    run = al.run(model, "go", [later])
-    must(run.steps[0].observation == 8, run.steps)
-
-def journal(folder):
-    import os
-    path = os.path.join(folder, "copy.jsonl")
-    call = al.AgentAction("order", {"lines": [{"sku": "A1"}]})
-    model = al.Scripted([call, al.AgentFinish("done")])
-    events = al.stream(model, "go", [order], journal=path)
-    next(events)
-    events.close()
-    run = al.run(model, "go", [order], journal=path)
-    must(run.state == "model_ended" and run.requests == 2, run)
-    must(al.AgentRun.load(path) == run)
-    os.remove(path)
-
-def adapters():
-    import json
-    message = {"role": "assistant", "content": "hi"}
-    answer = {"choices": [{"message": message, "finish_reason": "stop"}]}
-    sent = []
-    def transport(method, url, headers, body, timeout):
-        sent.append(json.loads(body.decode()))
-        return 200, {"content-type": "application/json"}, [json.dumps(answer).encode()]
-    run = al.run(al.OpenAIChat("m", api_key="k", transport=transport), "go", [order])
-    must(run.output == "hi" and sent[0]["tools"][0]["function"]["name"] == "order", run, sent)
-    text = al.ReActText(lambda prompt: "Thought: so\\nFinal Answer: ok")
-    must(al.run(text, "go", [order]).output == "ok")
-    must(al.AnthropicMessages("m", api_key="k").body(run, {})["model"] == "m")
-'''
-
-
-_ALL = (
-    _CORE
-    + """
-def everything(folder):
-    import sys
-    core()
-    if sys.platform != "emscripten":  # no asyncio.run there
-        awaits()
-    journal(folder)
-    adapters()
-"""
-)
-
-
-def _scene(al, source=_ALL, future=False):
-    """The scenario's functions for a copy, as a user's module of its own would have them."""
-    name = "_users_%d" % len(sys.modules)
-    sys.modules[name] = module = types.ModuleType(
-        name
-    )  # Python looks there for what annotations mean
-    module.al = al
-    source = ("from __future__ import annotations\n" if future else "") + source
-    exec(compile(source, "users_module.py", "exec", dont_inherit=True), module.__dict__)
-    return module
-
-
-class CopiesTest(_FolderCase):
-    """Copied under any name and loaded in any way, it works."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.source = _FILE.read_text(encoding="ascii")
-        cls.code = compile(cls.source, str(_FILE), "exec", dont_inherit=True)
-
-    def setUp(self):
-        super().setUp()
-        path, modules = list(sys.path), set(sys.modules)
-
-        def back():
-            sys.path[:] = path
-            for name in set(sys.modules) - modules:
-                if (
-                    self.folder in str(getattr(sys.modules[name], "__file__", ""))
-                    or "_users" in name
-                ):
-                    del sys.modules[name]
-            importlib.invalidate_caches()
-
-        self.addCleanup(back)
-
-    def module(self, name="copied", code=None):
-        """The file's code run in a module of that name, which is not in sys.modules."""
-        module = types.ModuleType(name)
-        exec(code or self.code, module.__dict__)
-        return module
-
-    def imported(self, name, *folders):
-        sys.path[:0] = [self.path(*folders)]
-        importlib.invalidate_caches()
-        return importlib.import_module(name)
-
-    # -- loaded in any way ------------------------------------------------------------------------
-
-    def test_another_name(self):
-        self.write("my_agents.py", self.source)
-        al = self.imported("my_agents")
-        self.assertEqual(al.AgentRun.__module__, "my_agents")
-        _scene(al).everything(self.folder)
-        _scene(al, future=True).everything(self.folder)
-
-    def test_in_a_package(self):
-        os.makedirs(self.path("shop", "inner"))
-        self.write("shop/__init__.py", "from .inner import loop as al\n")
-        self.write("shop/inner/__init__.py", "")
-        self.write("shop/inner/loop.py", self.source)
-        package = self.imported("shop")
-        self.assertEqual(package.al.__name__, "shop.inner.loop")
-        _scene(package.al).everything(self.folder)
-
-    def test_not_in_sys_modules(self):
-        path = self.write("agents.py", self.source)
-        al = _load(path, "agents", register=False)
-        self.assertNotIn("agents", sys.modules)
-        for future in (False, True):
-            scene = _scene(al, future=future)
-            scene.core(), scene.journal(self.folder), scene.adapters()
-
-    def test_exec(self):
-        """By exec, as in a notebook cell: __name__ is "__main__" there, and no demo runs."""
-        for names in ({"__name__": "__main__"}, {"__name__": "somewhere"}, {}):
-            with contextlib.redirect_stdout(io.StringIO()) as out:
-                exec(self.code, names)
-            self.assertEqual(out.getvalue(), "")
-            al = types.SimpleNamespace(**{k: v for k, v in names.items() if k != "__builtins__"})
-            _scene(al).everything(self.folder)
-
-    def test_in_a_zip(self):
-        with zipfile.ZipFile(self.path("all.zip"), "w") as z:
-            z.writestr("zipped_agents.py", self.source)
-        al = self.imported("zipped_agents", "all.zip")
-        self.assertIn("all.zip", al.__file__)
-        hints = logging.getLogger("agentloop")  # where the command line puts a handler of its own
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            with mock.patch.object(hints, "handlers", []):
-                self.assertEqual(al.main(["--version"]), 0)
-        self.assertIn(hashlib.sha256(self.source.encode()).hexdigest(), out.getvalue())
-        _scene(al).everything(self.folder)
-
-    @unittest.skipIf(os.name == "nt" or _BROWSER, "needs POSIX permissions")
-    def test_in_a_read_only_folder(self):
-        os.mkdir(self.path("locked"))
-        self.write("locked/agents_here.py", self.source)
-        os.chmod(self.path("locked"), 0o555)
-        try:
-            with mock.patch.object(sys, "dont_write_bytecode", False):
-                al = self.imported("agents_here", "locked")
-            _scene(al).core()
-        finally:
-            os.chmod(self.path("locked"), 0o755)
-
-    def test_two_copies_understand_each_other(self):
-        a, b = self.module("copy_a"), self.module("copy_b")
-        self.assertIsNot(a.AgentAction, b.AgentAction)
-
-        @b.tool(return_direct=True)
-        def answer(text: str, action: b.AgentAction, run: a.AgentRun) -> str:
-            """Answer."""
-            return "%s %s %s" % (text, action.call_id, run.task)
-
-        @b.tool(read_only=True)
-        def look(n: int) -> object:
-            """Look."""
-            return b.Image(b"x") if n else [b.Image(b"y")]
-
-        hand_made = b.Tool("hand_made", "By hand.", {"type": "object"}, lambda **given: given)
-        self.assertEqual(
-            set(a.registry([answer, look, hand_made])), {"answer", "look", "hand_made"}
-        )
-        tools = a.registry(b.registry([answer, look, hand_made]))
-        script = [
-            b.AgentAction("look", {"n": 1}),
-            [b.AgentAction("look", {"n": 0}), a.AgentAction("hand_made", {"x": 1})],
-            b.InvalidResponse("unreadable", {"m": 1}, "log"),
-            b.AgentFinish("no", "log", {"m": 2}),
-            b.AgentAction("answer", {"text": "hi"}, "id1"),
-        ]
-        task = b.AgentRun(["go", b.Image(b"z"), a.Image(b"z")])
-        path = self.path("run.jsonl")
-        run = a.run(
-            a.Scripted(script),
-            task,
-            tools,
-            journal=path,
-            accept=lambda r: "no!" if r.output == "no" else None,
-        )
-        self.assertIs(run, task)
-        told = ["ok", "ok", "ok", "invalid_response", "not_accepted", "ok"]
-        self.assertEqual([s.status for s in run.steps], told)
-        self.assertEqual(
-            (run.state, run.finish.reason, run.output[:6]), ("succeeded", "return_direct", "hi id1")
-        )
-        self.assertEqual(run.steps[3].action.message, {"m": 1})
-        self.assertEqual(run.steps[2].observation, {"x": 1})
-        for one, other in ((a, b), (b, a)):
-            self.assertEqual(one.to_json(one.AgentRun.load(path)), one.to_json(run))
-            self.assertEqual(other.to_json(one.from_json(other.to_json(run))), one.to_json(run))
-            self.assertIs(one.run(other.Scripted([]), run), run, "a finished run of the other copy")
-            follow = one.run(
-                other.Scripted(script + [other.AgentFinish("more")]), run.follow_up("more")
-            )
-            self.assertEqual(follow.output, "more")
-        pictures = [
-            m
-            for m in a.OpenAIChat("m", api_key="k").body(run, tools)["messages"]
-            if "image_url" in str(m)
-        ]
-        self.assertEqual(len(pictures), 3)
-        self.assertEqual([str(s) for s in run.steps], [str(s) for s in a.AgentRun.load(path).steps])
-
-        def transport(method, url, headers, body, timeout):
-            return 401, {}, [b"{}"]
-
-        with self.assertRaises(b.ModelError) as caught:
-            a.run(b.OpenAIChat("m", api_key="k", retries=0, transport=transport), "go")
-        self.assertEqual(caught.exception.agent_run.requests, 1)
-
-    # -- cut from the bottom up -------------------------------------------------------------------
-
-    def test_cut_at_each_banner(self):
-        banners = [
-            (m.group(1), m.start()) for m in re.finditer(r"(?m)^# == (.+?) =+$", self.source)
-        ]
-        names = [name for name, _ in banners]
-        self.assertEqual(
-            names, ["errors", "data", "tools", "loop", "journal", "models", "command line"]
-        )
-        works = {  # what is left when the section and all below it are gone
-            "command line": ["core", "journal", "adapters"],
-            "models": ["core", "journal"],
-            "journal": ["core"],
-            "loop": [],
-            "tools": [],
-        }
-        for name, at in banners:
-            if name in works:
-                with self.subTest(without=name):
-                    code = compile(self.source[:at], "cut.py", "exec", dont_inherit=True)
-                    al = self.module("cut", code)
-                    run = al.AgentRun("go", [al.AgentStep(al.AgentAction("a", {}), {1})])
-                    self.assertEqual(al.from_json(al.to_json(run)).steps[0].status, "ok")
-                    self.assertEqual(run.follow_up("more").history, [run])
-                    if name == "loop":
-                        found = al.registry([_cut_tool])["_cut_tool"]
-                        self.assertEqual(found.parameters["required"], ["n"])
-                    if works[name]:
-                        scene = _scene(al)
-                        for part in works[name]:
-                            getattr(scene, part)(*[self.folder] * (part == "journal"))
-
-    # -- importing it -----------------------------------------------------------------------------
-
-    @_processes
-    def test_importing_does_nothing(self):
-        """Nothing is printed, opened or configured, and no heavy module is loaded."""
-        script = self.write("import_it.py", _IMPORT_IT % str(_ROOT))
-        status, out, err = _python("-B", "-I", "-S", "-W", "error", script, "agentloop")
-        self.assertEqual((status, err), (0, ""))
-        self.assertEqual(json.loads(out), {"loaded": [], "opened": [], "changed": []})
-
-    def test_header(self):
-        lines = self.source.splitlines()
-        self.assertEqual(lines[0], "# SPDX-License-Identifier: MIT")
-        self.assertIn('THE SOFTWARE IS PROVIDED "AS IS"', self.source)
-        self.assertTrue(self.source.isascii() if hasattr(str, "isascii") else True)
-        self.assertRegex(agentloop.__version__, r"^\d+\.\d+\.\d+$")
-        self.assertEqual(len(re.findall(r"(?m)^__version__ = ", self.source)), 1)
-        # The lines in the docstring run as they stand, and print what they say.
-        block = re.search(
-            r"(?m)^    import agentloop\n(?:(?:    .*)?\n)+", agentloop.__doc__
-        ).group()
-        block = textwrap.dedent(block)
-        self.assertLessEqual(len([line for line in block.splitlines() if line.strip()]), 10)
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            exec(compile(block, "header", "exec", dont_inherit=True), {"__name__": "header"})
-        self.assertEqual(
-            out.getvalue().splitlines(),
-            ['lookup_stock(sku="A1")', 'lookup_stock(sku="A1") -> ok: 3', "finish: 3 left"],
-        )
-
-    def test_names(self):
-        """__all__ is complete, and in the order in which one reads about them."""
-        self.assertEqual(
-            agentloop.__all__,
-            [
-                "run", "stream", "tool", "registry", "Tool",
-                "AgentAction", "AgentStep", "AgentFinish", "AgentRun", "Image",
-                "Event", "Decision", "Model", "to_json", "from_json", "InvalidResponse", "ModelError", "Scripted", "ReActText",
-                "REACT_TEMPLATE", "OpenAIChat", "OpenAIResponses", "AnthropicMessages",
-                "http_transport",
-            ],
-        )  # fmt: skip
-        for name in agentloop.__all__:
-            value = getattr(agentloop, name)
-            if inspect.isroutine(value) or isinstance(value, type):
-                self.assertTrue((value.__doc__ or "").strip(), name)
-        own = {
-            n for n, v in vars(agentloop).items()
-            if getattr(v, "__module__", "") == "agentloop" and not n.startswith("_") and callable(v)
-            and isinstance(v, (type, types.FunctionType))
-        }  # fmt: skip
-        self.assertEqual(own - set(agentloop.__all__), {"main"})
-        names = {}
-        exec("from agentloop import *", names)
-        self.assertEqual(set(names) - {"__builtins__"}, set(agentloop.__all__))
-
-    @unittest.skipIf(sys.version_info < (3, 10), "this parser cannot play an older one's")
-    def test_a_python_that_is_too_old(self):
-        """The first error says which is needed, and comes before anything is imported."""
-        imports = re.compile(r"(?m)^(import|from (?!__future__))")
-        head = self.source[: imports.search(self.source, self.source.index('"""\n\n')).start()]
-        with self.assertRaises(SyntaxError) as caught:
-            ast.parse(head, feature_version=(3, 7))
-        line = head.splitlines()[caught.exception.lineno - 1]
-        self.assertIn("agentloop needs Python 3.8", line)
-        for name in ("python2.7", "python3.6", "python3.7"):
-            python = shutil.which(name)
-            if python and not _BROWSER:
-                done = subprocess.run(
-                    [python, str(_FILE)],
-                    capture_output=True,
-                    env=_env(),
-                )
-                if b"SyntaxError" in done.stderr:  # else a launcher without that Python
-                    self.assertIn(b"agentloop needs Python 3.8", done.stderr)
-
-    # -- flags and consoles -----------------------------------------------------------------------
-
-    @_processes
-    def test_flags(self):
-        """Under -O, -I, -S, -X dev, -W error, and where an encoding of the locale's is an error."""
-        body = "import sys\nsys.path.insert(0, %r)\nimport agentloop as al\n%s\neverything(%r)\n"
-        body += "print('fine')\n"
-        jobs = {}
-        for n, flags in enumerate((
-            ["-S"], ["-O", "-I"], ["-W", "error"], ["-X", "dev", "-W", "error"],
-            ["-X", "warn_default_encoding", "-W", "error", "-b"],
-        )):  # fmt: skip
-            os.mkdir(self.path(str(n)))
-            script = self.write("script%d.py" % n, body % (str(_ROOT), _ALL, self.path(str(n))))
-            jobs[" ".join(flags)] = lambda flags=flags, script=script: _python(*flags, script)
-        for name, found in _side_by_side(jobs).items():
-            with self.subTest(flags=name):
-                self.assertEqual(found, (0, "fine\n", ""))
-
-    @_processes
-    def test_consoles(self):
-        """The demo where standard output is ASCII, cp1252 or closed."""
-        demo = [sys.executable, str(_FILE)]
-        jobs = {
-            name: lambda name=name: _python(str(_FILE), PYTHONIOENCODING=name)
-            for name in ("ascii", "cp1252", "utf-8")
-        }
-        if os.name != "nt":
-            closed = ["sh", "-c", 'exec "$0" "$@" >&- 2>&-', *demo]
-            jobs["closed"] = lambda: (subprocess.call(closed, env=_env()), "model_ended", "")
-        for name, (status, out, err) in _side_by_side(jobs).items():
-            with self.subTest(console=name):
-                self.assertEqual((status, err), (0, ""))
-                self.assertIn("model_ended", out)
-
-    def test_without_streams(self):
-        """sys.stdout and sys.stderr are None under pythonw and some services."""
-        al = self.module()
-        with mock.patch.object(sys, "stdout", None), mock.patch.object(sys, "stderr", None):
-            _scene(al).everything(self.folder)
-
-    # -- other systems ----------------------------------------------------------------------------
-
-    def test_without_fcntl(self):
-        """No locks at all, or those of Windows."""
-        gone = {"fcntl": None, "msvcrt": None}
-        with mock.patch.dict(sys.modules, gone):
-            _scene(self.module()).everything(self.folder)
-        calls = []
-
-        def locking(fd, how, number):
-            calls.append((how, number, os.lseek(fd, 0, os.SEEK_CUR)))
-            if len(calls) in (2, 3):
-                raise OSError(errno.EACCES if len(calls) == 2 else 0, "locked")  # 0 under Wine
-
-        windows = types.SimpleNamespace(LK_NBLCK=2, LK_LOCK=1, LK_UNLCK=0, locking=locking)
-        with mock.patch.dict(sys.modules, dict(gone, msvcrt=windows)):
-            al = self.module()
-            path = self.path("locked.jsonl")
-            model = al.Scripted([al.AgentFinish("ok")])
-            self.assertEqual(al.run(model, "go", journal=path).output, "ok")
-            data = _bytes(path)
-            for _ in range(2):
-                with self.assertRaises(BlockingIOError) as caught:
-                    al.run(model, "go", journal=path)
-                self.assertEqual(caught.exception.filename, path)
-                self.assertEqual(caught.exception.errno, errno.EAGAIN)
-            self.assertEqual(al.run(al.Scripted([]), "go", journal=path).output, "ok")
-            # one byte far behind the end, so that everyone can read
-            self.assertEqual((_bytes(path), calls), (data, [(2, 1, 1 << 40)] * 4))
-            self.assertEqual(al.AgentRun.load(path).output, "ok", "load needs no lock")
-
-    def test_users_modules(self):
-        """Frozen dataclasses and postponed annotations in the user's tools."""
-        for future in (False, True):
-            with self.subTest(future=future):
-                _scene(agentloop, future=future).core()
-
-
-def _cut_tool(n: int) -> int:
-    return n
-
-
-_IMPORT_IT = '''
-import builtins, json, os, signal, sys, warnings
-sys.path.insert(0, %r)
-HEAVY = """argparse asyncio concurrent.futures difflib http.client socket sqlite3 ssl subprocess
-    urllib.request logging threading email http.server ctypes pickle random tempfile""".split()
-before = set(sys.modules)
-opened, changed = [], []
-
-def hook(event, args):
-    if event == "open":
-        path = args[0] if isinstance(args[0], str) else ""
-        if not path.endswith((".py", ".pyc", ".so", ".pyd", ".zip")) and not os.path.isdir(path):
-            opened.append([event, str(args[0])])
-    elif event.split(".")[0] in "socket subprocess shutil tempfile urllib sqlite3 ctypes".split():
-        opened.append([event, repr(args)])
-    elif event in "os.mkdir os.remove os.rename os.system os.putenv os.fork os.chdir".split():
-        opened.append([event, repr(args)])
-
-def state():
-    return {
-        "environ": dict(os.environ), "filters": list(warnings.filters), "path": list(sys.path),
-        "sigint": signal.getsignal(signal.SIGINT), "limit": sys.getrecursionlimit(),
-        "hook": sys.excepthook, "display": sys.displayhook, "builtins": sorted(vars(builtins)),
-        "print": builtins.print, "stdout": (id(sys.stdout), sys.stdout.errors),
-    }
-
-was = state()
-if hasattr(sys, "addaudithook"):
-    sys.addaudithook(hook)
-__import__(sys.argv[1])
-found, now = list(opened), state()
-loaded = [name for name in HEAVY if name in sys.modules and name not in before]
-changed = [k for k in was if was[k] != now[k]]
-print(json.dumps({"loaded": loaded, "opened": found, "changed": changed}))
-'''
-
-
-_MARKED_KEY = "sk-marker-5f0c2a"  # must not be seen anywhere
-
-
-class _LoopbackServer:
-    """A server on loopback for every protocol; an answer is a text, a call, or a status."""
-
-    def __init__(self):
-        outer = self
-        self.seen, self.answers = [], []
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                body = json.loads(
-                    self.rfile.read(int(self.headers["content-length"])).decode("utf-8")
-                )
-                outer.seen.append((self.path, dict(self.headers.items()), body))
-                answer = outer.answers.pop(0)
-                status = answer if isinstance(answer, int) else 200
-                found = {"error": {"message": "no: %s" % self.headers.get("authorization")}}
-                if status == 200 and not isinstance(answer, list):
-                    found = outer.wire(self.path, answer)
-                data = json.dumps(found).encode()
-                kind = "application/json"
-                if isinstance(answer, list):  # the chunks of a stream
-                    data = b"".join(b"data: " + json.dumps(c).encode() + b"\n\n" for c in answer)
-                    kind = "text/event-stream"
-                self.send_response(status)
-                self.send_header("content-type", kind)
-                self.send_header("content-length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *args):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
-        self.thread.start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-
-    def wire(self, path, answer):
-        call, text = (answer, None) if isinstance(answer, tuple) else (None, answer)
-        n = "c%d" % len(self.seen)
-        if path.endswith("/responses"):
-            item = {
-                "type": "message",
-                "role": "assistant",
-                "content": [{"type": "output_text", "text": text}],
-            }
-            if call:
-                item = {
-                    "type": "function_call",
-                    "call_id": n,
-                    "name": call[0],
-                    "arguments": json.dumps(call[1]),
-                }
-            usage = {"input_tokens": 5, "output_tokens": 2}
-            return {"status": "completed", "output": [item], "usage": usage}
-        if path.endswith("/messages"):
-            block = {"type": "text", "text": text}
-            if call:
-                block = {"type": "tool_use", "id": n, "name": call[0], "input": call[1]}
-            stop, usage = (
-                "tool_use" if call else "end_turn",
-                {"input_tokens": 5, "output_tokens": 2},
-            )
-            return {
-                "type": "message",
-                "role": "assistant",
-                "content": [block],
-                "stop_reason": stop,
-                "usage": usage,
-            }
-        message = {"role": "assistant", "content": text}
-        if call and call[2:]:
-            message["content"] = call[2]
-        if call == ("refuse", None):
-            message["refusal"] = "I will not."
-        elif call:
-            function = {"name": call[0], "arguments": json.dumps(call[1])}
-            message["tool_calls"] = [{"id": n, "type": "function", "function": function}]
-        choice = {
-            "index": 0,
-            "message": message,
-            "finish_reason": "tool_calls" if call else "stop",
-            "text": text,
-        }
-        return {"choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
-
-
-_TOOLS = '''"""A user's tools."""
-import os, signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs may ignore it
-from os.path import join
-
-
-def lookup_stock(sku: str) -> int:
-    """Return how many can be sold: \u00e9."""
-    with open(os.environ["NOTES"], "a") as f:
-        f.write(sku + "\\n")
-    return {"A1": 3}.get(sku, 0)
-
-
-def wait(seconds: int) -> str:
-    """Wait."""
-    import time
-    print("waiting", flush=True)
-    time.sleep(seconds)
-    return "done"
-
-
-def _hidden(x: int) -> int:
-    return x
-
-
-def main() -> None:
-    raise SystemExit("main is no tool")
-'''
-
-
-_ASK_TOOLS = """
-from agentloop import tool
-
-
-def order(sku: str, n: int) -> str:
-    return "ordered"
-
-
-@tool(read_only=True)
-def look(sku: str) -> str:
-    return "seen"
-"""
-
-
-def _print_now(*values, end="\n", file=None, flush=False):
-    """print(), as a terminal would have it: at once."""
-    file = file or sys.stdout
-    file.write(" ".join(map(str, values)) + end)
-
-
-class _TerminalOutput(io.TextIOWrapper):
-    def isatty(self):
-        return True
-
-
-class CommandLineTest(_FolderCase):
-    """The answer on standard output, events on standard error, the end as exit status."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = None if _BROWSER else _LoopbackServer()
-
-    @classmethod
-    def tearDownClass(cls):
-        if cls.server:
-            cls.server.close()
-
-    def setUp(self):
-        super().setUp()
-        self.tools = self.write("my_tools.py", _TOOLS)
-        self.notes = self.write("notes", b"")
-        self.journal = self.path("run.jsonl")
-        env = dict(_env(NOTES=self.notes), OPENAI_API_KEY=_MARKED_KEY)
-        patch = mock.patch.dict(os.environ, env, clear=True)
-        patch.start()
-        self.addCleanup(patch.stop)
-        log, path, modules = logging.getLogger("agentloop"), list(sys.path), set(sys.modules)
-        handlers, sigint = list(log.handlers), signal.getsignal(signal.SIGINT)
-
-        def back():
-            log.handlers[:] = handlers
-            sys.path[:] = path
-            signal.signal(signal.SIGINT, sigint)
-            for name in set(sys.modules) - modules:
-                if self.folder in str(getattr(sys.modules[name], "__file__", "")):
-                    del sys.modules[name]
-
-        self.addCleanup(back)
-
-    def call(self, *args, stdin="", encoding="utf-8", terminal=False):
-        """The command line in this process: (exit status, standard output, standard error)."""
-        kind = _TerminalOutput if terminal else io.TextIOWrapper
-        out, err = (kind(io.BytesIO(), encoding=encoding, newline="\n") for _ in "oe")
-        log = logging.getLogger("agentloop")
-        before = list(log.handlers)
-        typed = io.StringIO(stdin) if isinstance(stdin, str) else stdin
-        with mock.patch.object(sys, "stdin", typed), mock.patch.object(sys, "stdout", out):
-            with mock.patch.object(sys, "stderr", err):
-                try:
-                    status = agentloop.main(list(args))
-                except SystemExit as e:
-                    status = e.code
-        log.handlers[:] = before
-        found = []
-        for stream in (out, err):
-            stream.flush()
-            found.append(stream.buffer.getvalue().decode(encoding))
-        self.assertNotIn(_MARKED_KEY, "".join(found), "the key is shown")
-        return status or 0, found[0], found[1]
-
-    def ask(self, *args, answers=(), base_url=True, **options):
-        """The same with a server that gives these answers; `self.bodies` is what it was sent."""
-        self.server.seen[:], self.server.answers[:] = [], list(answers)
-        where = ["--base-url", self.server.url + "/v1"] if base_url else []
-        found = self.call(*args, "--model", "m", *where, **options)
-        self.assertEqual(self.server.answers, [], "not all were asked for: %s" % (found,))
-        self.bodies = [body for _, _, body in self.server.seen]
-        return found
-
-    def noted(self):
-        return _bytes(self.notes).decode().split()
-
-    # -- without a server -------------------------------------------------------------------------
-
-    def test_demo(self):
-        status, out, err = self.call()
-        lines = out.splitlines()
-        self.assertEqual((status, err), (0, ""))
-        self.assertLessEqual(6, len(lines))
-        self.assertLessEqual(len(lines), 10)
-        self.assertIn("invalid_arguments", out)
-        self.assertIn("-> ok: ", out)
-        self.assertIn("finish: ", out)
-        self.assertIn("model_ended", lines[-1])
-        self.assertIn("python3 agentloop.py", lines[-1])
-        self.assertIn("--model", lines[-1])
-
-    @_sockets
-    def test_ctrl_c_and_a_reader_that_left(self):
-        """Ctrl-C at the prompt, and in a turn, which ends the conversation; `| head`."""
-        typed = mock.Mock(isatty=lambda: True, readline=mock.Mock(side_effect=KeyboardInterrupt))
-        status, out, err = self.ask(stdin=typed)
-        self.assertEqual((status, out, err.count("> ")), (130, "", 2))  # the second ends it
-        with mock.patch.object(agentloop.OpenAIChat, "__call__", side_effect=KeyboardInterrupt):
-            status, out, err = self.ask(stdin="one\ntwo\n")
-        self.assertEqual((status, out, err.count("interrupted")), (130, "", 1))
-        with mock.patch("builtins.print", side_effect=BrokenPipeError), mock.patch(
-            "os.dup2"
-        ) as moved:
-            self.assertEqual(self.call(), (0, "", ""))
-        (opened, target) = moved.call_args[0]
-        os.close(opened)
-        self.assertEqual(target, 1)
-
-    def test_version_and_help(self):
-        status, out, err = self.call("--version")
-        digest = hashlib.sha256(_bytes(str(_FILE))).hexdigest()
-        self.assertEqual((status, err), (0, ""))
-        self.assertIn(agentloop.__version__, out)
-        self.assertIn(digest, out)
-        status, out, err = self.call("--help")
-        self.assertEqual((status, err), (0, ""))
-        for option in (
-            "--tools", "--schema", "--model", "--base-url", "--api", "--system", "--max-requests",
-            "--set", "--journal", "--json", "--version", "--help", "chat", "responses",
-            "anthropic", "text", "130",
-        ):  # fmt: skip
-            self.assertIn(option, out)
-
-    def test_schema(self):
-        for args in (["--schema"], ["question", "--schema"]):
-            status, out, err = self.call("--tools", self.tools, *args)
-            self.assertEqual((status, err), (0, ""))
-            told = json.loads(out)
-            self.assertEqual([t["name"] for t in told], ["lookup_stock", "wait"])
-            self.assertEqual(told[0]["description"], "Return how many can be sold: \u00e9.")
-            self.assertEqual(told[0]["parameters"]["properties"]["sku"]["type"], "string")
-        for encoding in ("ascii", "cp1252", "utf-16"):  # in a pipe it is JSON that says the same
-            out = self.call("--tools", self.tools, "--schema", encoding=encoding)[1]
-            self.assertEqual(json.loads(out), told)
-
-    def test_wrong_use(self):
-        """Exit status 2, and for a tools file one line that names it."""
-        files = {
-            "syntax.py": "def f(:\n",
-            "raises.py": "raise RuntimeError('on\\nimport')\n",
-            "missing.py": "import a_module_that_is_not_there\n",
-            "empty.py": "x = 1\n\n\ndef _hidden():\n    pass\n",
-            "no_form.py": "def f(x: object()) -> int:\n    return 1\n",
-            "imports_only.py": "from os.path import join\n",
-            "not_python.txt": "hello\n",
-            "exits.py": "import sys\nsys.exit(5)\n",
-        }
-        for name, text in files.items():
-            with self.subTest(tools=name):
-                path = self.write(name, text)
-                for more in (["--schema"], ["question", "--model", "m"]):
-                    status, out, err = self.call("--tools", path, *more)
-                    self.assertEqual((status, out), (2, ""), err)
-                    self.assertEqual(len(err.splitlines()), 1, err)
-                    self.assertIn(name, err)
-        for tools in (self.path("nowhere.py"), self.folder):
-            with self.subTest(tools=tools):
-                status, out, err = self.call("--tools", tools, "--schema")
-                self.assertEqual((status, out, len(err.splitlines())), (2, "", 1), err)
-        for args in (
-            ["question"], ["q", "--tools", self.tools], ["--nonsense"], ["a", "b"], ["--tools"],
-            ["q", "--model", "m", "--api", "telepathy"],
-            ["q", "--model", "m", "--max-requests", "-1"],
-            ["q", "--model", "m", "--max-requests", "many"],
-            ["q", "--model", "m", "--set", "temperature"],
-            ["q", "--model", "m", "--set", "temperature=hot"],
-            ["q", "--model", "m", "--base-url", "no url"],
-            ["q", "--model", "m", "--timeout", "-1"],
-            ["q", "--model", "m", "--deadline", "nan"],
-        ):  # fmt: skip
-            with self.subTest(args=args):
-                status, out, err = self.call(*args)
-                self.assertEqual((status, out), (2, ""), err)
-                self.assertTrue(err.strip())
-                self.assertNotIn("Traceback", err)
-
-    # -- one question -----------------------------------------------------------------------------
-
-    @_sockets
-    def test_a_question(self):
-        status, out, err = self.ask(
-            "How many?",
-            "--tools",
-            self.tools,
-            answers=[("lookup_stock", {"sku": "A1"}), "3 \u2192 of A1."],
-        )
-        self.assertEqual((status, out), (0, "3 \u2192 of A1.\n"))
-        self.assertEqual(self.noted(), ["A1"])
-        lines = err.splitlines()
-        self.assertTrue(
-            any(re.search(r"request 1/10 +lookup_stock\(.*A1.*\) -> ok: 3", s) for s in lines), err
-        )
-        self.assertTrue(any("request 2/10" in s for s in lines), err)
-        self.assertEqual(
-            [m["role"] for m in self.bodies[1]["messages"]], ["user", "assistant", "tool"]
-        )
-        self.assertEqual(
-            [t["function"]["name"] for t in self.bodies[0]["tools"]], ["lookup_stock", "wait"]
-        )
-        self.assertEqual(self.bodies[0]["messages"][0]["content"], "How many?")
-
-    @_sockets
-    def test_from_standard_input(self):
-        status, out, _ = self.ask("-", stdin="Two\nlines?\n", answers=["yes"])
-        self.assertEqual((status, out), (0, "yes\n"))
-        self.assertEqual(self.bodies[0]["messages"][0]["content"], "Two\nlines?")
-
-    @_sockets
-    def test_body_and_system(self):
-        self.ask(
-            "q", "--set", "temperature=0.5", "--set", 'stop=["x=y"]', "--set", "seed=7",
-            "--system", "Be brief.", answers=["ok"],
-        )  # fmt: skip
-        body = self.bodies[0]
-        self.assertEqual((body["temperature"], body["stop"], body["seed"]), (0.5, ["x=y"], 7))
-        self.assertEqual(body["messages"][0], {"role": "system", "content": "Be brief."})
-        self.assertEqual(body["model"], "m")
-
-    @_sockets
-    def test_json(self):
-        status, out, _ = self.ask(
-            "q", "--json", "--tools", self.tools, answers=[("lookup_stock", {"sku": "A1"}), "ok"]
-        )
-        run = agentloop.from_json(json.loads(out))
-        self.assertEqual((status, run.task, run.output, run.state), (0, "q", "ok", "model_ended"))
-        self.assertEqual([s.observation for s in run.steps], [3])
-        status, out, _ = self.ask("q", "--json", "--max-requests", "0")
-        self.assertEqual(
-            (status, agentloop.from_json(json.loads(out)).state), (3, "budget_exhausted")
-        )
-
-    @_sockets
-    def test_exit_statuses(self):
-        call = ("lookup_stock", {"sku": "A1"})
-        tools = ["--tools", self.tools]
-        table = [
-            (0, "answer\n", ["answer"], []),
-            (3, "", [call, call], tools + ["--max-requests", "2"]),
-            (3, "", [], ["--max-requests", "0"]),
-            (4, "I will not.\n", [("refuse", None)], []),
-            (1, "", [401], []),
-            (1, "", [call, 400], tools),
-        ]
-        for status, out, answers, args in table:
-            with self.subTest(status=status, answers=answers):
-                got = self.ask("q", *args, answers=answers)
-                self.assertEqual(got[:2], (status, out), got)
-                if status == 3:
-                    self.assertIn("budget_exhausted", got[2])
-                if status == 1:
-                    self.assertIn(self.server.url, got[2])
-                    self.assertNotIn("Traceback", got[2])
-
-    @_sockets
-    def test_no_server(self):
-        import socket
-
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            url = "http://127.0.0.1:%d/v1" % s.getsockname()[1]
-        with mock.patch.object(time, "sleep", lambda seconds: None):
-            status, out, err = self.call("q", "--model", "m", "--base-url", url)
-        self.assertEqual((status, out), (1, ""))
-        self.assertIn(url, err)
-
-    @_sockets
-    def test_apis(self):
-        """The protocol asked for, else the set key's, and the first event says which."""
-        url, key, other = self.server.url, "OPENAI_API_KEY", "ANTHROPIC_API_KEY"
-        table = [  # arguments, environment, path
-            (["--api", "chat"], {key: _MARKED_KEY}, "/v1/chat/completions"),
-            (["--api", "responses"], {key: _MARKED_KEY}, "/v1/responses"),
-            (["--api", "anthropic"], {other: _MARKED_KEY}, "/v1/messages"),
-            ([], {key: _MARKED_KEY}, "/v1/chat/completions"),
-            ([], {other: _MARKED_KEY}, "/v1/messages"),
-            ([], {key: _MARKED_KEY, other: _MARKED_KEY}, "/v1/chat/completions"),
-            ([], {}, "/v1/chat/completions"),
-        ]
-        for args, env, path in table:
-            with self.subTest(args=args, env=sorted(env)):
-                more = {
-                    "NOTES": self.notes,
-                    "OPENAI_BASE_URL": url,
-                    "ANTHROPIC_BASE_URL": url,
-                    **env,
-                }
-                with mock.patch.dict(os.environ, more):
-                    for name in {key, other} - set(env):
-                        os.environ.pop(name, None)
-                    status, out, err = self.ask(
-                        "q", "--tools", self.tools, *args, base_url=False,
-                        answers=[("lookup_stock", {"sku": "A1"}), "ok"],
-                    )  # fmt: skip
-                self.assertEqual((status, out), (0, "ok\n"), err)
-                self.assertEqual([p for p, _, _ in self.server.seen], [path] * 2)
-                api = {"/v1/responses": "responses", "/v1/messages": "anthropic"}.get(path, "chat")
-                self.assertIn(api, err.splitlines()[0])
-                sent = {k.lower(): v for k, v in self.server.seen[0][1].items()}
-                shown = sent.get("x-api-key") if api == "anthropic" else sent.get("authorization")
-                self.assertEqual(
-                    shown,
-                    None
-                    if not env
-                    else _MARKED_KEY
-                    if api == "anthropic"
-                    else "Bearer " + _MARKED_KEY,
-                )
-
-    @_sockets
-    def test_text(self):
-        said = 'Thought: I look.\nAction: lookup_stock\nAction Input: {"sku": "A1"}\n'
-        status, out, err = self.ask(
-            "How many?",
-            "--api",
-            "text",
-            "--tools",
-            self.tools,
-            answers=[said, "Thought: so\nFinal Answer: 3"],
-        )
-        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
-        self.assertIn("text", err.splitlines()[0])
-        prompt = json.dumps(self.bodies[1])
-        for part in ("lookup_stock", "How many?", "Final Answer", "Observation: 3"):
-            self.assertIn(part, prompt)
-        self.assertNotIn("tools", self.bodies[0])
-
-    # -- conversations and journals ---------------------------------------------------------------
-
-    @_sockets
-    def test_a_conversation(self):
-        status, out, err = self.ask(
-            "--tools", self.tools, stdin="How many A1?\n\n  And B2?  \n",
-            answers=[("lookup_stock", {"sku": "A1"}), "3", ("lookup_stock", {"sku": "B2"}), "none"],
-        )  # fmt: skip
-        self.assertEqual((status, out, self.noted()), (0, "3\nnone\n", ["A1", "B2"]))
-        said = [m["content"] for m in self.bodies[3]["messages"] if m["role"] == "user"]
-        self.assertEqual(said, ["How many A1?", "And B2?"])
-        self.assertIn("request 2/10", err)
-        self.assertNotIn("request 3/10", err, "each turn has a budget of its own")
-        self.assertEqual(self.ask(stdin="")[:2], (0, ""))
-        # What fails does not end it.
-        status, out, err = self.ask(stdin="one\ntwo\n", answers=[401, "2"])
-        self.assertEqual(out, "2\n")
-
-    @_sockets
-    def test_journal(self):
-        """The same line again goes on after an interruption; another question is the next turn."""
-        line = ["How many?", "--tools", self.tools, "--journal", self.journal]
-        status, out, err = self.ask(*line, answers=[("lookup_stock", {"sku": "A1"}), 401])
-        self.assertEqual((status, out, self.noted()), (1, "", ["A1"]))
-        status, out, err = self.ask(*line, answers=["3"])
-        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
-        self.assertEqual(len(self.bodies[0]["messages"]), 3)
-        self.assertIn("request 3/10", err)
-        status, out, err = self.ask(*line)  # done: the answer again, and no request
-        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
-        line[0] = "And now?"
-        status, out, err = self.ask(*line, answers=["still 3"])
-        self.assertEqual((status, out), (0, "still 3\n"))
-        self.assertEqual(len(self.bodies[0]["messages"]), 5)
-        run = agentloop.AgentRun.load(self.journal)
-        self.assertEqual([t.output for t in [*run.history, run]], ["3", "still 3"])
-        self.assertEqual(self.ask(*line)[:2], (0, "still 3\n"))
-
-    @_sockets
-    def test_a_larger_budget_goes_on(self):
-        line = ["q", "--tools", self.tools, "--journal", self.journal, "--max-requests"]
-        self.assertEqual(self.ask(*line, "1", answers=[("lookup_stock", {"sku": "A1"})])[0], 3)
-        self.assertEqual(self.ask(*line, "2", answers=["3"])[:2], (0, "3\n"))
-        self.assertEqual(self.noted(), ["A1"])
-
-    @_sockets
-    def test_a_conversation_is_taken_up(self):
-        args = ["--tools", self.tools, "--journal", self.journal]
-        self.ask(*args, stdin="one\ntwo\n", answers=["1", 401])
-        status, out, err = self.ask(*args, stdin="three\n", answers=["2", "3"])
-        self.assertEqual((status, out), (0, "2\n3\n"), err)
-        said = [(m["role"], m["content"]) for m in self.bodies[1]["messages"]]
-        self.assertEqual([c for r, c in said if r == "user"], ["one", "two", "three"])
-        status, out, err = self.ask(*args, stdin="four\n", answers=["4"])
-        self.assertEqual((status, out, len(self.bodies[0]["messages"])), (0, "4\n", 7))
-        run = agentloop.AgentRun.load(self.journal)
-        self.assertEqual([t.task for t in [*run.history, run]], ["one", "two", "three", "four"])
-
-    @_sockets
-    def test_a_journal_that_cannot_be_used(self):
-        line = ["q", "--journal", self.journal]
-        with open(self.journal, "wb") as f:
-            f.write(b"damaged\n")
-        status, out, err = self.ask(*line)
-        self.assertEqual((status, out), (2, ""))
-        self.assertIn(self.journal + ", line 1", err)
-        line[2] = self.path("none", "run.jsonl")
-        status, out, err = self.ask(*line)
-        self.assertEqual((status, out), (2, ""))
-        self.assertIn(repr(line[2]), err)  # on Windows its backslashes are doubled
-        for data in (b"", b'{"event": "turn", "ver'):  # a run not begun
-            with open(self.journal, "wb") as f:
-                f.write(data)
-            found = self.ask("q", "--journal", self.journal, answers=["ok"])
-            self.assertEqual(found[:2], (0, "ok\n"), found)
-
-    # -- as a process of its own ------------------------------------------------------------------
-
-    @_sockets
-    def test_as_a_script(self):
-        """The exit status is the process's, and what the console has no letter for is escaped."""
-        self.server.seen[:], self.server.answers[:] = [], ["a \u2192 b"]
-        args = [str(_FILE), "q", "--model", "m", "--base-url", self.server.url]
-        env = {"OPENAI_API_KEY": _MARKED_KEY, "PYTHONIOENCODING": "cp1252"}
-        status, out, err = _python("-W", "error", *args, **env)
-        self.assertEqual((status, out), (0, "a \\u2192 b\n"), err)
-        self.server.answers[:] = [401]
-        status, out, err = _python("-X", "dev", *args, **env)
-        self.assertEqual((status, out), (1, ""))
-        self.assertNotIn(_MARKED_KEY, err)
-        self.assertNotIn("Traceback", err)
-        self.assertNotIn("Warning", err)
-        status, out, err = _python(str(_FILE), "q", "--tools", "nowhere.py", "--model", "m")
-        self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
-
-    @_sockets
-    @unittest.skipIf(os.name == "nt", "needs SIGINT")
-    def test_ctrl_c(self):
-        """Ctrl-C while a tool waits: the steps so far, status 130, and the journal goes on."""
-        calls = [("lookup_stock", {"sku": "A1"}), ("wait", {"seconds": 50})]
-        self.server.seen[:], self.server.answers[:] = [], list(calls)
-        line = [
-            "q",
-            "--tools",
-            self.tools,
-            "--model",
-            "m",
-            "--base-url",
-            self.server.url,
-            "--journal",
-            self.journal,
-        ]
-        child = subprocess.Popen(
-            [sys.executable, str(_FILE), *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=dict(_env(), NOTES=self.notes, OPENAI_API_KEY=_MARKED_KEY),
-        )  # fmt: skip
-        self.assertEqual(child.stdout.readline().strip(), b"waiting")
-        child.send_signal(signal.SIGINT)
-        out, err = (s.decode("utf-8") for s in child.communicate(timeout=30))
-        self.assertEqual((child.returncode, out), (130, ""), err)
-        before, _, after = err.partition("interrupted")
-        self.assertRegex(before, r"lookup_stock\(.*A1.*\) -> ok: 3")
-        self.assertIn("running; 2 requests", after)
-        self.assertNotIn("Traceback", err)
-        self.assertNotIn(_MARKED_KEY, err)
-        status, out, err = self.ask(
-            "q", "--tools", self.tools, "--journal", self.journal, answers=["ok"]
-        )
-        self.assertEqual((status, out, self.noted()), (0, "ok\n", ["A1"]))
-        self.assertIn("unknown_outcome", err)
-
-    # -- on a terminal ----------------------------------------------------------------------------
-
-    @_sockets
-    def test_a_terminal_gets_no_control_characters(self):
-        evil = "\x1b]0;owned\x07\x9b31m\u202egnp\u200b\r"
-        answers = [("lookup_stock", {"sku": evil}), "a\n\tb " + evil]
-        args = ["q" + evil, "--tools", self.tools]
-        status, out, err = self.ask(*args, answers=answers, terminal=True)
-        self.assertEqual(status, 0)
-        self.assertIn("a\n\tb \\x1b]0;owned\\x07", out)
-        for seen in (out, re.sub("\x1b\\[\\d+m|\r[. \\ds]*", "", err)):
-            for character in evil:
-                if character not in string.printable or character == "\r":
-                    self.assertNotIn(character, seen)
-        for tools, line in (
-            (evil + ".py", "no such"),
-            (self.write("bad.py", "raise ValueError(%r)" % evil), "owned"),
-        ):
-            _, _, err = self.call("q", "--tools", tools, "--model", "m", terminal=True)
-            self.assertIn(line, err)
-            self.assertNotIn("\x1b", err)
-        self.assertNotIn("\x1b", self.call("--nonsense" + evil, terminal=True)[2])
-        described = self.write("d.py", "def f(x: int):\n    %r\n" % evil)
-        _, out, _ = self.call("--tools", described, "--schema", terminal=True)
-        self.assertNotIn("\u202e", out)
-        status, out, _ = self.ask("q", answers=["x " + evil], encoding="utf-8")
-        self.assertEqual(out, "x " + evil + "\n", "a pipe gets the answer as it is")
-
-    @_sockets
-    def test_colours(self):
-        rows = [  # the environment, whether there are colours
-            ({"TERM": "xterm-256color"}, True), ({"COLORTERM": "truecolor"}, True), ({"WT_SESSION": "1"}, True),
-            ({}, False), ({"TERM": "dumb"}, False), ({"COLORTERM": "1", "NO_COLOR": "1"}, False),
-            ({"COLORTERM": "1", "NO_COLOR": ""}, True),
-        ]  # fmt: skip
-        for env, coloured in rows:
-            with self.subTest(env=env), mock.patch.dict(os.environ, env):
-                answers = [("lookup_stock", {"sku": "A1"}), ("nope", {}), "3"]
-                args = ("q", "--tools", self.tools)
-                _, out, err = self.ask(*args, answers=answers, terminal=True)
-                self.assertEqual(
-                    (out, "\x1b[32m" in err, "\x1b[33m" in err), ("3\n", coloured, coloured)
-                )
-                self.assertNotIn("\x1b", self.ask(*args, answers=answers)[2], "in a pipe")
-
-    @_sockets
-    def test_text_appears_as_it_arrives(self):
-        """On a terminal only, and never twice."""
-        rows = [  # pieces of the stream; what the terminal shows
-            (["The ", "answer", "\x1b."], "The answer\\x1b.\n"),
-            (["x\n"], "x\n"),
-        ]
-        for pieces, shown in rows:
-            with self.subTest(pieces=pieces):
-                chunks = [{"choices": [{"index": 0, "delta": {"content": p}}]} for p in pieces]
-                chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
-                status, out, _ = self.ask("q", answers=[chunks], terminal=True)
-                self.assertEqual((status, out), (0, shown))
-                self.assertIs(self.bodies[0]["stream"], True)
-        answers = [("lookup_stock", {"sku": "A1"}, "I look."), "3"]
-        _, out, err = self.ask("q", "--tools", self.tools, answers=answers, terminal=True)
-        self.assertEqual(out, "I look.\n3\n")
-        for args in (["--json"], ["--api", "text"]):
-            status, out, _ = self.ask("q", *args, answers=["Final Answer: x"], terminal=True)
-            self.assertNotIn("stream", self.bodies[0])
-
-    @_sockets
-    @_real_threads
-    def test_a_wait_is_visible(self):
-        """A sign of life after a second, on a terminal only; erased before anything else."""
-        seen, waits = [], threading.Event()
-
-        class Slow(agentloop.Scripted):
-            def __call__(self, run, tools):
-                waits.wait(30)
-                return super().__call__(run, tools)
-
-        class Watched(_TerminalOutput):
-            def write(self, text):
-                seen.append(text)
-                if "... 1 s" in text:
-                    waits.set()
-                return super().write(text)
-
-        err = Watched(io.BytesIO(), encoding="utf-8")
-        model = Slow([agentloop.AgentFinish("ok")])
-        with mock.patch.object(agentloop, "OpenAIChat", lambda *a, **k: model):
-            with mock.patch.object(sys, "stderr", err), mock.patch("builtins.print", _print_now):
-                with contextlib.redirect_stdout(io.StringIO()):
-                    self.assertEqual(agentloop.main(["q", "--model", "m"]), 0)
-        text = "".join(seen)
-        self.assertIn("\r... 1 s", text)
-        self.assertRegex(text, r"\r +\r[^\n]*model_ended")
-
-    @_sockets
-    def test_what_the_lines_say(self):
-        """Seconds and requests at each event; state, tokens and the way out in the last line."""
-        call = ("lookup_stock", {"sku": "A1"})
-        tools = ("--tools", self.tools)
-        _, _, err = self.ask("q", *tools, answers=[call, "3"])
-        lines = err.splitlines()
-        self.assertRegex(lines[1], r"^ +\d+\.\d s  request 1/10  lookup_stock\(")
-        totals = r"request 2/10  model_ended; 2 requests; 10 input tokens \(0 cached\), 4 output tokens; \d+\.\d s$"
-        self.assertRegex(lines[-1], totals)
-        _, _, err = self.ask("q", *tools, "--max-requests", "1", answers=[call])
-        self.assertRegex(err.splitlines()[-1], "budget_exhausted; 1 request;.*--max-requests")
-        _, _, err = self.ask("q", answers=[("refuse", None)])
-        self.assertRegex(err.splitlines()[-1], "refused")
-        for recorded in (False, True):
-            _, out, err = self.ask(
-                "q", "--journal", self.journal, answers=[] if recorded else ["x"]
-            )
-            self.assertEqual((out, "recorded" in err.splitlines()[-1]), ("x\n", recorded))
-        with mock.patch.object(time, "sleep", lambda seconds: None):
-            _, out, err = self.ask("q", answers=[503, "x"])
-        self.assertRegex(err, "note: .*503")
-        _, out, err = self.ask("q", "--api", "text", answers=["Thought: hm\nso", "Final Answer: x"])
-        self.assertIn("    | Thought: hm\n    | so\n", err)
-
-    @_sockets
-    def test_ask(self):
-        """Each call that may change something is shown whole, and runs only when a person says so."""
-        tools = self.write("ask.py", _ASK_TOOLS)
-        call, look = ("order", {"sku": "A" * 300, "n": 2}), ("look", {"sku": "A1"})
-        rows = [  # what is typed; answers; statuses; a part of the denial
-            ("y\n", [call], ["ok"], ""),
-            ("YES\n", [call], ["ok"], ""),
-            ("n\n", [call], ["denied"], "The user denied this call."),
-            ("\n", [call], ["denied"], "The user denied this call."),
-            ("n too dear\n", [call], ["denied"], "denied this call: too dear"),
-            ("not on a Sunday\n", [call], ["denied"], "denied this call: not on a Sunday"),
-            ("", [call], ["denied"], "nobody"),
-            ("a\n", [call, call], ["ok", "ok"], ""),
-            ("n\nalways\n", [call, call, call], ["denied", "ok", "ok"], ""),
-            ("", [look], ["ok"], ""),
-            ("", [("nope", {})], ["unknown_tool"], ""),
-            ("", [("order", [1])], ["invalid_arguments"], ""),
-        ]
-        for typed, calls, statuses, denial in rows:
-            with self.subTest(typed=typed, calls=calls):
-                args = ("q", "--ask", "--tools", tools, "--json")
-                _, out, err = self.ask(*args, stdin=typed, answers=[*calls, "done"])
-                run = agentloop.from_json(json.loads(out))
-                self.assertEqual(_statuses(run), statuses)
-                self.assertIn(denial, str(run.steps[0].observation))
-                if calls[0] is call:
-                    self.assertIn("run order?\n  sku = %s\n  n = 2\n" % ("A" * 300), err)
-
-    @_sockets
-    def test_settings(self):
-        """--set reaches the adapter's settings and the body; what does not fit is one line."""
-        self.ask("q", "--set", "max_observation=5", "--set", "retries=0", answers=["x"])
-        self.assertEqual(set(self.bodies[0]), {"model", "messages"})
-        self.ask(
-            "q",
-            "--api",
-            "text",
-            "--set",
-            "trim=1",
-            "--set",
-            'stop="X"',
-            answers=["Final Answer: x"],
-        )
-        self.assertEqual(self.bodies[0]["stop"], "X")
-        self.ask("q", "--api", "text", answers=["Final Answer: x"])
-        self.assertEqual(self.bodies[0]["stop"], ["\nObservation:"])
-        self.ask("q", "--timeout", "7.5", "--deadline", "9", answers=["x"])
-        with mock.patch.dict(os.environ, AGENTLOOP_MODEL="from-env"):
-            self.server.seen[:], self.server.answers[:] = [], ["x"]
-            self.assertEqual(self.call("q", "--base-url", self.server.url)[0], 0)
-        self.assertEqual(self.server.seen[0][2]["model"], "from-env")
-        for pair in (
-            "api_key=1", "api_key=[]", "base_url=5", "headers=5", 'headers={"a": 1}', 'timeout="x"', "timeout=-1",
-            "deadline=0", 'retries="a"', "retries=-1", 'trim="x"', 'max_observation="q"', "system=1", "self=1",
-            "model=1", "on_text=1", "transport=1", "ssl_context=1", "messages=[]", "tools=1", "tools=[1]",
-            "max_tokens=0", "x=NaN", "x=1e999", "=1", "x", "a b=1", "x=none", "x=" + "[" * 5000,
-        ):  # fmt: skip
-            with self.subTest(pair=pair[:40]):
-                status, out, err = self.call("q", "--model", "m", "--set", pair)
-                self.assertEqual((status, out, len(err.splitlines())), (2, "", 1), err)
-
-    @_sockets
-    def test_a_question_with_a_mark(self):
-        """Editors and PowerShell put a byte order mark before a text; it is not sent."""
-        question = "Gr\u00fc\u00dfe aus \u6771\u4eac?"
-        for encoding in ("utf-8-sig", "utf-16", "utf-8"):
-            with self.subTest(encoding=encoding):
-                typed = io.TextIOWrapper(io.BytesIO(question.encode(encoding)), encoding="utf-8")
-                self.ask("-", stdin=typed, answers=["x"])
-                self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
-        with mock.patch.object(sys, "stdin", None):
-            self.assertEqual(
-                self.call("-", "--model", "m", "--max-requests", "0", stdin=None)[0], 3
-            )
-            self.assertEqual(self.call("--model", "m", stdin=None)[:2], (0, ""))
-
-    @_sockets
-    def test_ctrl_c_in_a_conversation(self):
-        """The first ends the turn, a second one within a second the conversation."""
-        lines = iter(["one\n", "two\n", "three\n", ""])
-        typed = mock.Mock(isatty=lambda: True, readline=lambda: next(lines))
-        asked = []
-
-        class Interrupted(agentloop.Scripted):
-            def __call__(self, run, tools):
-                asked.append(run.task)
-                if run.task == "two":
-                    raise KeyboardInterrupt
-                return agentloop.AgentFinish("re: " + run.task)
-
-        with mock.patch.object(agentloop, "OpenAIChat", lambda *a, **k: Interrupted([])):
-            status, out, err = self.call("--model", "m", stdin=typed)
-        self.assertEqual((status, out, asked), (0, "re: one\nre: three\n", ["one", "two", "three"]))
-        self.assertEqual(err.count("interrupted"), 1)
-
-    @_sockets
-    @unittest.skipIf(os.name == "nt" or _BROWSER, "needs a terminal of POSIX")
-    def test_a_conversation_on_a_terminal(self):
-        """Typed at a prompt, ended by Ctrl-D; the text is not shown twice."""
-        import pty
-
-        self.server.seen[:], self.server.answers[:] = [], ["It is noon."]
-        master, slave = pty.openpty()
-        child = subprocess.Popen(
-            [sys.executable, str(_FILE), "--model", "m", "--base-url", self.server.url],
-            stdin=slave, stdout=slave, stderr=slave, env=_env(), start_new_session=True,
-        )  # fmt: skip
-        os.close(slave)
-        seen = b""
-        typed = [b"What time?\n", b"\x04"]
-        with contextlib.suppress(OSError):  # the child has closed it
-            while True:
-                seen += os.read(master, 4096)
-                if seen.endswith(b"> ") and typed:
-                    os.write(master, typed.pop(0))
-                    seen += b"|"
-        os.close(master)
-        self.assertEqual(child.wait(30), 0, seen)
-        self.assertEqual(seen.count(b"It is noon."), 1, seen)
-        self.assertEqual(self.server.seen[0][2]["messages"][0]["content"], "What time?")
-
-    def test_main_of_a_file_that_nobody_registered(self):
-        names = {"__name__": "elsewhere", "__file__": str(_FILE)}
-        exec(compile(_FILE.read_bytes(), str(_FILE), "exec", dont_inherit=True), names)
-        for args, text in (
-            (["--version"], "sha256 "),
-            (["--tools", self.tools, "--schema"], "wait"),
-        ):
-            with contextlib.redirect_stdout(io.StringIO()) as out:
-                self.assertEqual(names["main"](args), 0)
-            self.assertIn(text, out.getvalue())
-        with mock.patch.object(sys, "argv", ["agentloop.py", "--version"]):
-            with contextlib.redirect_stdout(io.StringIO()) as out:
-                self.assertEqual(agentloop.main(), 0)
-
-    def test_ctrl_c_before_anything_is_asked(self):
-        slow = self.write("slow.py", "raise KeyboardInterrupt\n")
-        self.assertEqual(self.call("q", "--model", "m", "--tools", slow), (130, "", ""))
-
-    def test_a_journal_that_is_no_file(self):
-        status, out, err = self.call("q", "--model", "m", "--journal", self.folder)
-        self.assertEqual((status, out, len(err.splitlines())), (2, "", 2), err)
-
-    @_sockets
-    def test_a_tool_that_ends_the_program(self):
-        tools = self.write("exits.py", "import sys\ndef leave(code: int):\n    sys.exit(code)\n")
-        status, out, err = self.ask("q", "--tools", tools, answers=[("leave", {"code": 3})])
-        self.assertEqual((status, out), (2, ""))
-        self.assertIn("SystemExit: 3", err)
-
-    def test_what_a_tools_file_offers(self):
-        """What it defines, whatever its name and its neighbours; not what it imports."""
-        self.write("json.py", "raise SystemExit('a neighbour ran')\n")
-        self.write(
-            "helper.py", "from agentloop import tool\n@tool\ndef helped(x: int):\n    return x\n"
-        )
-        source = (
-            "from agentloop import *\nfrom agentloop import Tool, tool\nimport helper\nfrom helper import helped\n"
-            "def plain(x: int):\n    return x\n"
-            "@tool(read_only=True)\ndef made(x: int):\n    return x\n"
-            "by_hand = Tool('by_hand', 'By hand.', {'type': 'object'}, print)\n"
-            "kind = Tool\n"
-        )
-        for name in ("email.py", "select.py", "agentloop.py", "with-dash.py"):
-            with self.subTest(name=name):
-                path = self.write(name, source)
-                status, out, err = self.call("--tools", path, "--schema")
-                self.assertEqual(status, 0, err)
-                self.assertEqual([t["name"] for t in json.loads(out)], ["plain", "made", "by_hand"])
-        path = self.write("chosen.py", source + "__all__ = ['made']\n")
-        self.assertEqual(
-            [t["name"] for t in json.loads(self.call("--tools", path, "--schema")[1])], ["made"]
-        )
-
-    @_processes
-    def test_where_the_file_is_the_program(self):
-        """Compiled, zipped, in a folder, by another name, with -m; but not pasted or run by exec."""
-        source = _FILE.read_text(encoding="ascii")
-        self.write("agentloop.py", source)
-        self.write("my_agents.py", source)
-        os.mkdir(self.path("folder"))
-        self.write("folder/__main__.py", source)
-        py_compile.compile(self.path("agentloop.py"), cfile=self.path("agentloop.pyc"))
-        with zipfile.ZipFile(self.path("app.pyz"), "w") as z:
-            z.writestr("__main__.py", source)
-        self.write("by_exec.py", "exec(open('agentloop.py').read(), {'__name__': '__main__'})\n")
-        self.write("shared.py", "exec(open('agentloop.py').read())\n")
-        programs = [
-            ["agentloop.py"],
-            ["agentloop.pyc"],
-            ["app.pyz"],
-            ["folder"],
-            ["my_agents.py"],
-            ["-m", "agentloop"],
-        ]
-        others = [["by_exec.py"], ["shared.py"], ["-c", "import agentloop"]]
-        jobs = {
-            " ".join(args): lambda args=args: _python(*args, cwd=self.folder)
-            for args in programs + others
-        }
-        found = _side_by_side(jobs)
-        for args in programs + others:
-            status, out, err = found[" ".join(args)]
-            with self.subTest(args=args):
-                self.assertEqual(
-                    (status, err, "state: model_ended" in out), (0, "", args in programs)
-                )
-
-
-# What each prints, offline: a few pieces that would be wrong if its idea did not work.
-_EXAMPLES = {
-    "acceptance.py": [
-        (
-            "state: model_ended, rejected claims: 0\n   output: Done, VAT is 7 % now.\n   is "
-            "the table right? no"
-        ),
-        "not_accepted: The checks have not run since the last change.",
-        "not_accepted: The last run of the checks failed.",
-        "state: succeeded, rejected claims: 2",
-        "   is the table right? yes",
-        "state: budget_exhausted, rejected claims: 2\n   output: None",
-    ],
-    "approval.py": [
-        'waiting for approval: delete_customer(customer="cust-1")',
-        'waiting for approval: delete_customer(customer="cust-7")',
-        "customers left: cust-1, cust-4, cust-7\n2. In the morning",
-        "-> denied: Denied by the operator: an open invoice",
-        "-> ok: deleted cust-7",
-        "nothing happens twice.\n   state: model_ended\n   customers left: cust-1, cust-4\n",
-    ],
-    "ask_sqlite.py": [
-        'schema() -> ok: ["customers", "orders"]',
-        'query(sql="DELETE FROM orders") -> tool_error: DatabaseError: not authorized',
-        "tool_error: DatabaseError: access to customers.card_number is prohibited",
-        "tool_error: OperationalError: interrupted",
-        '-> ok: {"more_rows": true, "columns": ["i"], "rows": [[1], [2]',
-        '"rows": [["Anna", 4000], ["Ben", 450]]',
-    ],
-    "async_app.py": [
-        (
-            "1. A patient reader\n   text came in pieces: yes\n   events: AgentAction, "
-            "AgentStep, AgentFinish\n   state: model_ended, requests: 2, steps: 1"
-        ),
-        "   events: AgentAction, AgentStep\n   state: running, requests: 2, steps: 1",
-        "   events: AgentFinish\n   state: model_ended, requests: 3, steps: 1",
-        "   events: AgentAction, AgentStep, error\n   state: running, requests: 2, steps: 1",
-        "observations: [3], state: model_ended",
-    ],
-    "benchmark.py": [
-        "growth: ",
-        "parallel: ",
-        *(["memory: "] if os.name == "posix" else []),
-        "one request: ",
-        "a streamed chunk: ",
-        "a long conversation: ",
-        "journal: ",
-    ],
-    "callbacks.py": [
-        "         tool_error tool=lookup_stock error='B2'",
-        "       run_end state=model_ended\n     tool_end tool=ask_buyer",
-        "inside ask_buyer, inside the outer run: True",
-        "inherited: tags ['shop'], metadata {'user': 'anna', 'agent': 'buyer'}",
-        "requests of a run, mean: 2.5",
-        "lookup_stock: 1 of 2 failed",
-        "one handler failed at every event: yes\n   the async one was awaited at each: yes",
-        "and the run: model_ended, We have 3 pieces of A1.",
-    ],
-    "chat.py": [
-        '\nreasoning: I need the time.\nevent: get_time(city="Oslo") -> ok: 14:05\n',
-        "\nanswer: It is 14:05 in Oslo.\n",
-        "\nreasoning: Polite.\nanswer: You are welcome.\n",
-    ],
-    "check_server.py": [
-        (
-            "reachable: yes\n  models: fake\n  one tool call: yes\n  the same, streamed: "
-            "yes\n  a word 6,000 tokens back: yes\n  failures: 0"
-        ),
-        "one tool call: NO\n    llama.cpp: --jinja",
-        "(the server has read 2000 tokens only)\n  a word 6,000 tokens back: NO",
-        "OLLAMA_CONTEXT_LENGTH",
-        "failures: 2",
-    ],
-    "class_server.py": [
-        "anna: In stock: 3.\n   ben: In stock: 3.\n   requests that were paid: 2",
-        "anna is stopped, and reads why: True",
-        "anna     4 of 4 paid, 0 from the recording",
-        "ben      2 of 4 paid, 2 from the recording",
-        "what the provider saw: sk-of-the-teacher, small",
-        'a list: 400 {"error": {"message": "the request cannot be read: a chat request is wanted"}}',
-        "nested too deeply: 400 ",
-        "paid for that: 0",
-        "no provider\n   carl: In stock: 3.",
-    ],
-    "coding_agent.py": [
-        "PermissionError: ../../etc/passwd is outside the repository",
-        "-> denied: A person refused this command.",
-        "-> ok: killed after 0.3 s, with all its children",
-        "`old` occurs 0 times in slug.py, not once",
-        "reply -> not_accepted: The tests fail:\\nexit status 1",
-        "run_tests() -> ok: exit status 0",
-        "succeeded after 10 requests",
-        '+    return "-".join(title.lower().split())',
-    ],
-    "crash_and_resume.py": [
-        "exit status: 9",
-        "in the journal: running, requests: 1",
-        "started, not done: place_order",
-        "at the service: 1 order(s)",
-        "model_ended after 3 requests",
-        "statuses: unknown_outcome, ok",
-        "orders under cart-1001: 1",
-        "a hasty second order is refused: there is an order under cart-1001: 2 of A1.",
-    ],
-    "error_feedback.py": [
-        "invalid_response: That was no JSON",
-        (
-            '{"error": "bad_day", "problem": "\'June 5th\' is no day", "do": "Write it as '
-            'YYYY-MM-DD."}\n   (so far the function was called 3 times)'
-        ),
-        "invalid_arguments: args.date: unknown name",
-        "args.day: missing\n   (so far the function was called 3 times)",
-        "ok: ['08:12', '10:12']\n   (so far the function was called 4 times)",
-        "model_ended after 5 requests",
-        '{"error": "unavailable", "problem": "3 times ConnectionError',
-    ],
-    "evaluate.py": [
-        "task    right at once  95 % interval                          rescued requests  calls",
-        "value         7 of 19   19 to  59 %  |    ----#----         |       4      4.6    3.4",
-        "all          28 of 57   37 to  62 %  |        --#---        |      17      3.6    2.2",
-        "not judged, since the server failed: 3",
-        "(the answer)      82   45 %  not_accepted 37",
-        "get_stock          8  100 %  unknown_tool 8",
-        "lookup_price      51   25 %  invalid_arguments 5, tool_error 8",
-    ],
-    "fallback.py": [
-        "   busy failed (server)\n   [large] lookup_stock",
-        (
-            '   [large] lookup_stock(sku="A2")\n   large is too dear\n   [shy] '
-            'lookup_stock(sku="A2")\n   [shy] lookup_stock(sku="A2") -> ok: 7'
-        ),
-        "   [shy] finish (refusal): I do not talk about locks.\n   shy refused",
-        "   model_ended after 5 requests: In stock: [3, 7]",
-        "the refused turn shown: I do not talk about locks.",
-        "the refused turn left out: Ask a neighbour, or call a craftsman.",
-    ],
-    "fan_out.py": [
-        "200 of 200",
-        "budget_exhausted       4        12",
-        "failed                 8         8",
-        "model_ended          188       376",
-        "run 7: ConnectionError: the server hung up",
-        "model_ended          200        28",
-        "done before, nothing asked: 188 of 200",
-    ],
-    "first_run.py": [
-        'lookup_stock(sku="A1") -> ok: {"sku": "A1", "available": 3}',
-        "model_ended: 1 step(s), 2 request(s), '3 of A1 can be sold. Nothing is reserved.'",
-        "budget_exhausted: 1 step(s), 1 request(s), None",
-        "unknown_tool: ",
-        "known: lookup_stock",
-        "ok: {'sku': '1', 'error': 'not found'}",
-        "invalid_arguments: args.sku: expected string",
-        "not_accepted: Looking is not reserving",
-        "budget_exhausted: 3 step(s), 3 request(s), None",
-        "duplicate_call: ",
-    ],
-    "hand_over.py": [
-        '[front] hand_over(to="billing") -> ok: billing',
-        "[billing] refund(euros=12.5) -> ok: 12.50 euros paid back",
-        "model_ended after 3 requests",
-        "refund(euros=5) -> unknown_tool: ",
-        "refund(euros=5) -> ok: 5.00 euros paid back",
-        "tools at the end: open_drawer, refund",
-    ],
-    "limits.py": [
-        "time: time limit of 0.3 s reached",
-        "tokens: limit of 100 tokens reached",
-        "cost: cost limit of $0.04 reached",
-        "stop button: stopped by the user\n   state running, steps kept: yes",
-        "one last request: model_ended, 1 request: Nothing new on the pages that I have read",
-        "tool_error: TimeoutError: timed out after 0.1 s, effect unknown",
-        'translate(text="I do not know.") -> ok: Je ne sais pas.',
-        "on and on\n   ModelError of kind timeout",
-        "small: $0.0010 for 1 requests, 3000 input_tokens, 0 cached_tokens, 250 output_tokens",
-    ],
-    "long_output.py": [
-        "the step keeps 10002441 characters, 2063 are sent",
-        "the cut: [... characters 1335 to 10001775 of 10002441 are missing ...]",
-        "read_log_part(start=1335)",
-        "the step keeps 1000 characters, 1000 are sent",
-        "model_ended: The error: ERROR disk 7 is full",
-    ],
-    "mcp_tools.py": [
-        "shop, MCP 2026-07-28\n  stock_level read_only\n  order idempotent\n  photo\n",
-        'stock_level(sku="A1") -> ok: 3 in stock (roots: 1)',
-        'order(sku="A1") -> tool_error: MCPError: no supplier',
-        "-> ok: [resource text/plain note://7]\\nshelf 7\\n[picture: image/gif, 42 bytes]",
-        'price(sku="A1") -> ok: {"sku": "A1", "cents": 250}',
-        "timed out after 0.3 s, effect unknown. The server hangs and was ended.",
-        'stock_level(sku="A1") -> tool_error: MCPError: The server has ended. looking',
-        'An older server:\nshop, MCP 2025-06-18\nstock_level(sku="A1")\nstock_level(sku="A1") -> ok',
-        'Over HTTP:\nshop, MCP 2026-07-28\nstock_level(sku="A1")\nstock_level(sku="A1") -> ok: 3 in',
-        "finish: That is what the server said.",
-    ],
-    "memory.py": [
-        "everything       6    280  Your order number is W-17.",
-        "last             2     79  I do not know.",
-        "summary          4    244  Your order number is W-17.",
-        "the summary: My order number is W-17. My dog's name is Rex.",
-        "search           3    1",
-        "embeddings       3    120  Your order number is W-17.",
-    ],
-    "no_progress.py": [
-        (
-            "-> no_progress: Not run: this call has brought the same result 3 times. Try another "
-            "way.\n   finish: There is no report.txt here, only notes.txt.\n   model_ended "
-            "after 5 requests"
-        ),
-        (
-            'find_train(city="city 4") -> no_progress: Not run: the last 3 results were errors. '
-            'Say so, or try another way.\n   find_train(city="city 5") -> ok: error'
-        ),
-        "   stopped, no progress after 12 requests",
-    ],
-    "parallel_reads.py": [
-        "six reads: 6 calls in 0.",
-        (
-            " s, at most 6 at once\n   came out last: Cairo\n   recorded in the order asked: yes\n"
-            "a limit of 2: 6 calls in "
-        ),
-        " s, at most 2 at once",
-        "a write among them: 3 calls in 0.",
-        (
-            " s, at most 1 at once\n   came out last: Oslo\n   recorded in the order asked: yes\n"
-            "one read a reply: 3 calls in 0."
-        ),
-    ],
-    "read_web.py": [
-        "/tea, status 200\\nTea\\nFour [http://127.0.0.1:",
-        "/m] minutes.",
-        "PermissionError: 169.254.169.254 is 169.254.169.254, port 80: not public",
-        'read_web(url="http://localhost:22/") -> tool_error: PermissionError: localhost is ',
-        "PermissionError: only http:// and https:// are read",
-        "/slow takes more than 1.0 s",
-    ],
-    "real_model.py": [
-        "A scripted model; the top of this file says how to get a real one.",
-        'get_weather(city="Paris") -> ok: It is raining in Paris.',
-        "finish: It is raining in Paris.",
-        "model_ended after 2 of 5 requests",
-    ],
-    "record_replay.py": [
-        "1. Recorded from a server\n   In stock: 3., requests: 2",
-        "recordings: 2, the key in the file: False",
-        "the recording answers\n   In stock: 3., requests: 2",
-        "LookupError: not recorded; from character",
-        "B2",
-    ],
-    "search_documents.py": [
-        'search(words="???") -> ok: ["Nothing was found. Try other words."]',
-        "[returns.md:3] Lamps can be returned within 30 days.",
-        'read_on(source="returns.md:3") -> ok: ["[returns.md:1] # Returns", "[returns.md:3] Lamps',
-        "not_accepted: Name your sources",
-        "not_accepted: These were not found in this run: terms.md:7.",
-        "finish: You have 30 days [returns.md:3], except for bulbs [returns.md:5].",
-    ],
-    "see_images.py": [
-        'take_photo(room="kitchen") -> ok: [picture: image/png',
-        "finish: Your card is red, the wall green.",
-        '{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBOR',
-        '{"role": "tool", "tool_call_id": "c00000001", "content": "[picture: image/png',
-        '{"role": "user", "content": [{"type": "image_url"',
-        "The pictures survive as JSON: True",
-    ],
-    "simulated_world.py": [
-        ("the agent that tries again\n  simulated              succeeded        in the store: 3"),
-        "  real                   budget_exhausted in the store: 6",
-        "the store says 6 reserved, 3 were asked for",
-        "  simulated, fixed       budget_exhausted in the store: 6",
-        "first difference: step 2: reserved() -> ok: 0 | reserved() -> ok: 3",
-        "  simulated, fixed       succeeded        in the store: 3",
-    ],
-    "skills.py": [
-        (
-            "- invoices: How an invoice looks.\n- letters: How we write to customers, also to "
-            "those who complain.\n"
-        ),
-        'read_skill(name="letters") -> ok: Be short. Sign as "Your shop".',
-        'file="complaints.md") -> ok: Say sorry once.',
-        "tool_error: PermissionError: ../secret.txt is outside the skill's folder",
-    ],
-    "steering.py": [
-        '   book(means="flight")\n   user: Not by plane, please: by train.\n   find(means="train")',
-        "model_ended: By train, for 140 euros.",
-        "the first turn: ['find ok', 'book not_executed']",
-        "   flight: By flight, for 220 euros.\n   train: By train, for 140 euros.\n   bus: By bus",
-        "the run that was forked still has 2 steps",
-    ],
-    "structured_answer.py": [
-        "1. not_accepted: Answer by calling the tool `answer`.",
-        (
-            '2. invalid_arguments: args.currency: expected one of "EUR", "USD", got "euros"; '
-            "args.lines[0].cents_each"
-        ),
-        "4. not_accepted: The lines add up to 4900 cents, not to 4000.",
-        "state succeeded, 4 requests",
-        "Invoice 2041: 4000 cents, EUR",
-        "2 x box of tea = 900",
-    ],
-    "sub_agents.py": [
-        '[harbour] search(words="harbour") -> ok: ["harbour: a book of 1921"]',
-        "[lighthouse] finish: 1921",
-        "model_ended: Built in 1921: 3 of 3. 8 requests in 0.",
-        "of 3. 6 requests in 0.",
-    ],
-    "test_your_agent.py": [
-        "test_an_answer_without_a_look_does_not_get_through",
-        "Ran 6 tests in",
-        "\nOK\n",
-    ],
-    "tools_from_functions.py": [
-        '"enum": [',
-        '"description": "what to order, one line for each product."',
-        '-> invalid_arguments: args.lines[0].quantity: expected integer, got "many"',
-        'args.shiping: unknown name, did you mean "shipping"?',
-        "args.note",
-        "(the function gets lines=[Line(sku='A1', quantity=2)], shipping='courier')",
-        "-> ok: ordered 2 pieces by courier",
-        "-> ok: 40 USD",
-        "a lambda: a lambda has no name",
-        "twins: two tools are called 'list_products'",
-    ],
-    "trace_viewer.py": [
-        "7 requests, 9 calls",
-        (
-            "states: denied, finish, invalid_arguments, invalid_response, not_accepted, ok, "
-            "task, tool_error, unknown_tool"
-        ),
-        "scripts: 1, its own",
-    ],
-    "trim_context.py": [
-        "the run: model_ended, 12 steps, 14 requests, Page 7 is the longest.",
-        "everything: about 1600 tokens, paired: yes, pages [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]",
-        "the last 3 replies: about 400 tokens, paired: yes, pages [10, 11, 12]",
-        "about 400 tokens: about 800 tokens, paired: yes, pages [7, 8, 9, 10, 11, 12]",
-        "masking: about 1100 tokens, paired: yes, pages [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]",
-        "compaction: about 600 tokens, paired: yes, pages [1, 9, 10, 11, 12]",
-        "the summary: (a summary so far) 5 results, page 7 is longest.",
-        "the run still holds 12 steps",
-    ],
-    "unavailable_tool.py": [
-        "The tool works:\n   list_servers()",
-        'get_cpu_usage(server="srv-01") -> ok: 73',
-        ("finish: The CPU of srv-01 is 73 per cent busy.\n   model_ended: 2 calls, ['ok', 'ok']"),
-        "-> tool_error: Unavailable: status 503: its monitoring agent does not answer",
-        "finish: I cannot tell. srv-01 is not available: status 503",
-        "model_ended: 2 calls, ['ok', 'tool_error']",
-        '   | Action Input: {"server": "srv-01"}\n   | Observation: Unavailable: status 503',
-    ],
-    "weather_tools.py": [
-        "list_cities()         ['Cairo', 'Lima', 'Oslo', 'Paris', 'Tokyo']",
-        "no station in 'Parsi'",
-        'get_weather(city="Paris") -> ok: {"city": "Paris", "sky": "cloudy"',
-        "finish: It is cloudy in Paris, 18 degrees Celsius.",
-    ],
-    "course/00_check_laptop/lesson.py": [
-        "ok   Python 3.",
-        "ok   agentloop.py is where it should be",
-        "ok   a run: 2 requests, 1 step, model_ended",
-        "ok   server: one on this machine says hello",
-        "ready: yes",
-    ],
-    "course/01_build_your_own/lesson.py": [
-        "an unknown tool      KeyError     answer       answer       answer       answer",
-        "a tool that raises   KeyError     answer       answer       answer       answer",
-        ("one call, sent twice 2 reserved   2 reserved   1 reserved   1 reserved   1 reserved"),
-        "a model without end  no end       no end       no end       10 steps     10 steps",
-        "step_2 adds 6 lines to step_1",
-        "step_3 adds 4 lines to step_2",
-        "step_4 adds 4 lines to step_3",
-    ],
-    "course/02_tools/lesson.py": [
-        '"additionalProperties": false',
-        "ok       ('A1', 'north', 2)",
-        "ok       ('A1', 'south', 0)",
-        'invalid_arguments args.sku_id: unknown name, did you mean "sku"?',
-        'args.days: expected integer, got "soon"',
-        "invalid_arguments args.days: expected integer, got 2.5",
-        "a lambda: a lambda has no name",
-        "two of one name: two tools are called 'lookup_stock'",
-    ],
-    "course/03_errors/lesson.py": [
-        "requests: 2; statuses: ok; answer: 0 can be sold",
-        "repeating it will not help",
-        "requests: 3; statuses: tool_error, tool_error; answer: I could not find out",
-        "did you mean A1-RED?",
-        "requests: 3; statuses: tool_error, ok; answer: 3 can be sold",
-    ],
-    "course/04_real_model/lesson.py": [
-        '"content": "Answer in one short sentence."',
-        'get_weather(city="Paris") -> ok',
-        "model_ended after 2 requests and 1 steps",
-        "request 1: 2 messages: system, user",
-        "request 2: 4 messages: system, user, assistant, tool",
-        "'input_tokens': 875",
-    ],
-    "course/05_limits/lesson.py": [
-        "1. budget of 3: budget_exhausted; requests: 3, steps: 3; output: None",
-        ("2. the same run, once more: budget_exhausted; requests: 5, steps: 5; output: None"),
-        "3. the clock: running, stopped early: yes",
-        ("4. the last word: model_ended; requests: 1, steps: 0; output: found nothing on 5 pages"),
-    ],
-    "course/06_accept/lesson.py": [
-        "honest, checked    succeeded         reserved: 2   requests: 2",
-        "hasty              model_ended       reserved: 0   requests: 1",
-        "hasty, checked     succeeded         reserved: 2   requests: 3",
-        "stubborn, checked  budget_exhausted  reserved: 0   requests: 4  output: None",
-        "not_accepted: 2 of A1 are not reserved yet; call reserve",
-    ],
-    "course/07_crash_and_resume/lesson.py": [
-        "orders in the book: 2\n\n2. With a journal",
-        'place_order(sku="A1") -> unknown_outcome',
-        'count_orders(sku="A1") -> ok: 1',
-        "(model_ended, steps: 2, waiting: 0)\norders in the book: 1",
-        "(Ann is asked: place_order, with {'sku': 'A1'}?)\n    (running, steps: 0, waiting: 1)",
-        "finish: nothing was ordered: Ann says no",
-    ],
-    "course/08_text_model/lesson.py": [
-        "    | Question: How many A1 can we sell?",
-        'Observation: There is no tool "get_stock"; known: lookup_stock',
-        "Observation: ConnectionError: 503, the stock database is closed until Monday",
-        "| Final Answer: I cannot say. The stock database is closed until Monday.",
-        '| Final Answer: 500 of A1 can be sold.\n    lookup_stock(sku="A1") -> ok: 3',
-        "-> invalid_arguments: ",
-        "only a thought:\n    | Thought: I would have to look that up in the shop.\n    reply -> invalid_response",
-        "no label at all:\n    | I would have to look that up in the shop.\n    finish: I would",
-    ],
-    "course/09_conversation/lesson.py": [
-        "And B2?                             shown: 0 earlier; answer: What about B2?",
-        "And B2?                             shown: 1 earlier; answer: 8 can be sold.",
-        "the last turn                       shown: 1 earlier; answer: You did not say.",
-        "a summary                           shown: 1 earlier; answer: You are Ann.",
-        "a summary by somebody hasty         shown: 1 earlier; answer: You are Bob.",
-        "on_action: lookup_stock, {'sku': 'A1'}",
-        "a handler failed: the disk with the log is full; model_ended, steps: 1",
-    ],
-    "course/10_read_a_framework/lesson.py": [
-        'an unknown tool     "3 can be sold"             2      model_ended, 3 can be sold   2',
-        "a tool that raises  KeyError                    none   model_ended, 3 can be sold   2",
-        "a reply in no form  ValueError                  none   model_ended, 3 can be sold   2",
-        'a model without end "I ran out of iterations."  4      budget_exhausted, None       4',
-    ],
-}
-
-
-# What a participant might write, made from the solution: (what stands there, what is written in its
-# place, words of the hint that this has to get). An empty hint: it is right all the same.
-_SLIPS = {
-    "00_check_laptop": [
-        ('"model_ended"', '"succeeded"', "the demo did not end as 'succeeded'"),
-        ("STATE =", "STAT =", "The check needs STATE: keep the names"),
-    ],
-    "01_build_your_own": [
-        ("return reply[", "print(reply[", "cannot be read"),
-        ('return reply["answer"], steps', 'return reply["answer"]', "the answer and the steps"),
-        (
-            'return reply["answer"], steps',
-            "import sys; sys.exit()",
-            "ends the program, like sys.exit()",
-        ),
-        (
-            'return reply["answer"], steps',
-            "raise SystemExit(0)",
-            "ends the program, like sys.exit()",
-        ),
-        ("def lookup_stock", "exit(0)\n\n\ndef lookup_stock", "line 4 ends the program"),
-        (
-            "except Exception as error",
-            "except ZeroDivisionError as error",
-            "ended with LookupError",
-        ),
-        (
-            "except Exception as error",
-            "except BaseException as error",
-            "catch Exception, not everything",
-        ),
-        ("sorted(tools)", "sorted(tolls)", "name 'tolls' is not defined\". Did you mean tools?"),
-        ("requests = 0", "request = 0", "On this way through the function nothing was assigned"),
-        ('; there are: {known}"', '"', "should name the tools there are"),
-        (
-            "f\"no tool {action['tool']}; there are: {known}\"",
-            '"wrong"',
-            "asked for a tool that does not exist",
-        ),
-        ('f"{type(error).__name__}: {error}"', "str(error)", "does not say what went wrong"),
-        ('f"{type(error).__name__}: {error}"', "error", "should be a text"),
-        (
-            'f"{type(error).__name__}: {error}"',
-            "'failed'",
-            "the observation should say so, not 'failed'",
-        ),
-        (
-            "            steps.append(",
-            "                continue\n            steps.append(",
-            "that should be a step",
-        ),
-        ('seen.add(action["id"])', "pass", "call c1 came twice, and twice it reserved"),
-        ('if action["id"] in seen', 'if action["tool"] in seen', "call c1 came twice"),
-        (
-            '                seen.add(action["id"])\n',
-            "",
-            "call c1 came twice",
-        ),
-        (
-            "raise ValueError(",
-            "continue\n                    raise ValueError(",
-            "each call should have its step",
-        ),
-        (
-            "if requests == max_requests",
-            "if requests > max_requests",
-            "the model was asked 4 times",
-        ),
-        ("return None, steps", "return '', steps", "None is the answer"),
-        (
-            "return None, steps",
-            "raise RuntimeError('no budget')",
-            "step 4, a budget of requests: exercise.py, line 14",
-        ),
-        ("requests += 1", "pass", "the model was asked 50 times, and no end to it"),
-    ],
-    "02_tools": [
-        ("from typing import Literal\n", "", "Is `from typing import Literal` missing at the top?"),
-        ("quantity: int", "quantity: str", "Use int"),
-        ('= "medium"', "", "let it have the default 'medium'"),
-        ('Literal["small", "medium", "large"]', "str", "name the three words with Literal"),
-        (" This cannot be undone.", "", "say, in your words, that sending cannot be undone"),
-        ("This cannot be undone.", "This can be undone.", "say, in your words"),
-        ("This cannot be undone.", "It is irreversible.", ""),
-        ("This cannot be undone.", "Once sent, it can't be called back.", ""),
-        ("This cannot be undone.", "There is no way to revert this.", ""),
-        ("This cannot be undone.", "It is permanent, nobody can revoke it.", ""),
-        ("quantity: the number of pieces, 1 to 10.", "quantity: the number.", "ten pieces at most"),
-        ("1 to 10.", "one to ten.", ""),
-        ("        quantity: the number of pieces, 1 to 10.\n", "", "what is quantity?"),
-        ("    if not 1 <= quantity <= 10:", "    if quantity > 10:", "0 should raise ValueError"),
-        ("    if not 1 <= quantity <= 10:", "    if quantity < 1:", "11 should raise ValueError"),
-        ("1 <= quantity <= 10", "1 < quantity < 10", "for 1 I got"),
-        ("raise ValueError(", "return str(", "0 should raise ValueError"),
-        ("raise ValueError(", "exit(", "ends the program"),
-    ],
-    "03_errors": [
-        ('raise ValueError(f"there', 'return str(f"there', "counts as ok"),
-        ('raise ValueError(f"there', 'raise ValuError(f"there', "Did you mean ValueError?"),
-        ("; the rooms are {', '.join(FREE)}", "", "should name the rooms there are"),
-        ("{FREE[room]}", "9, 14 and 15", "Green is asked for at 14 and free at 10"),
-        ("{room} is taken at {hour}", "taken", "should name the hour"),
-        ('return f"booked {room} at {hour}"', "exit()", "ends the program"),
-    ],
-    "04_real_model": [
-        ("import json\n", "", "Is `import json` missing at the top?"),
-        ("import urllib.request\n", "", "Is `import urllib` missing at the top?"),
-        (
-            'base_url + "/chat/completions"',
-            '"https://api.openai.com/v1/chat/completions"',
-            "to go to api.openai.com",
-        ),
-        (
-            '"/chat/completions"',
-            '"/v1/chat/completions"',
-            "chat() asked for /v1/v1/chat/completions",
-        ),
-        ("body, headers)", "None, headers)", "the server got a GET"),
-        ("body, headers)", "body)", "Content-Type"),
-        (
-            'json.dumps({"model": "tiny", "messages": messages})',
-            "str(messages)",
-            "the body is no JSON",
-        ),
-        ('"messages": messages}', '"messages": "Hi"}', "should be those given to chat()"),
-        ('["choices"][0]["message"]["content"]', "", "chat() gave {"),
-        (
-            "        return json.load(reply)",
-            "        json.load(reply)",
-            "does it lack its `return`?",
-        ),
-        ('"tiny", base_url=base_url, ', '"tiny", ', "your code wanted to go to api.openai.com"),
-        (
-            "    return agentloop.OpenAIChat",
-            "    agentloop.OpenAIChat",
-            "make_model() returned None",
-        ),
-        (", temperature=0", "", "the body has no temperature"),
-        ('system="Answer in one short sentence.", ', "", "there is no system text"),
-        ("except agentloop.ModelError", "except OSError", "Catch ModelError"),
-        (
-            '    return run.output, run.usage["input_tokens"] +',
-            "    return",
-            "the answer and the tokens",
-        ),
-        ('run.usage["input_tokens"] + ', "", "took 923 tokens"),
-    ],
-    "05_limits": [
-        ("isinstance(event, agentloop.AgentStep)", "event.status", "An AgentAction has tool"),
-        (
-            "isinstance(event, agentloop.AgentStep)",
-            "isinstance(event, agentlop.AgentStep)",
-            "agentlop",
-        ),
-        (">= max_tokens", "> max_tokens", "300 tokens are used up after 3 requests"),
-        ('return run, "budget" if', 'return "budget" if', "should return the run and a word"),
-        ('            return run, "tokens"', "            exit(0)", "ends the program"),
-    ],
-    "06_accept": [
-        (
-            "    return accept",
-            "    return accept()",
-            "a function to be returned has no () behind it",
-        ),
-        ("    return accept", "    pass", "it should end with `return accept`"),
-        ("def make_accept", "def make_acept", "The check needs make_accept: keep the names"),
-        (
-            "return None",
-            "return True",
-            "accept() returns None or a text that says why; it gave True",
-        ),
-        ("return None", 'return ""', "accept() returns None or a text"),
-        ("return None", "exit()", "ends the program"),
-        (
-            'sorted(world["archive"] + world["inbox"])',
-            'world["inbox"]',
-            "shrinks while the model works",
-        ),
-        (
-            'world["archive"] + left]',
-            "world.archive + left]",
-            'A dict is asked with brackets: ["archive"]',
-        ),
-        ("if left:", "if run.answer:", "An AgentRun has task, steps"),
-        (
-            "if left:",
-            "if left and (not run.steps or run.steps[0].tool):",
-            "An AgentStep has action",
-        ),
-        ("def accept(run)", "def accept()", "Keep the parameters"),
-        (
-            "if left:",
-            'if len(run.steps) >= 2 and world["inbox"]: return None\n        if left:',
-            "nothing moved",
-        ),
-        ('return f"still', 'world["inbox"].clear(); return f"still', "It should only look"),
-    ],
-    "07_crash_and_resume": [
-        ("return list(run.pending)", "break", "I got []"),
-        ("return list(run.pending)", "return", "propose() returned None"),
-        ("return list(run.pending)", "return event", "should return a list"),
-        ("return list(run.pending)", "return [event.tool]", "the list holds actions"),
-        ("return list(run.pending)", "exit()", "ends the program"),
-        ("isinstance(event, agentloop.AgentAction) and ", "", "ask isinstance() first which it is"),
-        ("event.tool", "event.name", "An AgentAction has tool"),
-        (' and event.tool == "pay"', "", "I got ['look_up_bill']"),
-        (
-            "run, tools, journal=journal):",
-            "run, tools):",
-            "Does propose() hand journal=journal to stream()?",
-        ),
-        ("    return agentloop.run", "    agentloop.run", "decide() should return the run"),
-        ('"denied"', '"no"', "no should end the call as 'denied'"),
-        ("if not yes", "if yes", "the answer was no, and it was paid"),
-        ('if action.tool == "pay":', "if True:", "the no was for each pay, and for pay alone"),
-        ("list(run.pending):", "run.pending:", "walk over list(run.pending)"),
-        ("run, tools, journal=journal)\n", "run, tools)\n", "Does decide() use the journal?"),
-        ("run.close(action", "action.close(action", "An AgentAction has tool"),
-    ],
-    "08_text_model": [
-        (
-            "raise agentloop.InvalidResponse(FORM, log=text)",
-            "return None",
-            "step 3, neither: parse() returned None",
-        ),
-        (
-            "raise agentloop.InvalidResponse(FORM, log=text)",
-            "raise ValueError(text)",
-            "Raise agentloop.InvalidResponse",
-        ),
-        ('FORM = "', 'FORM = "No." or "', "say how to write, not 'No.'"),
-        (
-            "AgentAction(tool, rest, log=written)",
-            "AgentAction(tool, rest)",
-            "hand the text on as log=text",
-        ),
-        ("AgentAction(tool, rest,", "AgentAction(rest, tool,", "the tool in"),
-        (
-            'if mark == "Final Answer":',
-            'if "Final Answer" in line:',
-            "step 4, a mark begins a line",
-        ),
-        (
-            "            return agentloop.AgentAction(tool, rest, log=written)",
-            "            found = agentloop.AgentAction(tool, rest, log=written)\n"
-            "    if tool:\n        return found",
-            "step 5, what it makes up does not count",
-        ),
-        ('    tool = ""\n', "    exit()\n", "ends the program"),
-    ],
-    "09_conversation": [
-        (" if run is None else run.follow_up(question)", "", "run.follow_up() makes the next turn"),
-        ("    return agentloop.run", "    agentloop.run", "ask() should return the run, not None"),
-        (
-            "del run.history[:left_out]",
-            "run.history[:] = run.history[-count:]",
-            "which is everything",
-        ),
-        ("del run.history[:left_out]", "return run.history[left_out:]", "should leave ['b', 'c']"),
-        ("except Exception", "except ValueError", "Catch it around the call"),
-        ("except Exception", "except BaseException", "catch Exception, not everything"),
-        ("handler(kind, event)", "handler(event, kind)", "the handler should get"),
-        ("            print(f", "            break\n            print(f", "did not end"),
-        ("    return run\n", "", "watch() should return the run"),
-    ],
-    "10_read_a_framework": [
-        ('looked at": 1', 'looked at": 1000', "is none of them"),
-        ('is called": ', 'is called": 1 + ', "That is not it; look in the class Tool"),
-        ('verbose=True)": "l"', 'verbose=True)": "?"', 'from_langchain.md, "Parameters", says it'),
-        ('verbose=True)": "l"', 'verbose=True)": "a"', "is not a (del run.history[:-2])"),
-    ],
-}
-
-
-_EXAMPLE_SECONDS = 15 if _WINE else 5  # Wine takes up to 2 s to start a process
-
-_ARGUMENTS = {  # the figures of the benchmark take too long, and depend on what else runs here
-    "benchmark.py": ["--quick", "growth", "parallel", "memory", "wire", "journal"],
-}
-
-
-_BAD_MCP = r"""
-import json, sys, time
-mode = sys.argv[1]
-old = mode in ("old", "silent", "dies of discovery", "names old versions")
-asked = []
-
-def say(**message):
-    print(json.dumps(message), flush=True)
-
-if mode == "ends at once":
-    sys.exit()
-for line in sys.stdin:
-    message = json.loads(line)
-    method, number = message.get("method"), message.get("id")
-    asked.append(method)
-    if number is None:
-        continue
-    result = {"content": [{"type": "text", "text": "right"}]}
-    if method == "server/discover":
-        result = {"supportedVersions": ["2025-06-18" if old else "2026-07-28"]}
-        if mode == "dies of discovery":
-            sys.exit()
-        if mode == "silent" or (mode == "slow to start" and "initialize" not in asked):
-            continue
-        if mode in ("old", "newer"):
-            code, data = (-32601, None) if old else (-32022, {"supported": ["2027-01-01"]})
-            say(id=number, error={"code": code, "message": "no", "data": data})
-            continue
-        assert message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] == {}
-    elif method == "initialize" and not old:
-        say(id=number, error={"code": -32602, "message": "no _meta"})
-        continue
-    elif method == "initialize":
-        result = {"protocolVersion": "2025-06-18"}
-    elif method == "tools/list":
-        tool = {"name": "tool", "inputSchema": {}, "annotations": None, "description": None}
-        result = {"tools": [tool, tool, {"name": "no schema"}, {**tool, "inputSchema": None}, None]}
-        assert old == ("notifications/initialized" in asked)
-    elif mode == "dies":
-        print("out of paper", file=sys.stderr)
-        sys.exit(3)
-    elif mode == "asks for ever":
-        assert message["params"].get("requestState", "x") == "x"
-        result = {"resultType": "input_required", "requestState": "x"}
-    elif mode == "asks for a login":
-        questions = {"login": {"method": "elicitation/create"}}
-        result = {"resultType": "input_required", "inputRequests": questions}
-    elif mode == "odd kind":
-        result = {"resultType": "task"}
-    elif mode == "no result":
-        result = None
-    elif mode == "floods":
-        while True:
-            sys.stdout.write("x" * 10000)
-    elif mode == "hangs":
-        time.sleep(600)
-    elif mode == "is slow":
-        continue
-    elif mode == "chatters":
-        for noise in ("hello", "[]", "null", '{"id": 99, "result": {}}', '{"id": [1]}', "[" * 5000):
-            print(noise)
-        print(json.dumps([{"method": "notifications/progress"}, {"id": number, "result": result}]))
-        sys.stdout.flush()
-        continue
-    say(id=number, result=result)
-"""
-
-
-def _blocks(path):
-    """The Python blocks of a Markdown file: (line, source)."""
-    text = path.read_text(encoding="utf-8")
-    for found in re.finditer(r"(?ms)^( *)```python[^\n]*\n(.*?)^ *```", text):
-        yield text.count("\n", 0, found.start()) + 1, textwrap.dedent(found.group(2))
-
-
-@_processes
-@unittest.skipUnless((_ROOT / "examples").is_dir(), "the examples are not here")
-class ExamplesTest(_FolderCase):
-    """Every example runs offline as it stands, and shows what it says it shows."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.examples = _ROOT / "examples"
-        cls.scratch = tempfile.mkdtemp(prefix="agentloop-")
-        cls.pool = concurrent.futures.ThreadPoolExecutor(3)
-        cls.files = [p.name for p in sorted(cls.examples.glob("*.py"))]
-        if sys.implementation.name == "pypy":  # its sqlite3 tells an authorizer too little
-            cls.files.remove("ask_sqlite.py")
-        course = cls.examples / "course"
-        cls.lessons = [p.parent.name for p in sorted(course.glob("[0-9]*/lesson.py"))]
-        cls.files += ["course/%s/lesson.py" % name for name in cls.lessons]
-        cls.before = cls.listed()
-        jobs = [(name, _ARGUMENTS.get(name, [])) for name in cls.files]
-        if _WINE:
-            jobs = [job for job in jobs if job[0] not in ("coding_agent.py", "mcp_tools.py")]
-        for name in cls.lessons:
-            jobs += [("course/%s/check.py" % name, more) for more in ([], ["--solution"])]
-        jobs.sort(key=lambda job: "benchmark" in job[0])  # the longest ones are not left to the end
-        cls.results = {}
-        for name, more in reversed(jobs):
-            cls.results[(name, *more)] = cls.pool.submit(cls.example, name, more)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.pool.shutdown()
-        shutil.rmtree(cls.scratch, True)
-
-    @classmethod
-    def listed(cls):
-        """The files of the checkout's examples, compiled ones aside."""
-        paths = (p for p in cls.examples.rglob("*") if "cache" not in str(p))
-        return {str(p): p.stat().st_mtime_ns for p in paths if p.is_file()}
-
-    @classmethod
-    def example(cls, name, more=(), stdin=""):
-        """Run it in an empty folder: exit status, output, errors, seconds, files that it left."""
-        folder = tempfile.mkdtemp(dir=cls.scratch)
-        start = time.monotonic()
-        try:
-            path = str(cls.examples / name)
-            status, out, err = _python(path, *more, stdin=stdin, cwd=folder, timeout=60)
-        except subprocess.TimeoutExpired:
-            status, out, err = "it hangs", "", ""
-        return status, out, err, time.monotonic() - start, os.listdir(folder)
-
-    def result(self, name, *more):
-        return self.results[(name, *more)].result()
-
-    def test_each_has_its_output_checked(self):
-        left_out = {"ask_sqlite.py"} if sys.implementation.name == "pypy" else set()
-        self.assertEqual(set(self.files) ^ set(_EXAMPLES), left_out)
-
-    def test_examples(self):
-        for name in self.files:
-            if _WINE and name in ("coding_agent.py", "mcp_tools.py"):
-                continue  # they end trees of processes, which Wine's taskkill cannot
-            with self.subTest(name):
-                more = _ARGUMENTS.get(name, [])
-                status, out, err, seconds, left = self.result(name, *more)
-                if seconds > _EXAMPLE_SECONDS and not more:  # others ran beside it: alone
-                    status, out, err, seconds, left = self.example(name)
-                self.assertEqual(status, 0, out + err)
-                for text in _EXAMPLES[name]:
-                    self.assertIn(text, out)
-                self.assertNotIn("Traceback", err)
-                self.assertNotIn("Warning", err)
-                self.assertEqual(left, [], "it leaves files where it is run")
-                if not more:
-                    self.assertLess(seconds, _EXAMPLE_SECONDS)
-
-    def test_course(self):
-        """Each check fails for the exercise as handed out, with a hint; not for the solution."""
-        for lesson in self.lessons:
-            with self.subTest(lesson):
-                name = "course/%s/check.py" % lesson
-                status, out, err = self.result(name)[:3]
-                self.assertEqual((status, err), (1, ""))
-                self.assertTrue(out.startswith("not yet: "), out)
-                self.assertEqual(len(out.splitlines()), 1)
-                status, out, err = self.result(name, "--solution")[:3]
-                self.assertEqual((status, err), (0, ""), out)
-                self.assertTrue(out.startswith("right: "), out)
-
-    def test_examples_leave_the_folder_as_it_was(self):
-        for result in self.results.values():
-            result.result()
-        self.assertEqual(self.listed(), self.before)
-
-    def test_importing_an_example_does_nothing(self):
-        files = [n for n in self.files if "/" not in n]
-        code = (
-            "import importlib, sys; sys.path.insert(0, sys.argv[1])\n"
-            "for name in sys.argv[2:]: importlib.import_module(name[:-3])"
-        )
-        found = _python("-c", code, str(self.examples), *files, cwd=self.folder)
-        self.assertEqual(found, (0, "", ""))
-        self.assertEqual(os.listdir(self.folder), [])
-
-    def test_each_example_says_what_it_is(self):
-        index = (self.examples / "README.md").read_text(encoding="utf-8")
-        for name in self.files:
-            with self.subTest(name):
-                source = (self.examples / name).read_text(encoding="utf-8")
-                self.assertTrue(ast.get_docstring(ast.parse(source)), "no docstring")
-                self.assertTrue("/" in name or name in index, "it is not in examples/README.md")
-        for name in re.findall(r"\]\(([\w./]+)\)", index):
-            self.assertTrue((self.examples / name).exists(), name)
-
-    # -- what people, models and servers do to them
-
-    def module(self, name):
-        """An example as a module."""
-        with mock.patch.object(sys, "path", [str(self.examples), *sys.path]):
-            return importlib.import_module(name)
-
-    def test_with_a_model_that_does_not_answer(self):
-        """Each example asks for a limit on output tokens, and says in a line that nobody answers."""
-        asked = collections.defaultdict(list)
-
-        class Refusing(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                asked[self.path.split("/")[1]].append(json.loads(body))
-                answer = b'{"error": {"message": "no such key"}}'
-                self.send_response(401)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def do_GET(self):
-                answer = b'{"data": [{"id": "m"}]}'
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *words):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        jobs = {}
-        for name in self.files:
-            source = (self.examples / name).read_text(encoding="utf-8")
-            if "/" not in name and '"--model"' in source and "OPENAI_API_KEY" not in source:
-                url = "http://127.0.0.1:%d/%s/v1" % (server.server_port, name)
-                more = ["--model", "m", "--base-url", url]
-                more += ["--server", sys.executable, "-c", _BAD_MCP, "new"] * (name[:3] == "mcp")
-                jobs[name] = self.pool.submit(self.example, name, more, "Hello.\n")
-        self.assertGreater(len(jobs), 20)
-        for name, job in jobs.items():
-            with self.subTest(name):
-                status, out, err = job.result()[:3]
-                self.assertNotIn("Traceback", out + err)
-                self.assertIn("no such key", out + err)
-                self.assertTrue(asked[name], "it asks nothing")
-                for body in asked[name]:
-                    limit = body.get("max_completion_tokens", body.get("max_tokens", 0))
-                    self.assertTrue(0 < limit <= 4000, body)
-
-    def test_memory_of_odd_messages(self):
-        memory = self.module("memory")
-        count = []
-
-        def encode(texts):
-            count.extend(texts)
-            return memory.letter_triples(texts)
-
-        kinds = memory.kinds(memory.good_listener)
-        kinds["counted"] = memory.relevant(memory.by_vectors(encode))
-        odd = ["???", "!", '"', "a*", "NEAR(a b)", "x" * 9000, "w " * 3000, "\ud800?", "-1"]
-        for full_text in (True, False):
-            archive = memory.Archive(":memory:")
-            archive.full_text = archive.full_text and full_text
-            for kind, choose in kinds.items():
-                for message in odd:
-                    with self.subTest(kind, message=message[:20], full_text=full_text):
-                        run = memory.ask(memory.good_listener, archive, choose, message)
-                        self.assertEqual(run.output, "Noted.")
-            self.assertEqual(archive.search("", 2), [])
-            archive.db.close()
-        archive, count[:] = memory.Archive(":memory:"), []
-        for n in range(30):
-            memory.ask(memory.good_listener, archive, kinds["counted"], "My n%d is %d." % (n, n))
-        self.assertEqual(len(count), 30 + 29)  # each question, and each turn once
-        archive.db.close()
-
-    def test_read_web_reads_public_addresses_only(self):
-        web = self.module("read_web")
-        private = "127.0.0.1 10.0.0.7 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 "
-        private += (
-            "224.0.0.1 255.255.255.255 ::1 :: ::ffff:10.0.0.7 ::127.0.0.1 fe80::1%lo fc00::1 "
-        )
-        private += "ff02::1 2002:7f00:1:: 64:ff9b::7f00:1"
-        for address in private.split():
-            with self.subTest(address):
-                self.assertFalse(web.is_public(address))
-        for address in ("93.184.215.14", "2606:4700::1111"):
-            with self.subTest(address):
-                self.assertTrue(web.is_public(address))
-        read_web = web.web_reader().function
-        for url in (
-            "http://127.1/",
-            "http://[::1]/",
-            "ftp://x/",
-            "//x",
-            "http://user@127.0.0.1:22/",
-        ):
-            with self.subTest(url), self.assertRaises(PermissionError):
-                read_web(url)
-
-    @unittest.skipIf(sys.implementation.name == "pypy", "its authorizer is told too little")
-    def test_ask_sqlite_can_only_read(self):
-        import sqlite3  # not everywhere: Pyodide has it as a package of its own
-
-        ask, path = self.module("ask_sqlite"), self.path("shop.db")
-        with contextlib.closing(sqlite3.connect(path)) as database:
-            database.executescript(ask.EXAMPLE)
-        before = Path(path).read_bytes()
-        schema, query = (tool.function for tool in ask.database_tools(path))
-        self.assertEqual(query("SELECT count(*) FROM orders")["rows"], [[3]])
-        self.assertIn("cents", schema("orders")[0])
-        for sql in (
-            "DELETE FROM orders", "DROP TABLE orders", "UPDATE orders SET cents = 0", "VACUUM",
-            "CREATE TABLE x (y)", "PRAGMA query_only = OFF", "PRAGMA table_info(orders)",
-            "ATTACH 'x.db' AS x", "SELECT 1; DELETE FROM orders", "BEGIN", "",
-            "SELECT * FROM customers", "SELECT max(card_number) FROM customers AS c",
-            "SELECT 1 FROM customers ORDER BY card_number", "SELECT sql FROM sqlite_stat1",
-        ):  # fmt: skip
-            with self.subTest(sql):
-                if sql:
-                    with self.assertRaises((sqlite3.Error, sqlite3.Warning)):
-                        query(sql)
-                else:
-                    self.assertEqual(query(sql)["rows"], [])
-        self.assertEqual(Path(path).read_bytes(), before)
-        self.assertEqual(os.listdir(self.folder), ["shop.db"])
-
-    def test_skills_stay_in_their_folder(self):
-        skills, root = self.module("skills"), Path(self.folder)
-        (root / "tea").mkdir()
-        (root / "tea" / "SKILL.md").write_bytes(
-            b"\xef\xbb\xbf---\r\nname: tea\r\ndescription: >\r\n  How to make it:\r\n  hot.\r\n---\r\nBoil."
-        )
-        (root / "secret.txt").write_text("secret", encoding="utf-8")
-        loaded = skills.load_skills(self.folder)
-        self.assertEqual(loaded["tea"]["description"], "How to make it: hot.")
-        read_skill = skills.skill_reader(loaded).function
-        self.assertEqual(read_skill("tea"), "Boil.")
-        outside = ["../secret.txt", str(root / "secret.txt"), ".", "x/../../secret.txt"]
-        with contextlib.suppress(OSError, NotImplementedError):  # Windows may refuse links
-            os.symlink(str(root / "secret.txt"), str(root / "tea" / "link"))
-            outside.append("link")
-        for name in outside:
-            with self.subTest(name), self.assertRaises(PermissionError):
-                read_skill("tea", name)
-        (root / "nameless").mkdir()
-        (root / "nameless" / "SKILL.md").write_text("---\nname: x\n---\n", encoding="utf-8")
-        with self.assertRaisesRegex(ValueError, "a description"):
-            skills.load_skills(self.folder)
-
-    def test_sub_agents_never_spend_more_than_there_is(self):
-        sub = self.module("sub_agents")
-        made, lock = [], threading.Lock()
-
-        def model(run, tools):
-            with lock:
-                made.append(run)
-            return agentloop.AgentFinish("x")
-
-        asks = sub.Budget(50).metered(model, 3)
-
-        def spend():
-            with contextlib.suppress(sub.BudgetSpent):
-                for _ in range(20):
-                    asks(agentloop.AgentRun("x"), {})
-
-        threads = [threading.Thread(target=spend) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(len(made), 47)
-
-    def test_coding_agent_asks_a_person(self):
-        """What runs unasked starts no program that the model wrote."""
-        agent = self.module("coding_agent")
-        evil = '[core]\n\tfsmonitor = "touch PWNED"\n\tpager = "touch PWNED"\n\tworktree = .\n'
-        bare = {"HEAD": "ref: refs/heads/main\n", "objects/x": "", "refs/x": "", "config": evil}
-        own = '[filter "z"]\n\tclean = ./clean.sh\n[diff]\n\texternal = ./clean.sh\n'
-        script = "#!/bin/sh\ntouch PWNED\ncat\n"
-        git = shutil.which("git") is not None
-        table = [  # settings of the repository, files there and written, git is asked about
-            ("", {}, {".gitconfig": evil, ".config/git/config": evil}, False),
-            (
-                "",
-                {},
-                {".git/config": evil, ".GIT/config": evil, "a/../.git/hooks/x": script},
-                False,
-            ),
-            ("", {}, {"a/.git": "gitdir: b", "GIT~1/config": evil, ".git./config": evil}, False),
-            (None, {}, bare, True),
-            (own, {"clean.sh": script, "a.txt": "1\n"}, {".gitattributes": "* filter=z\n"}, True),
-            ("[include]\n\tpath = ../more\n", {}, {"more": evil}, True),
-        ]
-        for settings, there, written, asked_about in table if git else ():
-            with self.subTest(settings=settings, written=list(written)):
-                folder = Path(tempfile.mkdtemp(dir=self.folder)) / "w"
-                folder.mkdir()
-                if settings is not None:
-                    subprocess.run(["git", "init", "-q", str(folder)], check=True)
-                    with open(str(folder / ".git" / "config"), "a") as config:
-                        config.write(settings)
-                for name, text in there.items():
-                    (folder / name).write_text(text, encoding="utf-8")
-                    (folder / name).chmod(0o755)
-                calls = [
-                    agentloop.AgentAction("edit_file", {"path": name, "old": "", "new": text})
-                    for name, text in written.items()
-                ]
-                commands = [*agent.UNASKED, "touch PWNED", "git status; touch PWNED"]
-                calls += [agentloop.AgentAction("shell", {"command": c}) for c in commands]
-                calls.append(agentloop.AgentAction("shell", '{"command": "touch PWNED"}'))
-                calls.append(agentloop.AgentAction("shell", "touch PWNED"))
-                calls.append(agentloop.AgentAction("bash", {"command": "touch PWNED"}))
-                asked = []
-                workspace = agent.Workspace(folder)
-                workspace.tests_fault = lambda run: None
-                model = agentloop.Scripted([*calls, agentloop.AgentFinish("")])
-                with contextlib.redirect_stdout(io.StringIO()):
-                    agent.work(model, "t", workspace, asked.append, max_requests=30)
-                self.assertFalse((folder / "PWNED").exists())
-                self.assertFalse([c for c in asked if not asked_about and c in agent.UNASKED])
-                self.assertEqual("git status" in asked, asked_about)
-                self.assertEqual(asked.count("touch PWNED"), 2)
-
-    def test_class_server_refuses_at_once(self):
-        server = self.module("class_server")
-        good = b'{"model": "x", "messages": [{"role": "user", "content": "hi"}]}'
-        length = b"Content-Length: %d"
-        table = {  # body and headers to the start of the answer
-            "right": (good, [length % len(good)], b"200"),
-            "no length": (good, [], b"411"),
-            "chunked": (good, [length % len(good), b"Transfer-Encoding: chunked"], b"411"),
-            "negative": (good, [b"Content-Length: -1"], b"400"),
-            "a word": (good, [b"Content-Length: abc"], b"400"),
-            "twice": (good, [length % len(good), length % 1], b"400"),
-            "signed": (good, [b"Content-Length: +5"], b"400"),
-            "huge": (b"", [b"Content-Length: " + b"9" * 5000], b"413"),
-            "10 GB": (b"", [b"Content-Length: 10000000000"], b"413"),
-            "deep": (b"[" * 99_999, [length % 99_999], b"400"),
-            "a list": (b"[]", [length % 2], b"400"),
-            "no messages": (b'{"model": "x"}', [length % 14], b"400"),
-            "no model": (b"{" + good[15:], [length % (len(good) - 14)], b"200"),  # the server's own
-            "a surrogate": (good[:-4] + b'\\ud800"}]}', [length % (len(good) + 6)], b"400"),
-            "binary": (b"\xff\xfe", [length % 2], b"400"),
-            "nothing": (b"", [length % 0], b"400"),
-        }
-        errors = io.StringIO()
-        with contextlib.redirect_stderr(errors):
-            provider = server.Provider(("127.0.0.1", 0), server.Handler)
-            url = "http://127.0.0.1:%d/v1/chat/completions" % server.start(provider)
-            replies = self.path("lesson.jsonl")
-            room = server.ClassServer(("127.0.0.1", 0), replies, 9, (), url, "sk-teacher", "small")
-            port = server.start(room)
-            for name, (body, headers, status) in table.items():
-                with self.subTest(name), socket.create_connection(("127.0.0.1", port)) as s:
-                    s.settimeout(5)
-                    head = [b"POST / HTTP/1.1", b"Host: x", b"Authorization: Bearer anna", *headers]
-                    s.sendall(b"\r\n".join(head) + b"\r\n\r\n" + body)
-                    self.assertEqual(s.recv(65536)[9:12], status)
-            self.assertEqual(room.paid["anna"], 2)
-            for name in (b"\x1b[2J", "\u202eeva".encode(), b"\xff"):
-                with socket.create_connection(("127.0.0.1", port)) as s:
-                    head = b"POST / HTTP/1.1\r\nAuthorization: Bearer %s\r\n" % name
-                    s.sendall(head + length % len(good) + b"\r\n\r\n" + good)
-                    self.assertIn(b" 200 ", s.recv(100))
-            with socket.create_connection(("127.0.0.1", port)) as s:  # gone in the middle: a reset
-                s.sendall(b"POST / HTTP/1.1\r\nContent-Length: 500\r\n\r\n{")
-                linger = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
-                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-            self.assertEqual(room.request_of(good), room.request_of(good[:-1] + b', "n": 9}'))
-            asked = json.loads(room.request_of(good[:-1] + b', "max_tokens": 999999}'))
-            self.assertEqual(asked["max_tokens"], 2000)
-            table = "".join(room.table())
-            server.stop(room)
-            server.stop(provider)
-        self.assertEqual(errors.getvalue(), "")
-        self.assertTrue(table.isprintable(), ascii(table))
-        self.assertIn("\\x1b[2J", table)
-
-    def test_trace_viewer(self):
-        viewer = self.module("trace_viewer")
-        for odd in (
-            "",
-            '"x"',
-            "null",
-            "[1]",
-            "1e308",
-            "1e309",
-            "-5",
-            "true",
-            '{"a": 1}',
-            "9" * 400,
-        ):
-            with self.subTest(time=odd):
-                field = ', "time": %s' % odd if odd else ""
-                first = '{"event": "turn", "version": 1, "task": "t", "time": 1}\n'
-                for head in (first, first.replace(', "time": 1', field)):
-                    lines = '%s{"event": "requested", "requests": 1%s}\n' % (head, field)
-                    self.assertIn("request 1", viewer.page(self.write("t.jsonl", lines)))
-        run = agentloop.AgentRun("Look <b>now</b>.")
-        call = agentloop.AgentAction("look", '{"at": ["a", 1]}', message={"model": "qwen3:4b"})
-        journal = self.path("run.jsonl")
-
-        def model(run, tools):
-            run.usage = {"input_tokens": 1200, "cached_tokens": 200, "output_tokens": 1}
-            return call if not run.steps else agentloop.AgentFinish("I see.")
-
-        agentloop.run(model, run, [], journal=journal)
-        out = self.path("run.html")
-        self.write("run.html", "older")
-        os.chmod(out, 0o644)
-        with contextlib.redirect_stdout(io.StringIO()) as said:
-            with mock.patch.object(sys, "argv", ["trace_viewer.py", journal]):
-                viewer.main()
-        made = _bytes(out).decode("utf-8")
-        self.assertIn("written: " + out, said.getvalue())
-        if os.name == "posix":
-            self.assertEqual(os.stat(out).st_mode & 0o777, os.stat(journal).st_mode & 0o777)
-        for text in (
-            "Look &lt;b&gt;now",
-            "qwen3:4b",
-            "200 from a cache",
-            time.strftime("%Y-%m-", time.gmtime()),
-            "1,200 in (200 cached), 1 out",
-            "[\n  &quot;a&quot;,\n  1\n ]",  # arguments from text
-        ):
-            self.assertIn(text, made)
-        for seconds, text in [
-            (0.0123, "12 ms"),
-            (9.5, "9,500 ms"),
-            (75.25, "75.2 s"),
-            (61 * 60, "61 min 0 s"),
-        ]:
-            self.assertEqual(viewer.lasting(seconds), text)
-        self.assertEqual(
-            [viewer.counted(n, "step") for n in (0, 1, 2)], ["0 steps", "1 step", "2 steps"]
-        )
-        for path in (self.path("none.jsonl"), out):
-            with mock.patch.object(sys, "argv", ["trace_viewer.py", path]):
-                with self.assertRaises(SystemExit) as caught:
-                    viewer.main()
-                self.assertIn(path, str(caught.exception.code))
-
-    # -- MCP
-
-    def test_mcp_versions(self):
-        """Which protocol a server speaks is found out, however it answers."""
-        mcp = self.module("mcp_tools")
-        for mode, version in [
-            ("new", "2026-07-28"),
-            ("old", "2025-06-18"),
-            ("silent", "2025-06-18"),
-            ("slow to start", "2026-07-28"),
-            ("dies of discovery", "2025-06-18"),
-            ("names old versions", "2025-06-18"),
-            ("newer", None),
-            ("ends at once", None),
-        ]:
-            with self.subTest(mode):
-                command = [sys.executable, "-c", _BAD_MCP, mode]
-                try:
-                    timeout = 1 if mode in ("silent", "slow to start") else 10
-                    with mcp.MCPServer(command, timeout=timeout) as server:
-                        with self.assertLogs("mcp_tools") as left_out:
-                            found = server.version, list(server.tools())
-                        self.assertEqual(len(left_out.output), 2)
-                except mcp.MCPError:
-                    found = None, []
-                self.assertEqual(found, (version, ["tool", "tool_2"] if version else []))
-
-    def test_mcp_server_that_misbehaves(self):
-        mcp = self.module("mcp_tools")
-        for mode, expected in [
-            ("new", "right"),
-            ("chatters", "right"),
-            ("dies", "The server has ended. out of paper"),
-            ("asks for ever", "asked back 5 times"),
-            ("asks for a login", "does not do elicitation/create"),
-            ("odd kind", "a kind that is not known: 'task'"),
-            ("no result", "has no result"),
-            ("floods", "a message of more than 100000 bytes"),
-            ("hangs", "timed out after 0.4 s, effect unknown. The server hangs and was ended."),
-            ("is slow", "timed out after 0.4 s, effect unknown. The server is alive, only slow."),
-        ]:
-            with self.subTest(mode), mock.patch.object(mcp, "LONGEST", 100_000):
-                command = [sys.executable, "-c", _BAD_MCP, mode]
-                with mcp.MCPServer(command, timeout=10) as server:
-                    with self.assertLogs("mcp_tools"):
-                        tools = server.tools()
-                    server.timeout = 0.4 if mode in ("hangs", "is slow") else 10
-                    try:
-                        found = tools["tool"].function()
-                    except mcp.MCPError as error:
-                        found = str(error)
-                    self.assertIn(expected, found)
-                self.assertIsNotNone(server.process.poll())
-
-    def test_mcp_contents(self):
-        mcp = self.module("mcp_tools")
-        text, png = {"type": "text", "text": "a"}, base64.b64encode(_PNG).decode()
-        image = {"type": "image", "data": png, "mimeType": "image/png"}
-        blob = {
-            "type": "resource",
-            "resource": {"uri": "x:1", "blob": png, "mimeType": "image/gif"},
-        }
-        note = {"type": "resource", "resource": {"uri": "x:2", "text": "hi"}}
-        shown = agentloop.Image(_PNG)
-        for result, expected in [
-            ({"content": [text]}, "a"),
-            ({"content": [text, text]}, "a\na"),
-            ({"content": [text, image]}, ["a", shown]),
-            ({"content": [image]}, shown),
-            ({"content": [blob]}, shown),
-            ({"content": [note]}, "[resource x:2]\nhi"),
-            ({"content": [{**image, "data": "="}]}, "[image image/png] (its data cannot be read)"),
-            ({"content": [{"type": "image", "data": "PHN2Zz4=", "mimeType": "image/svg+xml"}]},
-             "[image image/svg+xml] (5 bytes, of a kind that models are not shown)"),
-            ({"content": [{"type": "audio", "data": "AA", "mimeType": "audio/wav"}]}, "[audio audio/wav]"),
-            ({"content": [{"type": "resource_link", "uri": "x:3", "name": "n"}]}, "[resource_link x:3]"),
-            ({"content": [{}, None, 3, {"type": "resource", "resource": None}]}, "[None]\n[None]\n[None]\n[resource]"),
-            ({"content": [], "structuredContent": {"a": 1}}, {"a": 1}),
-            ({"content": [{"type": "text", "text": '{"a": 1}'}], "structuredContent": {"a": 1}}, {"a": 1}),
-            ({"content": [text], "structuredContent": {"a": 1}}, "a"),
-            ({"structuredContent": None}, None),
-            ({"content": None}, ""),
-            ({}, ""),
-        ]:  # fmt: skip
-            with self.subTest(result=str(result)[:80]):
-                self.assertEqual(mcp.content(result), expected)
-        for result, words in [
-            ({"content": [text], "isError": True}, "a"),
-            ({"isError": True}, "why"),
-        ]:
-            with self.assertRaisesRegex(mcp.MCPError, words):
-                mcp.content(result)
-
-    def test_mcp_headers_for_arguments(self):
-        mcp = self.module("mcp_tools")
-        marked = {"type": "string", "x-mcp-header": "Region"}
-        inside = {"properties": {"in": {"properties": {"r": marked}}}}
-        self.assertEqual(mcp.header_paths(inside), {"Mcp-Param-Region": ("in", "r")})
-        self.assertEqual(mcp.value_at({"in": {"r": "us"}}, ("in", "r")), "us")
-        self.assertIsNone(mcp.value_at({"in": 3}, ("in", "r")))
-        for schema in [
-            marked,
-            {"properties": {"a": {**marked, "type": "number"}}},
-            {"properties": {"a": {**marked, "x-mcp-header": "a b"}}},
-            {"properties": {"a": {**marked, "x-mcp-header": ""}}},
-            {"properties": {"a": marked, "b": {**marked, "x-mcp-header": "REGION"}}},
-            {"properties": {"a": {"type": "array", "items": marked}}},
-            {"anyOf": [{"properties": {"a": marked}}]},
-            {"$defs": {"properties": {"properties": {"a": marked}}}},
-        ]:
-            with self.subTest(schema=schema), self.assertRaises(ValueError):
-                mcp.header_paths(schema)
-        self.assertEqual(
-            mcp.header_paths({"properties": {"x-mcp-header": {"default": marked}}}), {}
-        )
-        for value, header in [
-            ("us-west1", "us-west1"),
-            (True, "true"),
-            (-7, "-7"),
-            (" padded ", "=?base64?IHBhZGRlZCA=?="),
-            ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
-            ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
-        ]:
-            self.assertEqual(mcp.header_value(value), header)
-
-    def test_mcp_over_http(self):
-        """An old server with a session, and those that flood, drip, refuse or are something else."""
-        mcp = self.module("mcp_tools")
-        seen = []
-
-        class Old(http.server.BaseHTTPRequestHandler):
-            def answer(self, status, body=b"", **headers):
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name.replace("_", "-"), value)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def do_DELETE(self):
-                seen.append(("DELETE", self.headers["Mcp-Session-Id"]))
-                self.answer(200)
-
-            def do_POST(self):
-                message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                method, session = message.get("method"), self.headers["Mcp-Session-Id"]
-                seen.append((method or message["result"], session))
-                stream = {"Content_Type": "text/event-stream"}
-                reply = {"jsonrpc": "2.0", "id": message.get("id")}
-                if self.path == "/secret":
-                    return self.answer(401)
-                if self.path == "/page":
-                    return self.answer(200, b"<html>hello", Content_Type="text/html")
-                if self.path == "/moved":
-                    return self.answer(302, Location="http://127.0.0.1:1/")
-                if method == "server/discover":
-                    return self.answer(400, b"Bad Request: no session")
-                if method == "initialize":
-                    reply["result"] = {"protocolVersion": "2025-06-18"}
-                    return self.answer(200, json.dumps(reply).encode(), Mcp_Session_Id="s1")
-                if "id" not in message or not method:
-                    return self.answer(202)
-                if self.path == "/flood":
-                    self.answer(200, **stream)
-                    while True:
-                        self.wfile.write(b"data: x\n" * 1000)
-                if self.path == "/drip":
-                    self.answer(200, **stream)
-                    while True:
-                        time.sleep(0.02)
-                        self.wfile.write(b": still here\n\n")
-                question = {"jsonrpc": "2.0", "id": "q", "method": "roots/list"}
-                reply["result"] = {"tools": [{"name": "t", "inputSchema": {}}]}
-                body = b"event: message\r\ndata: %s\r\n\r\nid: 7\ndata: %s\n\n"
-                parts = (json.dumps(question).encode(), json.dumps([reply]).encode())
-                return self.answer(200, body % parts, **stream)
-
-            def handle_error(self, *words):
-                pass
-
-            def log_message(self, *words):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Old)
-        server.daemon_threads, server.handle_error = True, lambda *words: None
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        url = "http://127.0.0.1:%d" % server.server_port
-        with mcp.MCPServer(url + "/mcp", timeout=10, roots=[self.folder]) as connection:
-            self.assertEqual((connection.version, list(connection.tools())), ("2025-06-18", ["t"]))
-        names = [name if isinstance(name, str) else list(name) for name, _ in seen]
-        self.assertEqual(names[:3], ["server/discover", "initialize", "notifications/initialized"])
-        self.assertEqual(names[3:], ["tools/list", ["roots"], "DELETE"])
-        self.assertEqual([session for _, session in seen], [None, None] + ["s1"] * 4)
-        for path, words in [
-            ("/secret", "wants a token"),
-            ("/page", "answers 200 and no JSON-RPC message"),
-            ("/moved", "answers 302"),
-            ("/flood", "more than 100000 bytes"),
-            ("/drip", "timed out after 0.5 s"),
-        ]:
-            with self.subTest(path), mock.patch.object(mcp, "LONGEST", 100_000):
-                with self.assertRaises(mcp.MCPError) as caught:
-                    with mcp.MCPServer(url + path, timeout=0.5) as connection:
-                        connection.tools()
-                self.assertIn(words, str(caught.exception))
-
-    def blocks(self, path, joined=False):
-        """Run the Python blocks of a page; joined: each goes on from those above it."""
-        module = types.ModuleType("_page")
-        self.addCleanup(sys.modules.pop, "_page", None)
-        for line, source in _blocks(path):
-            with self.subTest(file=path.name, line=line):
-                if not joined:
-                    module = types.ModuleType("_page")
-                sys.modules["_page"] = module
-                here = os.getcwd()
-                os.chdir(self.folder)
-                try:
-                    with contextlib.redirect_stdout(io.StringIO()):
-                        code = compile("\n" * line + source, str(path), "exec", dont_inherit=True)
-                        exec(code, module.__dict__)
-                finally:
-                    os.chdir(here)
-
-    def test_from_langchain(self):
-        """Every block of code runs, on its own."""
-        path = self.examples / "from_langchain.md"
-        self.assertGreater(len(list(_blocks(path))), 8)
-        self.blocks(path)
-
-    def test_readme_and_reference(self):
-        """Every block runs as it stands, where a server is at hand."""
-        pages = [_ROOT / "README.md", *sorted((self.examples / "reference").glob("*.md"))]
-        server = _LoopbackServer()
-        self.addCleanup(server.close)
-        server.answers = _WeatherAnswers(server)
-        for page in filter(pathlib.Path.exists, pages):
-            env = _env(
-                OPENAI_BASE_URL=server.url, OPENAI_API_KEY="k", ANTHROPIC_BASE_URL=server.url
-            )
-            with mock.patch.dict(os.environ, env, clear=True):
-                self.blocks(page, joined=True)
-
-
-class _WeatherAnswers:
-    """What a model would say to the pages' questions, made from the request."""
-
-    def __init__(self, server):
-        self.server = server
-
-    def pop(self, index):
-        _, _, body = self.server.seen[-1]
-        last = body["messages"][-1]
-        text = str(last["content"])
-        tools = [t.get("function", t)["name"] for t in body.get("tools", ())]
-        if "Thought:" in text:  # of ReActText
-            looked = "Observation: rain" in text
-            return (
-                "Final Answer: rain"
-                if looked
-                else 'Action: get_weather\nAction Input: {"city": "Paris"}'
-            )
-        if tools and "rain" not in text:
-            return ("get_weather", {"city": "Paris"})
-        if "report" in tools:
-            return ("report", {"city": "Paris", "celsius": 14, "raining": True})
-        return "It is raining in Paris."
-
-
-@_processes
-@unittest.skipUnless((_ROOT / "examples").is_dir(), "the examples are not here")
-class CourseTest(_FolderCase):
-    """The course's checks let no slip pass; its tools and its pages do what they say."""
-
-    examples = _ROOT / "examples"
-    lessons = [p.parent.name for p in sorted(examples.glob("course/[0-9]*/lesson.py"))]
-
-    def test_what_a_participant_might_write(self):
-        """Each slip gets a hint that names it, and no check takes it for right."""
-        course = self.examples / "course"
-        path = Path(self.folder) / "exercise.py"
-        with mock.patch.object(sys, "path", list(sys.path)), mock.patch.dict(sys.modules):
-            for lesson, slips in _SLIPS.items():
-                check = _load(course / lesson / "check.py", "check")
-                name = "step_4.py" if lesson == "01_build_your_own" else "solution.py"
-                solution = (course / lesson / name).read_text(encoding="utf-8")
-                for old, new, hint in [("", "", ""), *slips]:
-                    with self.subTest(lesson, old=old, new=new):
-                        self.assertIn(old, solution)
-                        source = solution.replace(old, new, 1) if old else solution
-                        here = "Path(__file__).resolve().parents[3]"
-                        path.write_text(source.replace(here, repr(str(_ROOT))), encoding="utf-8")
-                        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-                            warnings.simplefilter("ignore")  # sockets of a request cut short
-                            right, text = check.checking.judge(path, check.check)
-                        self.assertEqual(right, not hint, text)
-                        self.assertIn(hint, text)
-
-    def course(self, *lessons):
-        """A copy of the course with these lessons only; its folder."""
-        copy = Path(self.folder) / "copy" / "examples" / "course"
-        shutil.copytree(str(self.examples / "course"), str(copy), copy_function=shutil.copyfile)
-        shutil.copyfile(str(_FILE), str(copy.parents[1] / "agentloop.py"))
-        for folder in copy.glob("[0-9]*"):
-            if folder.name not in lessons:
-                shutil.rmtree(str(folder))
-        return copy
-
-    def test_checks_that_are_ended_from_inside(self):
-        copy = self.course("00_check_laptop")
-        exercise = copy / "00_check_laptop" / "exercise.py"
-        cases = [
-            ("import sys; sys.exit()", "exercise.py, line 1 ends the program"),
-            ("import os; os._exit(0)", "exercise.py ended the program, with status 0"),
-            ("import os; os._exit(1)", "ended the program"),
-            ("STATE = input()", "Nobody types while a check runs"),
-            (
-                "import threading, time\nthreading.Thread(target=time.sleep, args=[9]).start()",
-                "STATE",
-            ),
-            ("import agentlop", "Nothing has to be installed for this course"),
-        ]
-        for source, hint in cases:
-            with self.subTest(source):
-                exercise.write_text(source, encoding="utf-8")
-                status, out, err = _python(str(exercise.parent / "check.py"))
-                self.assertEqual((status, err, len(out.splitlines())), (1, "", 1))
-                self.assertTrue(out.startswith("not yet: "), out)
-                self.assertIn(hint, out)
-        status, out, err = _python(str(copy / "checking.py"))
-        self.assertEqual((status, err), (1, ""))
-        self.assertTrue(out.startswith("00_check_laptop      not yet: "), out)
-        exercise.write_text("while True: pass", encoding="utf-8")
-        shared = (copy / "checking.py").read_text(encoding="utf-8")
-        (copy / "checking.py").write_text(shared.replace("SECONDS = 20", "SECONDS = 1"), "utf-8")
-        status, out, err = _python(str(exercise.parent / "check.py"))
-        hint = "not yet: exercise.py still ran after 1 seconds. Does a loop never end?\n"
-        self.assertEqual((status, out, err), (1, hint, ""))
-
-    def test_reset(self):
-        """Exercises come back as handed out; what was written is kept, however often."""
-        copy = self.course(*self.lessons)
-        for lesson in self.lessons:
-            handed_out = copy / "handed_out" / (lesson + ".py")
-            exercise = copy / lesson / "exercise.py"
-            self.assertEqual(exercise.read_bytes(), handed_out.read_bytes(), lesson)
-        reset = str(copy / "checking.py"), "--reset"
-        folder = copy / "02_tools"
-        for n, source in enumerate(("one", "two"), 1):
-            (folder / "exercise.py").write_text(source, encoding="utf-8")
-            (copy / "03_errors" / "exercise.py").write_text("mine", encoding="utf-8")
-            status, out, err = _python(*reset, "02")
-            self.assertEqual((status, err), (0, ""))
-            self.assertEqual(out.splitlines()[0].split()[-1], "my_exercise_%d.py" % n)
-            kept = folder / ("my_exercise_%d.py" % n)
-            self.assertEqual(kept.read_text(encoding="utf-8"), source)
-            handed_out = copy / "handed_out" / "02_tools.py"
-            self.assertEqual((folder / "exercise.py").read_bytes(), handed_out.read_bytes())
-        self.assertEqual((copy / "03_errors" / "exercise.py").read_text("utf-8"), "mine")
-        (copy / "04_real_model" / "exercise.py").unlink()
-        status, out, err = _python(*reset)
-        self.assertEqual((status, err, len(out.splitlines())), (0, "", len(self.lessons)))
-        self.assertTrue((copy / "04_real_model" / "exercise.py").exists())
-        self.assertEqual(_python(*reset, "77")[:2], (1, "there is no lesson 77\n"))
-
-    def test_archive_of_the_course(self):
-        copy = self.course("00_check_laptop", "06_accept")
-        (copy / "06_accept" / "exercise.py").write_text("done", encoding="utf-8")
-        (copy / "06_accept" / "my_exercise_1.py").write_text("mine", encoding="utf-8")
-        (copy / "06_accept" / "run.jsonl").write_text("{}", encoding="utf-8")
-        for other in (copy / "handed_out").glob("*.py"):
-            if other.stem not in ("00_check_laptop", "06_accept"):
-                other.unlink()
-        make, target = str(copy / "make_archive.py"), str(Path(self.folder) / "course.zip")
-        status, out, err = _python(make, target)
-        self.assertEqual((status, err), (0, ""), out)
-        self.assertIn("it runs: ready, and all solutions are right", out)
-        with zipfile.ZipFile(target) as archive:
-            names = {name.split("/", 1)[1] for name in archive.namelist()}
-            exercise = archive.read("agentloop-course/examples/course/06_accept/exercise.py")
-        self.assertIn("agentloop.py", names)
-        self.assertIn("examples/course/06_accept/README.md", names)
-        self.assertEqual([n for n in names if "my_" in n or "cache" in n or ".jsonl" in n], [])
-        self.assertEqual(exercise, (copy / "handed_out" / "06_accept.py").read_bytes())
-        with zipfile.ZipFile(target, "a") as archive, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the name is there twice; the last one counts
-            archive.writestr("agentloop-course/examples/course/06_accept/solution.py", "exit()")
-        status, out, err = _python(make, "--test", target)
-        self.assertEqual((status, err), (1, ""))
-        self.assertIn("the solutions failed", out)
-        status, out, err = _python(make, "--test", str(Path(self.folder) / "nothing.zip"))
-        self.assertEqual((status, err), (1, ""))
-
-    def test_pages_of_the_course(self):
-        """Links lead somewhere; every lesson is in the plan, on the handout, in the answers, on a slide."""
-        course = self.examples / "course"
-        for page in sorted(course.rglob("*.md")):
-            text = page.read_text(encoding="utf-8")
-            with self.subTest(page.name):
-                for name in re.findall(r"\]\(([\w./]+)\)", text):
-                    self.assertTrue((page.parent / name).exists(), name)
-                for name in re.findall(r"`examples/([\w./]+)`", text):
-                    self.assertTrue((self.examples / name).exists(), name)
-        for name in ("README.md", "handout.md", "answers.md", "slides.md"):
-            text = (course / name).read_text(encoding="utf-8")
-            for lesson in self.lessons:
-                self.assertIn(lesson if name == "README.md" else lesson[:2], text)
-        minutes = re.findall(
-            r"(?m)^\| \[(\d\d_\w+)\].*\| (\d+)", (course / "README.md").read_text("utf-8")
-        )
-        self.assertEqual([lesson for lesson, _ in minutes], self.lessons)
-        for lesson, total in minutes:
-            page = (course / lesson / "README.md").read_text(encoding="utf-8")
-            parts = [int(n) for n in re.findall(r"(?m)^#+ .*\((\d+) minutes", page)]
-            self.assertEqual(parts[0], int(total), lesson)
-            if lesson != "00_check_laptop":
-                self.assertEqual(sum(parts[1:]), int(total), lesson)
-        page = (self.examples / "from_langchain.md").read_text(encoding="utf-8")
-        check = (course / "10_read_a_framework" / "check.py").read_text(encoding="utf-8")
-        for section in set(re.findall(r'"\w", "([A-Z][\w ]+)"', check)):
-            self.assertIn("\n## %s\n" % section, page)
-
-
 # == models =======================================================================================
 
 
@@ -17290,6 +13682,3626 @@ class ReActTests(unittest.TestCase):
                 "go",
             )
         self.assertEqual(caught.exception.agent_run.requests, 1)
+
+
+# == command line ================================================================================
+
+
+_MARKED_KEY = "sk-marker-5f0c2a"  # must not be seen anywhere
+
+
+class _LoopbackServer:
+    """A server on loopback for every protocol; an answer is a text, a call, or a status."""
+
+    def __init__(self):
+        outer = self
+        self.seen, self.answers = [], []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = json.loads(
+                    self.rfile.read(int(self.headers["content-length"])).decode("utf-8")
+                )
+                outer.seen.append((self.path, dict(self.headers.items()), body))
+                answer = outer.answers.pop(0)
+                status = answer if isinstance(answer, int) else 200
+                found = {"error": {"message": "no: %s" % self.headers.get("authorization")}}
+                if status == 200 and not isinstance(answer, list):
+                    found = outer.wire(self.path, answer)
+                data = json.dumps(found).encode()
+                kind = "application/json"
+                if isinstance(answer, list):  # the chunks of a stream
+                    data = b"".join(b"data: " + json.dumps(c).encode() + b"\n\n" for c in answer)
+                    kind = "text/event-stream"
+                self.send_response(status)
+                self.send_header("content-type", kind)
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+    def wire(self, path, answer):
+        call, text = (answer, None) if isinstance(answer, tuple) else (None, answer)
+        n = "c%d" % len(self.seen)
+        if path.endswith("/responses"):
+            item = {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": text}],
+            }
+            if call:
+                item = {
+                    "type": "function_call",
+                    "call_id": n,
+                    "name": call[0],
+                    "arguments": json.dumps(call[1]),
+                }
+            usage = {"input_tokens": 5, "output_tokens": 2}
+            return {"status": "completed", "output": [item], "usage": usage}
+        if path.endswith("/messages"):
+            block = {"type": "text", "text": text}
+            if call:
+                block = {"type": "tool_use", "id": n, "name": call[0], "input": call[1]}
+            stop, usage = (
+                "tool_use" if call else "end_turn",
+                {"input_tokens": 5, "output_tokens": 2},
+            )
+            return {
+                "type": "message",
+                "role": "assistant",
+                "content": [block],
+                "stop_reason": stop,
+                "usage": usage,
+            }
+        message = {"role": "assistant", "content": text}
+        if call and call[2:]:
+            message["content"] = call[2]
+        if call == ("refuse", None):
+            message["refusal"] = "I will not."
+        elif call:
+            function = {"name": call[0], "arguments": json.dumps(call[1])}
+            message["tool_calls"] = [{"id": n, "type": "function", "function": function}]
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": "tool_calls" if call else "stop",
+            "text": text,
+        }
+        return {"choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
+
+
+_TOOLS = '''"""A user's tools."""
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs may ignore it
+from os.path import join
+
+
+def lookup_stock(sku: str) -> int:
+    """Return how many can be sold: \u00e9."""
+    with open(os.environ["NOTES"], "a") as f:
+        f.write(sku + "\\n")
+    return {"A1": 3}.get(sku, 0)
+
+
+def wait(seconds: int) -> str:
+    """Wait."""
+    import time
+    print("waiting", flush=True)
+    time.sleep(seconds)
+    return "done"
+
+
+def _hidden(x: int) -> int:
+    return x
+
+
+def main() -> None:
+    raise SystemExit("main is no tool")
+'''
+
+
+_ASK_TOOLS = """
+from agentloop import tool
+
+
+def order(sku: str, n: int) -> str:
+    return "ordered"
+
+
+@tool(read_only=True)
+def look(sku: str) -> str:
+    return "seen"
+"""
+
+
+def _print_now(*values, end="\n", file=None, flush=False):
+    """print(), as a terminal would have it: at once."""
+    file = file or sys.stdout
+    file.write(" ".join(map(str, values)) + end)
+
+
+class _TerminalOutput(io.TextIOWrapper):
+    def isatty(self):
+        return True
+
+
+class CommandLineTest(_FolderCase):
+    """The answer on standard output, events on standard error, the end as exit status."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = None if _BROWSER else _LoopbackServer()
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.server:
+            cls.server.close()
+
+    def setUp(self):
+        super().setUp()
+        self.tools = self.write("my_tools.py", _TOOLS)
+        self.notes = self.write("notes", b"")
+        self.journal = self.path("run.jsonl")
+        env = dict(_env(NOTES=self.notes), OPENAI_API_KEY=_MARKED_KEY)
+        patch = mock.patch.dict(os.environ, env, clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
+        log, path, modules = logging.getLogger("agentloop"), list(sys.path), set(sys.modules)
+        handlers, sigint = list(log.handlers), signal.getsignal(signal.SIGINT)
+
+        def back():
+            log.handlers[:] = handlers
+            sys.path[:] = path
+            signal.signal(signal.SIGINT, sigint)
+            for name in set(sys.modules) - modules:
+                if self.folder in str(getattr(sys.modules[name], "__file__", "")):
+                    del sys.modules[name]
+
+        self.addCleanup(back)
+
+    def call(self, *args, stdin="", encoding="utf-8", terminal=False):
+        """The command line in this process: (exit status, standard output, standard error)."""
+        kind = _TerminalOutput if terminal else io.TextIOWrapper
+        out, err = (kind(io.BytesIO(), encoding=encoding, newline="\n") for _ in "oe")
+        log = logging.getLogger("agentloop")
+        before = list(log.handlers)
+        typed = io.StringIO(stdin) if isinstance(stdin, str) else stdin
+        with mock.patch.object(sys, "stdin", typed), mock.patch.object(sys, "stdout", out):
+            with mock.patch.object(sys, "stderr", err):
+                try:
+                    status = agentloop.main(list(args))
+                except SystemExit as e:
+                    status = e.code
+        log.handlers[:] = before
+        found = []
+        for stream in (out, err):
+            stream.flush()
+            found.append(stream.buffer.getvalue().decode(encoding))
+        self.assertNotIn(_MARKED_KEY, "".join(found), "the key is shown")
+        return status or 0, found[0], found[1]
+
+    def ask(self, *args, answers=(), base_url=True, **options):
+        """The same with a server that gives these answers; `self.bodies` is what it was sent."""
+        self.server.seen[:], self.server.answers[:] = [], list(answers)
+        where = ["--base-url", self.server.url + "/v1"] if base_url else []
+        found = self.call(*args, "--model", "m", *where, **options)
+        self.assertEqual(self.server.answers, [], "not all were asked for: %s" % (found,))
+        self.bodies = [body for _, _, body in self.server.seen]
+        return found
+
+    def noted(self):
+        return _bytes(self.notes).decode().split()
+
+    # -- without a server -------------------------------------------------------------------------
+
+    def test_demo(self):
+        status, out, err = self.call()
+        lines = out.splitlines()
+        self.assertEqual((status, err), (0, ""))
+        self.assertLessEqual(6, len(lines))
+        self.assertLessEqual(len(lines), 10)
+        self.assertIn("invalid_arguments", out)
+        self.assertIn("-> ok: ", out)
+        self.assertIn("finish: ", out)
+        self.assertIn("model_ended", lines[-1])
+        self.assertIn("python3 agentloop.py", lines[-1])
+        self.assertIn("--model", lines[-1])
+
+    @_sockets
+    def test_ctrl_c_and_a_reader_that_left(self):
+        """Ctrl-C at the prompt, and in a turn, which ends the conversation; `| head`."""
+        typed = mock.Mock(isatty=lambda: True, readline=mock.Mock(side_effect=KeyboardInterrupt))
+        status, out, err = self.ask(stdin=typed)
+        self.assertEqual((status, out, err.count("> ")), (130, "", 2))  # the second ends it
+        with mock.patch.object(agentloop.OpenAIChat, "__call__", side_effect=KeyboardInterrupt):
+            status, out, err = self.ask(stdin="one\ntwo\n")
+        self.assertEqual((status, out, err.count("interrupted")), (130, "", 1))
+        with mock.patch("builtins.print", side_effect=BrokenPipeError), mock.patch(
+            "os.dup2"
+        ) as moved:
+            self.assertEqual(self.call(), (0, "", ""))
+        (opened, target) = moved.call_args[0]
+        os.close(opened)
+        self.assertEqual(target, 1)
+
+    def test_version_and_help(self):
+        status, out, err = self.call("--version")
+        digest = hashlib.sha256(_bytes(str(_FILE))).hexdigest()
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn(agentloop.__version__, out)
+        self.assertIn(digest, out)
+        status, out, err = self.call("--help")
+        self.assertEqual((status, err), (0, ""))
+        for option in (
+            "--tools", "--schema", "--model", "--base-url", "--api", "--system", "--max-requests",
+            "--set", "--journal", "--json", "--version", "--help", "chat", "responses",
+            "anthropic", "text", "130",
+        ):  # fmt: skip
+            self.assertIn(option, out)
+
+    def test_schema(self):
+        for args in (["--schema"], ["question", "--schema"]):
+            status, out, err = self.call("--tools", self.tools, *args)
+            self.assertEqual((status, err), (0, ""))
+            told = json.loads(out)
+            self.assertEqual([t["name"] for t in told], ["lookup_stock", "wait"])
+            self.assertEqual(told[0]["description"], "Return how many can be sold: \u00e9.")
+            self.assertEqual(told[0]["parameters"]["properties"]["sku"]["type"], "string")
+        for encoding in ("ascii", "cp1252", "utf-16"):  # in a pipe it is JSON that says the same
+            out = self.call("--tools", self.tools, "--schema", encoding=encoding)[1]
+            self.assertEqual(json.loads(out), told)
+
+    def test_wrong_use(self):
+        """Exit status 2, and for a tools file one line that names it."""
+        files = {
+            "syntax.py": "def f(:\n",
+            "raises.py": "raise RuntimeError('on\\nimport')\n",
+            "missing.py": "import a_module_that_is_not_there\n",
+            "empty.py": "x = 1\n\n\ndef _hidden():\n    pass\n",
+            "no_form.py": "def f(x: object()) -> int:\n    return 1\n",
+            "imports_only.py": "from os.path import join\n",
+            "not_python.txt": "hello\n",
+            "exits.py": "import sys\nsys.exit(5)\n",
+        }
+        for name, text in files.items():
+            with self.subTest(tools=name):
+                path = self.write(name, text)
+                for more in (["--schema"], ["question", "--model", "m"]):
+                    status, out, err = self.call("--tools", path, *more)
+                    self.assertEqual((status, out), (2, ""), err)
+                    self.assertEqual(len(err.splitlines()), 1, err)
+                    self.assertIn(name, err)
+        for tools in (self.path("nowhere.py"), self.folder):
+            with self.subTest(tools=tools):
+                status, out, err = self.call("--tools", tools, "--schema")
+                self.assertEqual((status, out, len(err.splitlines())), (2, "", 1), err)
+        for args in (
+            ["question"], ["q", "--tools", self.tools], ["--nonsense"], ["a", "b"], ["--tools"],
+            ["q", "--model", "m", "--api", "telepathy"],
+            ["q", "--model", "m", "--max-requests", "-1"],
+            ["q", "--model", "m", "--max-requests", "many"],
+            ["q", "--model", "m", "--set", "temperature"],
+            ["q", "--model", "m", "--set", "temperature=hot"],
+            ["q", "--model", "m", "--base-url", "no url"],
+            ["q", "--model", "m", "--timeout", "-1"],
+            ["q", "--model", "m", "--deadline", "nan"],
+        ):  # fmt: skip
+            with self.subTest(args=args):
+                status, out, err = self.call(*args)
+                self.assertEqual((status, out), (2, ""), err)
+                self.assertTrue(err.strip())
+                self.assertNotIn("Traceback", err)
+
+    # -- one question -----------------------------------------------------------------------------
+
+    @_sockets
+    def test_a_question(self):
+        status, out, err = self.ask(
+            "How many?",
+            "--tools",
+            self.tools,
+            answers=[("lookup_stock", {"sku": "A1"}), "3 \u2192 of A1."],
+        )
+        self.assertEqual((status, out), (0, "3 \u2192 of A1.\n"))
+        self.assertEqual(self.noted(), ["A1"])
+        lines = err.splitlines()
+        self.assertTrue(
+            any(re.search(r"request 1/10 +lookup_stock\(.*A1.*\) -> ok: 3", s) for s in lines), err
+        )
+        self.assertTrue(any("request 2/10" in s for s in lines), err)
+        self.assertEqual(
+            [m["role"] for m in self.bodies[1]["messages"]], ["user", "assistant", "tool"]
+        )
+        self.assertEqual(
+            [t["function"]["name"] for t in self.bodies[0]["tools"]], ["lookup_stock", "wait"]
+        )
+        self.assertEqual(self.bodies[0]["messages"][0]["content"], "How many?")
+
+    @_sockets
+    def test_from_standard_input(self):
+        status, out, _ = self.ask("-", stdin="Two\nlines?\n", answers=["yes"])
+        self.assertEqual((status, out), (0, "yes\n"))
+        self.assertEqual(self.bodies[0]["messages"][0]["content"], "Two\nlines?")
+
+    @_sockets
+    def test_body_and_system(self):
+        self.ask(
+            "q", "--set", "temperature=0.5", "--set", 'stop=["x=y"]', "--set", "seed=7",
+            "--system", "Be brief.", answers=["ok"],
+        )  # fmt: skip
+        body = self.bodies[0]
+        self.assertEqual((body["temperature"], body["stop"], body["seed"]), (0.5, ["x=y"], 7))
+        self.assertEqual(body["messages"][0], {"role": "system", "content": "Be brief."})
+        self.assertEqual(body["model"], "m")
+
+    @_sockets
+    def test_json(self):
+        status, out, _ = self.ask(
+            "q", "--json", "--tools", self.tools, answers=[("lookup_stock", {"sku": "A1"}), "ok"]
+        )
+        run = agentloop.from_json(json.loads(out))
+        self.assertEqual((status, run.task, run.output, run.state), (0, "q", "ok", "model_ended"))
+        self.assertEqual([s.observation for s in run.steps], [3])
+        status, out, _ = self.ask("q", "--json", "--max-requests", "0")
+        self.assertEqual(
+            (status, agentloop.from_json(json.loads(out)).state), (3, "budget_exhausted")
+        )
+
+    @_sockets
+    def test_exit_statuses(self):
+        call = ("lookup_stock", {"sku": "A1"})
+        tools = ["--tools", self.tools]
+        table = [
+            (0, "answer\n", ["answer"], []),
+            (3, "", [call, call], tools + ["--max-requests", "2"]),
+            (3, "", [], ["--max-requests", "0"]),
+            (4, "I will not.\n", [("refuse", None)], []),
+            (1, "", [401], []),
+            (1, "", [call, 400], tools),
+        ]
+        for status, out, answers, args in table:
+            with self.subTest(status=status, answers=answers):
+                got = self.ask("q", *args, answers=answers)
+                self.assertEqual(got[:2], (status, out), got)
+                if status == 3:
+                    self.assertIn("budget_exhausted", got[2])
+                if status == 1:
+                    self.assertIn(self.server.url, got[2])
+                    self.assertNotIn("Traceback", got[2])
+
+    @_sockets
+    def test_no_server(self):
+        import socket
+
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            url = "http://127.0.0.1:%d/v1" % s.getsockname()[1]
+        with mock.patch.object(time, "sleep", lambda seconds: None):
+            status, out, err = self.call("q", "--model", "m", "--base-url", url)
+        self.assertEqual((status, out), (1, ""))
+        self.assertIn(url, err)
+
+    @_sockets
+    def test_apis(self):
+        """The protocol asked for, else the set key's, and the first event says which."""
+        url, key, other = self.server.url, "OPENAI_API_KEY", "ANTHROPIC_API_KEY"
+        table = [  # arguments, environment, path
+            (["--api", "chat"], {key: _MARKED_KEY}, "/v1/chat/completions"),
+            (["--api", "responses"], {key: _MARKED_KEY}, "/v1/responses"),
+            (["--api", "anthropic"], {other: _MARKED_KEY}, "/v1/messages"),
+            ([], {key: _MARKED_KEY}, "/v1/chat/completions"),
+            ([], {other: _MARKED_KEY}, "/v1/messages"),
+            ([], {key: _MARKED_KEY, other: _MARKED_KEY}, "/v1/chat/completions"),
+            ([], {}, "/v1/chat/completions"),
+        ]
+        for args, env, path in table:
+            with self.subTest(args=args, env=sorted(env)):
+                more = {
+                    "NOTES": self.notes,
+                    "OPENAI_BASE_URL": url,
+                    "ANTHROPIC_BASE_URL": url,
+                    **env,
+                }
+                with mock.patch.dict(os.environ, more):
+                    for name in {key, other} - set(env):
+                        os.environ.pop(name, None)
+                    status, out, err = self.ask(
+                        "q", "--tools", self.tools, *args, base_url=False,
+                        answers=[("lookup_stock", {"sku": "A1"}), "ok"],
+                    )  # fmt: skip
+                self.assertEqual((status, out), (0, "ok\n"), err)
+                self.assertEqual([p for p, _, _ in self.server.seen], [path] * 2)
+                api = {"/v1/responses": "responses", "/v1/messages": "anthropic"}.get(path, "chat")
+                self.assertIn(api, err.splitlines()[0])
+                sent = {k.lower(): v for k, v in self.server.seen[0][1].items()}
+                shown = sent.get("x-api-key") if api == "anthropic" else sent.get("authorization")
+                self.assertEqual(
+                    shown,
+                    None
+                    if not env
+                    else _MARKED_KEY
+                    if api == "anthropic"
+                    else "Bearer " + _MARKED_KEY,
+                )
+
+    @_sockets
+    def test_text(self):
+        said = 'Thought: I look.\nAction: lookup_stock\nAction Input: {"sku": "A1"}\n'
+        status, out, err = self.ask(
+            "How many?",
+            "--api",
+            "text",
+            "--tools",
+            self.tools,
+            answers=[said, "Thought: so\nFinal Answer: 3"],
+        )
+        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
+        self.assertIn("text", err.splitlines()[0])
+        prompt = json.dumps(self.bodies[1])
+        for part in ("lookup_stock", "How many?", "Final Answer", "Observation: 3"):
+            self.assertIn(part, prompt)
+        self.assertNotIn("tools", self.bodies[0])
+
+    # -- conversations and journals ---------------------------------------------------------------
+
+    @_sockets
+    def test_a_conversation(self):
+        status, out, err = self.ask(
+            "--tools", self.tools, stdin="How many A1?\n\n  And B2?  \n",
+            answers=[("lookup_stock", {"sku": "A1"}), "3", ("lookup_stock", {"sku": "B2"}), "none"],
+        )  # fmt: skip
+        self.assertEqual((status, out, self.noted()), (0, "3\nnone\n", ["A1", "B2"]))
+        said = [m["content"] for m in self.bodies[3]["messages"] if m["role"] == "user"]
+        self.assertEqual(said, ["How many A1?", "And B2?"])
+        self.assertIn("request 2/10", err)
+        self.assertNotIn("request 3/10", err, "each turn has a budget of its own")
+        self.assertEqual(self.ask(stdin="")[:2], (0, ""))
+        # What fails does not end it.
+        status, out, err = self.ask(stdin="one\ntwo\n", answers=[401, "2"])
+        self.assertEqual(out, "2\n")
+
+    @_sockets
+    def test_journal(self):
+        """The same line again goes on after an interruption; another question is the next turn."""
+        line = ["How many?", "--tools", self.tools, "--journal", self.journal]
+        status, out, err = self.ask(*line, answers=[("lookup_stock", {"sku": "A1"}), 401])
+        self.assertEqual((status, out, self.noted()), (1, "", ["A1"]))
+        status, out, err = self.ask(*line, answers=["3"])
+        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
+        self.assertEqual(len(self.bodies[0]["messages"]), 3)
+        self.assertIn("request 3/10", err)
+        status, out, err = self.ask(*line)  # done: the answer again, and no request
+        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
+        line[0] = "And now?"
+        status, out, err = self.ask(*line, answers=["still 3"])
+        self.assertEqual((status, out), (0, "still 3\n"))
+        self.assertEqual(len(self.bodies[0]["messages"]), 5)
+        run = agentloop.AgentRun.load(self.journal)
+        self.assertEqual([t.output for t in [*run.history, run]], ["3", "still 3"])
+        self.assertEqual(self.ask(*line)[:2], (0, "still 3\n"))
+
+    @_sockets
+    def test_a_larger_budget_goes_on(self):
+        line = ["q", "--tools", self.tools, "--journal", self.journal, "--max-requests"]
+        self.assertEqual(self.ask(*line, "1", answers=[("lookup_stock", {"sku": "A1"})])[0], 3)
+        self.assertEqual(self.ask(*line, "2", answers=["3"])[:2], (0, "3\n"))
+        self.assertEqual(self.noted(), ["A1"])
+
+    @_sockets
+    def test_a_conversation_is_taken_up(self):
+        args = ["--tools", self.tools, "--journal", self.journal]
+        self.ask(*args, stdin="one\ntwo\n", answers=["1", 401])
+        status, out, err = self.ask(*args, stdin="three\n", answers=["2", "3"])
+        self.assertEqual((status, out), (0, "2\n3\n"), err)
+        said = [(m["role"], m["content"]) for m in self.bodies[1]["messages"]]
+        self.assertEqual([c for r, c in said if r == "user"], ["one", "two", "three"])
+        status, out, err = self.ask(*args, stdin="four\n", answers=["4"])
+        self.assertEqual((status, out, len(self.bodies[0]["messages"])), (0, "4\n", 7))
+        run = agentloop.AgentRun.load(self.journal)
+        self.assertEqual([t.task for t in [*run.history, run]], ["one", "two", "three", "four"])
+
+    @_sockets
+    def test_a_journal_that_cannot_be_used(self):
+        line = ["q", "--journal", self.journal]
+        with open(self.journal, "wb") as f:
+            f.write(b"damaged\n")
+        status, out, err = self.ask(*line)
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn(self.journal + ", line 1", err)
+        line[2] = self.path("none", "run.jsonl")
+        status, out, err = self.ask(*line)
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn(repr(line[2]), err)  # on Windows its backslashes are doubled
+        for data in (b"", b'{"event": "turn", "ver'):  # a run not begun
+            with open(self.journal, "wb") as f:
+                f.write(data)
+            found = self.ask("q", "--journal", self.journal, answers=["ok"])
+            self.assertEqual(found[:2], (0, "ok\n"), found)
+
+    # -- as a process of its own ------------------------------------------------------------------
+
+    @_sockets
+    def test_as_a_script(self):
+        """The exit status is the process's, and what the console has no letter for is escaped."""
+        self.server.seen[:], self.server.answers[:] = [], ["a \u2192 b"]
+        args = [str(_FILE), "q", "--model", "m", "--base-url", self.server.url]
+        env = {"OPENAI_API_KEY": _MARKED_KEY, "PYTHONIOENCODING": "cp1252"}
+        status, out, err = _python("-W", "error", *args, **env)
+        self.assertEqual((status, out), (0, "a \\u2192 b\n"), err)
+        self.server.answers[:] = [401]
+        status, out, err = _python("-X", "dev", *args, **env)
+        self.assertEqual((status, out), (1, ""))
+        self.assertNotIn(_MARKED_KEY, err)
+        self.assertNotIn("Traceback", err)
+        self.assertNotIn("Warning", err)
+        status, out, err = _python(str(_FILE), "q", "--tools", "nowhere.py", "--model", "m")
+        self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
+
+    @_sockets
+    @unittest.skipIf(os.name == "nt", "needs SIGINT")
+    def test_ctrl_c(self):
+        """Ctrl-C while a tool waits: the steps so far, status 130, and the journal goes on."""
+        calls = [("lookup_stock", {"sku": "A1"}), ("wait", {"seconds": 50})]
+        self.server.seen[:], self.server.answers[:] = [], list(calls)
+        line = [
+            "q",
+            "--tools",
+            self.tools,
+            "--model",
+            "m",
+            "--base-url",
+            self.server.url,
+            "--journal",
+            self.journal,
+        ]
+        child = subprocess.Popen(
+            [sys.executable, str(_FILE), *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=dict(_env(), NOTES=self.notes, OPENAI_API_KEY=_MARKED_KEY),
+        )  # fmt: skip
+        self.assertEqual(child.stdout.readline().strip(), b"waiting")
+        child.send_signal(signal.SIGINT)
+        out, err = (s.decode("utf-8") for s in child.communicate(timeout=30))
+        self.assertEqual((child.returncode, out), (130, ""), err)
+        before, _, after = err.partition("interrupted")
+        self.assertRegex(before, r"lookup_stock\(.*A1.*\) -> ok: 3")
+        self.assertIn("running; 2 requests", after)
+        self.assertNotIn("Traceback", err)
+        self.assertNotIn(_MARKED_KEY, err)
+        status, out, err = self.ask(
+            "q", "--tools", self.tools, "--journal", self.journal, answers=["ok"]
+        )
+        self.assertEqual((status, out, self.noted()), (0, "ok\n", ["A1"]))
+        self.assertIn("unknown_outcome", err)
+
+    # -- on a terminal ----------------------------------------------------------------------------
+
+    @_sockets
+    def test_a_terminal_gets_no_control_characters(self):
+        evil = "\x1b]0;owned\x07\x9b31m\u202egnp\u200b\r"
+        answers = [("lookup_stock", {"sku": evil}), "a\n\tb " + evil]
+        args = ["q" + evil, "--tools", self.tools]
+        status, out, err = self.ask(*args, answers=answers, terminal=True)
+        self.assertEqual(status, 0)
+        self.assertIn("a\n\tb \\x1b]0;owned\\x07", out)
+        for seen in (out, re.sub("\x1b\\[\\d+m|\r[. \\ds]*", "", err)):
+            for character in evil:
+                if character not in string.printable or character == "\r":
+                    self.assertNotIn(character, seen)
+        for tools, line in (
+            (evil + ".py", "no such"),
+            (self.write("bad.py", "raise ValueError(%r)" % evil), "owned"),
+        ):
+            _, _, err = self.call("q", "--tools", tools, "--model", "m", terminal=True)
+            self.assertIn(line, err)
+            self.assertNotIn("\x1b", err)
+        self.assertNotIn("\x1b", self.call("--nonsense" + evil, terminal=True)[2])
+        described = self.write("d.py", "def f(x: int):\n    %r\n" % evil)
+        _, out, _ = self.call("--tools", described, "--schema", terminal=True)
+        self.assertNotIn("\u202e", out)
+        status, out, _ = self.ask("q", answers=["x " + evil], encoding="utf-8")
+        self.assertEqual(out, "x " + evil + "\n", "a pipe gets the answer as it is")
+
+    @_sockets
+    def test_colours(self):
+        rows = [  # the environment, whether there are colours
+            ({"TERM": "xterm-256color"}, True), ({"COLORTERM": "truecolor"}, True), ({"WT_SESSION": "1"}, True),
+            ({}, False), ({"TERM": "dumb"}, False), ({"COLORTERM": "1", "NO_COLOR": "1"}, False),
+            ({"COLORTERM": "1", "NO_COLOR": ""}, True),
+        ]  # fmt: skip
+        for env, coloured in rows:
+            with self.subTest(env=env), mock.patch.dict(os.environ, env):
+                answers = [("lookup_stock", {"sku": "A1"}), ("nope", {}), "3"]
+                args = ("q", "--tools", self.tools)
+                _, out, err = self.ask(*args, answers=answers, terminal=True)
+                self.assertEqual(
+                    (out, "\x1b[32m" in err, "\x1b[33m" in err), ("3\n", coloured, coloured)
+                )
+                self.assertNotIn("\x1b", self.ask(*args, answers=answers)[2], "in a pipe")
+
+    @_sockets
+    def test_text_appears_as_it_arrives(self):
+        """On a terminal only, and never twice."""
+        rows = [  # pieces of the stream; what the terminal shows
+            (["The ", "answer", "\x1b."], "The answer\\x1b.\n"),
+            (["x\n"], "x\n"),
+        ]
+        for pieces, shown in rows:
+            with self.subTest(pieces=pieces):
+                chunks = [{"choices": [{"index": 0, "delta": {"content": p}}]} for p in pieces]
+                chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+                status, out, _ = self.ask("q", answers=[chunks], terminal=True)
+                self.assertEqual((status, out), (0, shown))
+                self.assertIs(self.bodies[0]["stream"], True)
+        answers = [("lookup_stock", {"sku": "A1"}, "I look."), "3"]
+        _, out, err = self.ask("q", "--tools", self.tools, answers=answers, terminal=True)
+        self.assertEqual(out, "I look.\n3\n")
+        for args in (["--json"], ["--api", "text"]):
+            status, out, _ = self.ask("q", *args, answers=["Final Answer: x"], terminal=True)
+            self.assertNotIn("stream", self.bodies[0])
+
+    @_sockets
+    @_real_threads
+    def test_a_wait_is_visible(self):
+        """A sign of life after a second, on a terminal only; erased before anything else."""
+        seen, waits = [], threading.Event()
+
+        class Slow(agentloop.Scripted):
+            def __call__(self, run, tools):
+                waits.wait(30)
+                return super().__call__(run, tools)
+
+        class Watched(_TerminalOutput):
+            def write(self, text):
+                seen.append(text)
+                if "... 1 s" in text:
+                    waits.set()
+                return super().write(text)
+
+        err = Watched(io.BytesIO(), encoding="utf-8")
+        model = Slow([agentloop.AgentFinish("ok")])
+        with mock.patch.object(agentloop, "OpenAIChat", lambda *a, **k: model):
+            with mock.patch.object(sys, "stderr", err), mock.patch("builtins.print", _print_now):
+                with contextlib.redirect_stdout(io.StringIO()):
+                    self.assertEqual(agentloop.main(["q", "--model", "m"]), 0)
+        text = "".join(seen)
+        self.assertIn("\r... 1 s", text)
+        self.assertRegex(text, r"\r +\r[^\n]*model_ended")
+
+    @_sockets
+    def test_what_the_lines_say(self):
+        """Seconds and requests at each event; state, tokens and the way out in the last line."""
+        call = ("lookup_stock", {"sku": "A1"})
+        tools = ("--tools", self.tools)
+        _, _, err = self.ask("q", *tools, answers=[call, "3"])
+        lines = err.splitlines()
+        self.assertRegex(lines[1], r"^ +\d+\.\d s  request 1/10  lookup_stock\(")
+        totals = r"request 2/10  model_ended; 2 requests; 10 input tokens \(0 cached\), 4 output tokens; \d+\.\d s$"
+        self.assertRegex(lines[-1], totals)
+        _, _, err = self.ask("q", *tools, "--max-requests", "1", answers=[call])
+        self.assertRegex(err.splitlines()[-1], "budget_exhausted; 1 request;.*--max-requests")
+        _, _, err = self.ask("q", answers=[("refuse", None)])
+        self.assertRegex(err.splitlines()[-1], "refused")
+        for recorded in (False, True):
+            _, out, err = self.ask(
+                "q", "--journal", self.journal, answers=[] if recorded else ["x"]
+            )
+            self.assertEqual((out, "recorded" in err.splitlines()[-1]), ("x\n", recorded))
+        with mock.patch.object(time, "sleep", lambda seconds: None):
+            _, out, err = self.ask("q", answers=[503, "x"])
+        self.assertRegex(err, "note: .*503")
+        _, out, err = self.ask("q", "--api", "text", answers=["Thought: hm\nso", "Final Answer: x"])
+        self.assertIn("    | Thought: hm\n    | so\n", err)
+
+    @_sockets
+    def test_ask(self):
+        """Each call that may change something is shown whole, and runs only when a person says so."""
+        tools = self.write("ask.py", _ASK_TOOLS)
+        call, look = ("order", {"sku": "A" * 300, "n": 2}), ("look", {"sku": "A1"})
+        rows = [  # what is typed; answers; statuses; a part of the denial
+            ("y\n", [call], ["ok"], ""),
+            ("YES\n", [call], ["ok"], ""),
+            ("n\n", [call], ["denied"], "The user denied this call."),
+            ("\n", [call], ["denied"], "The user denied this call."),
+            ("n too dear\n", [call], ["denied"], "denied this call: too dear"),
+            ("not on a Sunday\n", [call], ["denied"], "denied this call: not on a Sunday"),
+            ("", [call], ["denied"], "nobody"),
+            ("a\n", [call, call], ["ok", "ok"], ""),
+            ("n\nalways\n", [call, call, call], ["denied", "ok", "ok"], ""),
+            ("", [look], ["ok"], ""),
+            ("", [("nope", {})], ["unknown_tool"], ""),
+            ("", [("order", [1])], ["invalid_arguments"], ""),
+        ]
+        for typed, calls, statuses, denial in rows:
+            with self.subTest(typed=typed, calls=calls):
+                args = ("q", "--ask", "--tools", tools, "--json")
+                _, out, err = self.ask(*args, stdin=typed, answers=[*calls, "done"])
+                run = agentloop.from_json(json.loads(out))
+                self.assertEqual(_statuses(run), statuses)
+                self.assertIn(denial, str(run.steps[0].observation))
+                if calls[0] is call:
+                    self.assertIn("run order?\n  sku = %s\n  n = 2\n" % ("A" * 300), err)
+
+    @_sockets
+    def test_settings(self):
+        """--set reaches the adapter's settings and the body; what does not fit is one line."""
+        self.ask("q", "--set", "max_observation=5", "--set", "retries=0", answers=["x"])
+        self.assertEqual(set(self.bodies[0]), {"model", "messages"})
+        self.ask(
+            "q",
+            "--api",
+            "text",
+            "--set",
+            "trim=1",
+            "--set",
+            'stop="X"',
+            answers=["Final Answer: x"],
+        )
+        self.assertEqual(self.bodies[0]["stop"], "X")
+        self.ask("q", "--api", "text", answers=["Final Answer: x"])
+        self.assertEqual(self.bodies[0]["stop"], ["\nObservation:"])
+        self.ask("q", "--timeout", "7.5", "--deadline", "9", answers=["x"])
+        with mock.patch.dict(os.environ, AGENTLOOP_MODEL="from-env"):
+            self.server.seen[:], self.server.answers[:] = [], ["x"]
+            self.assertEqual(self.call("q", "--base-url", self.server.url)[0], 0)
+        self.assertEqual(self.server.seen[0][2]["model"], "from-env")
+        for pair in (
+            "api_key=1", "api_key=[]", "base_url=5", "headers=5", 'headers={"a": 1}', 'timeout="x"', "timeout=-1",
+            "deadline=0", 'retries="a"', "retries=-1", 'trim="x"', 'max_observation="q"', "system=1", "self=1",
+            "model=1", "on_text=1", "transport=1", "ssl_context=1", "messages=[]", "tools=1", "tools=[1]",
+            "max_tokens=0", "x=NaN", "x=1e999", "=1", "x", "a b=1", "x=none", "x=" + "[" * 5000,
+        ):  # fmt: skip
+            with self.subTest(pair=pair[:40]):
+                status, out, err = self.call("q", "--model", "m", "--set", pair)
+                self.assertEqual((status, out, len(err.splitlines())), (2, "", 1), err)
+
+    @_sockets
+    def test_a_question_with_a_mark(self):
+        """Editors and PowerShell put a byte order mark before a text; it is not sent."""
+        question = "Gr\u00fc\u00dfe aus \u6771\u4eac?"
+        for encoding in ("utf-8-sig", "utf-16", "utf-8"):
+            with self.subTest(encoding=encoding):
+                typed = io.TextIOWrapper(io.BytesIO(question.encode(encoding)), encoding="utf-8")
+                self.ask("-", stdin=typed, answers=["x"])
+                self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
+        with mock.patch.object(sys, "stdin", None):
+            self.assertEqual(
+                self.call("-", "--model", "m", "--max-requests", "0", stdin=None)[0], 3
+            )
+            self.assertEqual(self.call("--model", "m", stdin=None)[:2], (0, ""))
+
+    @_sockets
+    def test_ctrl_c_in_a_conversation(self):
+        """The first ends the turn, a second one within a second the conversation."""
+        lines = iter(["one\n", "two\n", "three\n", ""])
+        typed = mock.Mock(isatty=lambda: True, readline=lambda: next(lines))
+        asked = []
+
+        class Interrupted(agentloop.Scripted):
+            def __call__(self, run, tools):
+                asked.append(run.task)
+                if run.task == "two":
+                    raise KeyboardInterrupt
+                return agentloop.AgentFinish("re: " + run.task)
+
+        with mock.patch.object(agentloop, "OpenAIChat", lambda *a, **k: Interrupted([])):
+            status, out, err = self.call("--model", "m", stdin=typed)
+        self.assertEqual((status, out, asked), (0, "re: one\nre: three\n", ["one", "two", "three"]))
+        self.assertEqual(err.count("interrupted"), 1)
+
+    @_sockets
+    @unittest.skipIf(os.name == "nt" or _BROWSER, "needs a terminal of POSIX")
+    def test_a_conversation_on_a_terminal(self):
+        """Typed at a prompt, ended by Ctrl-D; the text is not shown twice."""
+        import pty
+
+        self.server.seen[:], self.server.answers[:] = [], ["It is noon."]
+        master, slave = pty.openpty()
+        child = subprocess.Popen(
+            [sys.executable, str(_FILE), "--model", "m", "--base-url", self.server.url],
+            stdin=slave, stdout=slave, stderr=slave, env=_env(), start_new_session=True,
+        )  # fmt: skip
+        os.close(slave)
+        seen = b""
+        typed = [b"What time?\n", b"\x04"]
+        with contextlib.suppress(OSError):  # the child has closed it
+            while True:
+                seen += os.read(master, 4096)
+                if seen.endswith(b"> ") and typed:
+                    os.write(master, typed.pop(0))
+                    seen += b"|"
+        os.close(master)
+        self.assertEqual(child.wait(30), 0, seen)
+        self.assertEqual(seen.count(b"It is noon."), 1, seen)
+        self.assertEqual(self.server.seen[0][2]["messages"][0]["content"], "What time?")
+
+    def test_main_of_a_file_that_nobody_registered(self):
+        names = {"__name__": "elsewhere", "__file__": str(_FILE)}
+        exec(compile(_FILE.read_bytes(), str(_FILE), "exec", dont_inherit=True), names)
+        for args, text in (
+            (["--version"], "sha256 "),
+            (["--tools", self.tools, "--schema"], "wait"),
+        ):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                self.assertEqual(names["main"](args), 0)
+            self.assertIn(text, out.getvalue())
+        with mock.patch.object(sys, "argv", ["agentloop.py", "--version"]):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                self.assertEqual(agentloop.main(), 0)
+
+    def test_ctrl_c_before_anything_is_asked(self):
+        slow = self.write("slow.py", "raise KeyboardInterrupt\n")
+        self.assertEqual(self.call("q", "--model", "m", "--tools", slow), (130, "", ""))
+
+    def test_a_journal_that_is_no_file(self):
+        status, out, err = self.call("q", "--model", "m", "--journal", self.folder)
+        self.assertEqual((status, out, len(err.splitlines())), (2, "", 2), err)
+
+    @_sockets
+    def test_a_tool_that_ends_the_program(self):
+        tools = self.write("exits.py", "import sys\ndef leave(code: int):\n    sys.exit(code)\n")
+        status, out, err = self.ask("q", "--tools", tools, answers=[("leave", {"code": 3})])
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn("SystemExit: 3", err)
+
+    def test_what_a_tools_file_offers(self):
+        """What it defines, whatever its name and its neighbours; not what it imports."""
+        self.write("json.py", "raise SystemExit('a neighbour ran')\n")
+        self.write(
+            "helper.py", "from agentloop import tool\n@tool\ndef helped(x: int):\n    return x\n"
+        )
+        source = (
+            "from agentloop import *\nfrom agentloop import Tool, tool\nimport helper\nfrom helper import helped\n"
+            "def plain(x: int):\n    return x\n"
+            "@tool(read_only=True)\ndef made(x: int):\n    return x\n"
+            "by_hand = Tool('by_hand', 'By hand.', {'type': 'object'}, print)\n"
+            "kind = Tool\n"
+        )
+        for name in ("email.py", "select.py", "agentloop.py", "with-dash.py"):
+            with self.subTest(name=name):
+                path = self.write(name, source)
+                status, out, err = self.call("--tools", path, "--schema")
+                self.assertEqual(status, 0, err)
+                self.assertEqual([t["name"] for t in json.loads(out)], ["plain", "made", "by_hand"])
+        path = self.write("chosen.py", source + "__all__ = ['made']\n")
+        self.assertEqual(
+            [t["name"] for t in json.loads(self.call("--tools", path, "--schema")[1])], ["made"]
+        )
+
+    @_processes
+    def test_where_the_file_is_the_program(self):
+        """Compiled, zipped, in a folder, by another name, with -m; but not pasted or run by exec."""
+        source = _FILE.read_text(encoding="ascii")
+        self.write("agentloop.py", source)
+        self.write("my_agents.py", source)
+        os.mkdir(self.path("folder"))
+        self.write("folder/__main__.py", source)
+        py_compile.compile(self.path("agentloop.py"), cfile=self.path("agentloop.pyc"))
+        with zipfile.ZipFile(self.path("app.pyz"), "w") as z:
+            z.writestr("__main__.py", source)
+        self.write("by_exec.py", "exec(open('agentloop.py').read(), {'__name__': '__main__'})\n")
+        self.write("shared.py", "exec(open('agentloop.py').read())\n")
+        programs = [
+            ["agentloop.py"],
+            ["agentloop.pyc"],
+            ["app.pyz"],
+            ["folder"],
+            ["my_agents.py"],
+            ["-m", "agentloop"],
+        ]
+        others = [["by_exec.py"], ["shared.py"], ["-c", "import agentloop"]]
+        jobs = {
+            " ".join(args): lambda args=args: _python(*args, cwd=self.folder)
+            for args in programs + others
+        }
+        found = _side_by_side(jobs)
+        for args in programs + others:
+            status, out, err = found[" ".join(args)]
+            with self.subTest(args=args):
+                self.assertEqual(
+                    (status, err, "state: model_ended" in out), (0, "", args in programs)
+                )
+
+
+# What each prints, offline: a few pieces that would be wrong if its idea did not work.
+_EXAMPLES = {
+    "acceptance.py": [
+        (
+            "state: model_ended, rejected claims: 0\n   output: Done, VAT is 7 % now.\n   is "
+            "the table right? no"
+        ),
+        "not_accepted: The checks have not run since the last change.",
+        "not_accepted: The last run of the checks failed.",
+        "state: succeeded, rejected claims: 2",
+        "   is the table right? yes",
+        "state: budget_exhausted, rejected claims: 2\n   output: None",
+    ],
+    "approval.py": [
+        'waiting for approval: delete_customer(customer="cust-1")',
+        'waiting for approval: delete_customer(customer="cust-7")',
+        "customers left: cust-1, cust-4, cust-7\n2. In the morning",
+        "-> denied: Denied by the operator: an open invoice",
+        "-> ok: deleted cust-7",
+        "nothing happens twice.\n   state: model_ended\n   customers left: cust-1, cust-4\n",
+    ],
+    "ask_sqlite.py": [
+        'schema() -> ok: ["customers", "orders"]',
+        'query(sql="DELETE FROM orders") -> tool_error: DatabaseError: not authorized',
+        "tool_error: DatabaseError: access to customers.card_number is prohibited",
+        "tool_error: OperationalError: interrupted",
+        '-> ok: {"more_rows": true, "columns": ["i"], "rows": [[1], [2]',
+        '"rows": [["Anna", 4000], ["Ben", 450]]',
+    ],
+    "async_app.py": [
+        (
+            "1. A patient reader\n   text came in pieces: yes\n   events: AgentAction, "
+            "AgentStep, AgentFinish\n   state: model_ended, requests: 2, steps: 1"
+        ),
+        "   events: AgentAction, AgentStep\n   state: running, requests: 2, steps: 1",
+        "   events: AgentFinish\n   state: model_ended, requests: 3, steps: 1",
+        "   events: AgentAction, AgentStep, error\n   state: running, requests: 2, steps: 1",
+        "observations: [3], state: model_ended",
+    ],
+    "benchmark.py": [
+        "growth: ",
+        "parallel: ",
+        *(["memory: "] if os.name == "posix" else []),
+        "one request: ",
+        "a streamed chunk: ",
+        "a long conversation: ",
+        "journal: ",
+    ],
+    "callbacks.py": [
+        "         tool_error tool=lookup_stock error='B2'",
+        "       run_end state=model_ended\n     tool_end tool=ask_buyer",
+        "inside ask_buyer, inside the outer run: True",
+        "inherited: tags ['shop'], metadata {'user': 'anna', 'agent': 'buyer'}",
+        "requests of a run, mean: 2.5",
+        "lookup_stock: 1 of 2 failed",
+        "one handler failed at every event: yes\n   the async one was awaited at each: yes",
+        "and the run: model_ended, We have 3 pieces of A1.",
+    ],
+    "chat.py": [
+        '\nreasoning: I need the time.\nevent: get_time(city="Oslo") -> ok: 14:05\n',
+        "\nanswer: It is 14:05 in Oslo.\n",
+        "\nreasoning: Polite.\nanswer: You are welcome.\n",
+    ],
+    "check_server.py": [
+        (
+            "reachable: yes\n  models: fake\n  one tool call: yes\n  the same, streamed: "
+            "yes\n  a word 6,000 tokens back: yes\n  failures: 0"
+        ),
+        "one tool call: NO\n    llama.cpp: --jinja",
+        "(the server has read 2000 tokens only)\n  a word 6,000 tokens back: NO",
+        "OLLAMA_CONTEXT_LENGTH",
+        "failures: 2",
+    ],
+    "class_server.py": [
+        "anna: In stock: 3.\n   ben: In stock: 3.\n   requests that were paid: 2",
+        "anna is stopped, and reads why: True",
+        "anna     4 of 4 paid, 0 from the recording",
+        "ben      2 of 4 paid, 2 from the recording",
+        "what the provider saw: sk-of-the-teacher, small",
+        'a list: 400 {"error": {"message": "the request cannot be read: a chat request is wanted"}}',
+        "nested too deeply: 400 ",
+        "paid for that: 0",
+        "no provider\n   carl: In stock: 3.",
+    ],
+    "coding_agent.py": [
+        "PermissionError: ../../etc/passwd is outside the repository",
+        "-> denied: A person refused this command.",
+        "-> ok: killed after 0.3 s, with all its children",
+        "`old` occurs 0 times in slug.py, not once",
+        "reply -> not_accepted: The tests fail:\\nexit status 1",
+        "run_tests() -> ok: exit status 0",
+        "succeeded after 10 requests",
+        '+    return "-".join(title.lower().split())',
+    ],
+    "crash_and_resume.py": [
+        "exit status: 9",
+        "in the journal: running, requests: 1",
+        "started, not done: place_order",
+        "at the service: 1 order(s)",
+        "model_ended after 3 requests",
+        "statuses: unknown_outcome, ok",
+        "orders under cart-1001: 1",
+        "a hasty second order is refused: there is an order under cart-1001: 2 of A1.",
+    ],
+    "error_feedback.py": [
+        "invalid_response: That was no JSON",
+        (
+            '{"error": "bad_day", "problem": "\'June 5th\' is no day", "do": "Write it as '
+            'YYYY-MM-DD."}\n   (so far the function was called 3 times)'
+        ),
+        "invalid_arguments: args.date: unknown name",
+        "args.day: missing\n   (so far the function was called 3 times)",
+        "ok: ['08:12', '10:12']\n   (so far the function was called 4 times)",
+        "model_ended after 5 requests",
+        '{"error": "unavailable", "problem": "3 times ConnectionError',
+    ],
+    "evaluate.py": [
+        "task    right at once  95 % interval                          rescued requests  calls",
+        "value         7 of 19   19 to  59 %  |    ----#----         |       4      4.6    3.4",
+        "all          28 of 57   37 to  62 %  |        --#---        |      17      3.6    2.2",
+        "not judged, since the server failed: 3",
+        "(the answer)      82   45 %  not_accepted 37",
+        "get_stock          8  100 %  unknown_tool 8",
+        "lookup_price      51   25 %  invalid_arguments 5, tool_error 8",
+    ],
+    "fallback.py": [
+        "   busy failed (server)\n   [large] lookup_stock",
+        (
+            '   [large] lookup_stock(sku="A2")\n   large is too dear\n   [shy] '
+            'lookup_stock(sku="A2")\n   [shy] lookup_stock(sku="A2") -> ok: 7'
+        ),
+        "   [shy] finish (refusal): I do not talk about locks.\n   shy refused",
+        "   model_ended after 5 requests: In stock: [3, 7]",
+        "the refused turn shown: I do not talk about locks.",
+        "the refused turn left out: Ask a neighbour, or call a craftsman.",
+    ],
+    "fan_out.py": [
+        "200 of 200",
+        "budget_exhausted       4        12",
+        "failed                 8         8",
+        "model_ended          188       376",
+        "run 7: ConnectionError: the server hung up",
+        "model_ended          200        28",
+        "done before, nothing asked: 188 of 200",
+    ],
+    "first_run.py": [
+        'lookup_stock(sku="A1") -> ok: {"sku": "A1", "available": 3}',
+        "model_ended: 1 step(s), 2 request(s), '3 of A1 can be sold. Nothing is reserved.'",
+        "budget_exhausted: 1 step(s), 1 request(s), None",
+        "unknown_tool: ",
+        "known: lookup_stock",
+        "ok: {'sku': '1', 'error': 'not found'}",
+        "invalid_arguments: args.sku: expected string",
+        "not_accepted: Looking is not reserving",
+        "budget_exhausted: 3 step(s), 3 request(s), None",
+        "duplicate_call: ",
+    ],
+    "hand_over.py": [
+        '[front] hand_over(to="billing") -> ok: billing',
+        "[billing] refund(euros=12.5) -> ok: 12.50 euros paid back",
+        "model_ended after 3 requests",
+        "refund(euros=5) -> unknown_tool: ",
+        "refund(euros=5) -> ok: 5.00 euros paid back",
+        "tools at the end: open_drawer, refund",
+    ],
+    "limits.py": [
+        "time: time limit of 0.3 s reached",
+        "tokens: limit of 100 tokens reached",
+        "cost: cost limit of $0.04 reached",
+        "stop button: stopped by the user\n   state running, steps kept: yes",
+        "one last request: model_ended, 1 request: Nothing new on the pages that I have read",
+        "tool_error: TimeoutError: timed out after 0.1 s, effect unknown",
+        'translate(text="I do not know.") -> ok: Je ne sais pas.',
+        "on and on\n   ModelError of kind timeout",
+        "small: $0.0010 for 1 requests, 3000 input_tokens, 0 cached_tokens, 250 output_tokens",
+    ],
+    "long_output.py": [
+        "the step keeps 10002441 characters, 2063 are sent",
+        "the cut: [... characters 1335 to 10001775 of 10002441 are missing ...]",
+        "read_log_part(start=1335)",
+        "the step keeps 1000 characters, 1000 are sent",
+        "model_ended: The error: ERROR disk 7 is full",
+    ],
+    "mcp_tools.py": [
+        "shop, MCP 2026-07-28\n  stock_level read_only\n  order idempotent\n  photo\n",
+        'stock_level(sku="A1") -> ok: 3 in stock (roots: 1)',
+        'order(sku="A1") -> tool_error: MCPError: no supplier',
+        "-> ok: [resource text/plain note://7]\\nshelf 7\\n[picture: image/gif, 42 bytes]",
+        'price(sku="A1") -> ok: {"sku": "A1", "cents": 250}',
+        "timed out after 0.3 s, effect unknown. The server hangs and was ended.",
+        'stock_level(sku="A1") -> tool_error: MCPError: The server has ended. looking',
+        'An older server:\nshop, MCP 2025-06-18\nstock_level(sku="A1")\nstock_level(sku="A1") -> ok',
+        'Over HTTP:\nshop, MCP 2026-07-28\nstock_level(sku="A1")\nstock_level(sku="A1") -> ok: 3 in',
+        "finish: That is what the server said.",
+    ],
+    "memory.py": [
+        "everything       6    280  Your order number is W-17.",
+        "last             2     79  I do not know.",
+        "summary          4    244  Your order number is W-17.",
+        "the summary: My order number is W-17. My dog's name is Rex.",
+        "search           3    1",
+        "embeddings       3    120  Your order number is W-17.",
+    ],
+    "no_progress.py": [
+        (
+            "-> no_progress: Not run: this call has brought the same result 3 times. Try another "
+            "way.\n   finish: There is no report.txt here, only notes.txt.\n   model_ended "
+            "after 5 requests"
+        ),
+        (
+            'find_train(city="city 4") -> no_progress: Not run: the last 3 results were errors. '
+            'Say so, or try another way.\n   find_train(city="city 5") -> ok: error'
+        ),
+        "   stopped, no progress after 12 requests",
+    ],
+    "parallel_reads.py": [
+        "six reads: 6 calls in 0.",
+        (
+            " s, at most 6 at once\n   came out last: Cairo\n   recorded in the order asked: yes\n"
+            "a limit of 2: 6 calls in "
+        ),
+        " s, at most 2 at once",
+        "a write among them: 3 calls in 0.",
+        (
+            " s, at most 1 at once\n   came out last: Oslo\n   recorded in the order asked: yes\n"
+            "one read a reply: 3 calls in 0."
+        ),
+    ],
+    "read_web.py": [
+        "/tea, status 200\\nTea\\nFour [http://127.0.0.1:",
+        "/m] minutes.",
+        "PermissionError: 169.254.169.254 is 169.254.169.254, port 80: not public",
+        'read_web(url="http://localhost:22/") -> tool_error: PermissionError: localhost is ',
+        "PermissionError: only http:// and https:// are read",
+        "/slow takes more than 1.0 s",
+    ],
+    "real_model.py": [
+        "A scripted model; the top of this file says how to get a real one.",
+        'get_weather(city="Paris") -> ok: It is raining in Paris.',
+        "finish: It is raining in Paris.",
+        "model_ended after 2 of 5 requests",
+    ],
+    "record_replay.py": [
+        "1. Recorded from a server\n   In stock: 3., requests: 2",
+        "recordings: 2, the key in the file: False",
+        "the recording answers\n   In stock: 3., requests: 2",
+        "LookupError: not recorded; from character",
+        "B2",
+    ],
+    "search_documents.py": [
+        'search(words="???") -> ok: ["Nothing was found. Try other words."]',
+        "[returns.md:3] Lamps can be returned within 30 days.",
+        'read_on(source="returns.md:3") -> ok: ["[returns.md:1] # Returns", "[returns.md:3] Lamps',
+        "not_accepted: Name your sources",
+        "not_accepted: These were not found in this run: terms.md:7.",
+        "finish: You have 30 days [returns.md:3], except for bulbs [returns.md:5].",
+    ],
+    "see_images.py": [
+        'take_photo(room="kitchen") -> ok: [picture: image/png',
+        "finish: Your card is red, the wall green.",
+        '{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBOR',
+        '{"role": "tool", "tool_call_id": "c00000001", "content": "[picture: image/png',
+        '{"role": "user", "content": [{"type": "image_url"',
+        "The pictures survive as JSON: True",
+    ],
+    "simulated_world.py": [
+        ("the agent that tries again\n  simulated              succeeded        in the store: 3"),
+        "  real                   budget_exhausted in the store: 6",
+        "the store says 6 reserved, 3 were asked for",
+        "  simulated, fixed       budget_exhausted in the store: 6",
+        "first difference: step 2: reserved() -> ok: 0 | reserved() -> ok: 3",
+        "  simulated, fixed       succeeded        in the store: 3",
+    ],
+    "skills.py": [
+        (
+            "- invoices: How an invoice looks.\n- letters: How we write to customers, also to "
+            "those who complain.\n"
+        ),
+        'read_skill(name="letters") -> ok: Be short. Sign as "Your shop".',
+        'file="complaints.md") -> ok: Say sorry once.',
+        "tool_error: PermissionError: ../secret.txt is outside the skill's folder",
+    ],
+    "steering.py": [
+        '   book(means="flight")\n   user: Not by plane, please: by train.\n   find(means="train")',
+        "model_ended: By train, for 140 euros.",
+        "the first turn: ['find ok', 'book not_executed']",
+        "   flight: By flight, for 220 euros.\n   train: By train, for 140 euros.\n   bus: By bus",
+        "the run that was forked still has 2 steps",
+    ],
+    "structured_answer.py": [
+        "1. not_accepted: Answer by calling the tool `answer`.",
+        (
+            '2. invalid_arguments: args.currency: expected one of "EUR", "USD", got "euros"; '
+            "args.lines[0].cents_each"
+        ),
+        "4. not_accepted: The lines add up to 4900 cents, not to 4000.",
+        "state succeeded, 4 requests",
+        "Invoice 2041: 4000 cents, EUR",
+        "2 x box of tea = 900",
+    ],
+    "sub_agents.py": [
+        '[harbour] search(words="harbour") -> ok: ["harbour: a book of 1921"]',
+        "[lighthouse] finish: 1921",
+        "model_ended: Built in 1921: 3 of 3. 8 requests in 0.",
+        "of 3. 6 requests in 0.",
+    ],
+    "test_your_agent.py": [
+        "test_an_answer_without_a_look_does_not_get_through",
+        "Ran 6 tests in",
+        "\nOK\n",
+    ],
+    "tools_from_functions.py": [
+        '"enum": [',
+        '"description": "what to order, one line for each product."',
+        '-> invalid_arguments: args.lines[0].quantity: expected integer, got "many"',
+        'args.shiping: unknown name, did you mean "shipping"?',
+        "args.note",
+        "(the function gets lines=[Line(sku='A1', quantity=2)], shipping='courier')",
+        "-> ok: ordered 2 pieces by courier",
+        "-> ok: 40 USD",
+        "a lambda: a lambda has no name",
+        "twins: two tools are called 'list_products'",
+    ],
+    "trace_viewer.py": [
+        "7 requests, 9 calls",
+        (
+            "states: denied, finish, invalid_arguments, invalid_response, not_accepted, ok, "
+            "task, tool_error, unknown_tool"
+        ),
+        "scripts: 1, its own",
+    ],
+    "trim_context.py": [
+        "the run: model_ended, 12 steps, 14 requests, Page 7 is the longest.",
+        "everything: about 1600 tokens, paired: yes, pages [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]",
+        "the last 3 replies: about 400 tokens, paired: yes, pages [10, 11, 12]",
+        "about 400 tokens: about 800 tokens, paired: yes, pages [7, 8, 9, 10, 11, 12]",
+        "masking: about 1100 tokens, paired: yes, pages [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]",
+        "compaction: about 600 tokens, paired: yes, pages [1, 9, 10, 11, 12]",
+        "the summary: (a summary so far) 5 results, page 7 is longest.",
+        "the run still holds 12 steps",
+    ],
+    "unavailable_tool.py": [
+        "The tool works:\n   list_servers()",
+        'get_cpu_usage(server="srv-01") -> ok: 73',
+        ("finish: The CPU of srv-01 is 73 per cent busy.\n   model_ended: 2 calls, ['ok', 'ok']"),
+        "-> tool_error: Unavailable: status 503: its monitoring agent does not answer",
+        "finish: I cannot tell. srv-01 is not available: status 503",
+        "model_ended: 2 calls, ['ok', 'tool_error']",
+        '   | Action Input: {"server": "srv-01"}\n   | Observation: Unavailable: status 503',
+    ],
+    "weather_tools.py": [
+        "list_cities()         ['Cairo', 'Lima', 'Oslo', 'Paris', 'Tokyo']",
+        "no station in 'Parsi'",
+        'get_weather(city="Paris") -> ok: {"city": "Paris", "sky": "cloudy"',
+        "finish: It is cloudy in Paris, 18 degrees Celsius.",
+    ],
+    "course/00_check_laptop/lesson.py": [
+        "ok   Python 3.",
+        "ok   agentloop.py is where it should be",
+        "ok   a run: 2 requests, 1 step, model_ended",
+        "ok   server: one on this machine says hello",
+        "ready: yes",
+    ],
+    "course/01_build_your_own/lesson.py": [
+        "an unknown tool      KeyError     answer       answer       answer       answer",
+        "a tool that raises   KeyError     answer       answer       answer       answer",
+        ("one call, sent twice 2 reserved   2 reserved   1 reserved   1 reserved   1 reserved"),
+        "a model without end  no end       no end       no end       10 steps     10 steps",
+        "step_2 adds 6 lines to step_1",
+        "step_3 adds 4 lines to step_2",
+        "step_4 adds 4 lines to step_3",
+    ],
+    "course/02_tools/lesson.py": [
+        '"additionalProperties": false',
+        "ok       ('A1', 'north', 2)",
+        "ok       ('A1', 'south', 0)",
+        'invalid_arguments args.sku_id: unknown name, did you mean "sku"?',
+        'args.days: expected integer, got "soon"',
+        "invalid_arguments args.days: expected integer, got 2.5",
+        "a lambda: a lambda has no name",
+        "two of one name: two tools are called 'lookup_stock'",
+    ],
+    "course/03_errors/lesson.py": [
+        "requests: 2; statuses: ok; answer: 0 can be sold",
+        "repeating it will not help",
+        "requests: 3; statuses: tool_error, tool_error; answer: I could not find out",
+        "did you mean A1-RED?",
+        "requests: 3; statuses: tool_error, ok; answer: 3 can be sold",
+    ],
+    "course/04_real_model/lesson.py": [
+        '"content": "Answer in one short sentence."',
+        'get_weather(city="Paris") -> ok',
+        "model_ended after 2 requests and 1 steps",
+        "request 1: 2 messages: system, user",
+        "request 2: 4 messages: system, user, assistant, tool",
+        "'input_tokens': 875",
+    ],
+    "course/05_limits/lesson.py": [
+        "1. budget of 3: budget_exhausted; requests: 3, steps: 3; output: None",
+        ("2. the same run, once more: budget_exhausted; requests: 5, steps: 5; output: None"),
+        "3. the clock: running, stopped early: yes",
+        ("4. the last word: model_ended; requests: 1, steps: 0; output: found nothing on 5 pages"),
+    ],
+    "course/06_accept/lesson.py": [
+        "honest, checked    succeeded         reserved: 2   requests: 2",
+        "hasty              model_ended       reserved: 0   requests: 1",
+        "hasty, checked     succeeded         reserved: 2   requests: 3",
+        "stubborn, checked  budget_exhausted  reserved: 0   requests: 4  output: None",
+        "not_accepted: 2 of A1 are not reserved yet; call reserve",
+    ],
+    "course/07_crash_and_resume/lesson.py": [
+        "orders in the book: 2\n\n2. With a journal",
+        'place_order(sku="A1") -> unknown_outcome',
+        'count_orders(sku="A1") -> ok: 1',
+        "(model_ended, steps: 2, waiting: 0)\norders in the book: 1",
+        "(Ann is asked: place_order, with {'sku': 'A1'}?)\n    (running, steps: 0, waiting: 1)",
+        "finish: nothing was ordered: Ann says no",
+    ],
+    "course/08_text_model/lesson.py": [
+        "    | Question: How many A1 can we sell?",
+        'Observation: There is no tool "get_stock"; known: lookup_stock',
+        "Observation: ConnectionError: 503, the stock database is closed until Monday",
+        "| Final Answer: I cannot say. The stock database is closed until Monday.",
+        '| Final Answer: 500 of A1 can be sold.\n    lookup_stock(sku="A1") -> ok: 3',
+        "-> invalid_arguments: ",
+        "only a thought:\n    | Thought: I would have to look that up in the shop.\n    reply -> invalid_response",
+        "no label at all:\n    | I would have to look that up in the shop.\n    finish: I would",
+    ],
+    "course/09_conversation/lesson.py": [
+        "And B2?                             shown: 0 earlier; answer: What about B2?",
+        "And B2?                             shown: 1 earlier; answer: 8 can be sold.",
+        "the last turn                       shown: 1 earlier; answer: You did not say.",
+        "a summary                           shown: 1 earlier; answer: You are Ann.",
+        "a summary by somebody hasty         shown: 1 earlier; answer: You are Bob.",
+        "on_action: lookup_stock, {'sku': 'A1'}",
+        "a handler failed: the disk with the log is full; model_ended, steps: 1",
+    ],
+    "course/10_read_a_framework/lesson.py": [
+        'an unknown tool     "3 can be sold"             2      model_ended, 3 can be sold   2',
+        "a tool that raises  KeyError                    none   model_ended, 3 can be sold   2",
+        "a reply in no form  ValueError                  none   model_ended, 3 can be sold   2",
+        'a model without end "I ran out of iterations."  4      budget_exhausted, None       4',
+    ],
+}
+
+
+# What a participant might write, made from the solution: (what stands there, what is written in its
+# place, words of the hint that this has to get). An empty hint: it is right all the same.
+_SLIPS = {
+    "00_check_laptop": [
+        ('"model_ended"', '"succeeded"', "the demo did not end as 'succeeded'"),
+        ("STATE =", "STAT =", "The check needs STATE: keep the names"),
+    ],
+    "01_build_your_own": [
+        ("return reply[", "print(reply[", "cannot be read"),
+        ('return reply["answer"], steps', 'return reply["answer"]', "the answer and the steps"),
+        (
+            'return reply["answer"], steps',
+            "import sys; sys.exit()",
+            "ends the program, like sys.exit()",
+        ),
+        (
+            'return reply["answer"], steps',
+            "raise SystemExit(0)",
+            "ends the program, like sys.exit()",
+        ),
+        ("def lookup_stock", "exit(0)\n\n\ndef lookup_stock", "line 4 ends the program"),
+        (
+            "except Exception as error",
+            "except ZeroDivisionError as error",
+            "ended with LookupError",
+        ),
+        (
+            "except Exception as error",
+            "except BaseException as error",
+            "catch Exception, not everything",
+        ),
+        ("sorted(tools)", "sorted(tolls)", "name 'tolls' is not defined\". Did you mean tools?"),
+        ("requests = 0", "request = 0", "On this way through the function nothing was assigned"),
+        ('; there are: {known}"', '"', "should name the tools there are"),
+        (
+            "f\"no tool {action['tool']}; there are: {known}\"",
+            '"wrong"',
+            "asked for a tool that does not exist",
+        ),
+        ('f"{type(error).__name__}: {error}"', "str(error)", "does not say what went wrong"),
+        ('f"{type(error).__name__}: {error}"', "error", "should be a text"),
+        (
+            'f"{type(error).__name__}: {error}"',
+            "'failed'",
+            "the observation should say so, not 'failed'",
+        ),
+        (
+            "            steps.append(",
+            "                continue\n            steps.append(",
+            "that should be a step",
+        ),
+        ('seen.add(action["id"])', "pass", "call c1 came twice, and twice it reserved"),
+        ('if action["id"] in seen', 'if action["tool"] in seen', "call c1 came twice"),
+        (
+            '                seen.add(action["id"])\n',
+            "",
+            "call c1 came twice",
+        ),
+        (
+            "raise ValueError(",
+            "continue\n                    raise ValueError(",
+            "each call should have its step",
+        ),
+        (
+            "if requests == max_requests",
+            "if requests > max_requests",
+            "the model was asked 4 times",
+        ),
+        ("return None, steps", "return '', steps", "None is the answer"),
+        (
+            "return None, steps",
+            "raise RuntimeError('no budget')",
+            "step 4, a budget of requests: exercise.py, line 14",
+        ),
+        ("requests += 1", "pass", "the model was asked 50 times, and no end to it"),
+    ],
+    "02_tools": [
+        ("from typing import Literal\n", "", "Is `from typing import Literal` missing at the top?"),
+        ("quantity: int", "quantity: str", "Use int"),
+        ('= "medium"', "", "let it have the default 'medium'"),
+        ('Literal["small", "medium", "large"]', "str", "name the three words with Literal"),
+        (" This cannot be undone.", "", "say, in your words, that sending cannot be undone"),
+        ("This cannot be undone.", "This can be undone.", "say, in your words"),
+        ("This cannot be undone.", "It is irreversible.", ""),
+        ("This cannot be undone.", "Once sent, it can't be called back.", ""),
+        ("This cannot be undone.", "There is no way to revert this.", ""),
+        ("This cannot be undone.", "It is permanent, nobody can revoke it.", ""),
+        ("quantity: the number of pieces, 1 to 10.", "quantity: the number.", "ten pieces at most"),
+        ("1 to 10.", "one to ten.", ""),
+        ("        quantity: the number of pieces, 1 to 10.\n", "", "what is quantity?"),
+        ("    if not 1 <= quantity <= 10:", "    if quantity > 10:", "0 should raise ValueError"),
+        ("    if not 1 <= quantity <= 10:", "    if quantity < 1:", "11 should raise ValueError"),
+        ("1 <= quantity <= 10", "1 < quantity < 10", "for 1 I got"),
+        ("raise ValueError(", "return str(", "0 should raise ValueError"),
+        ("raise ValueError(", "exit(", "ends the program"),
+    ],
+    "03_errors": [
+        ('raise ValueError(f"there', 'return str(f"there', "counts as ok"),
+        ('raise ValueError(f"there', 'raise ValuError(f"there', "Did you mean ValueError?"),
+        ("; the rooms are {', '.join(FREE)}", "", "should name the rooms there are"),
+        ("{FREE[room]}", "9, 14 and 15", "Green is asked for at 14 and free at 10"),
+        ("{room} is taken at {hour}", "taken", "should name the hour"),
+        ('return f"booked {room} at {hour}"', "exit()", "ends the program"),
+    ],
+    "04_real_model": [
+        ("import json\n", "", "Is `import json` missing at the top?"),
+        ("import urllib.request\n", "", "Is `import urllib` missing at the top?"),
+        (
+            'base_url + "/chat/completions"',
+            '"https://api.openai.com/v1/chat/completions"',
+            "to go to api.openai.com",
+        ),
+        (
+            '"/chat/completions"',
+            '"/v1/chat/completions"',
+            "chat() asked for /v1/v1/chat/completions",
+        ),
+        ("body, headers)", "None, headers)", "the server got a GET"),
+        ("body, headers)", "body)", "Content-Type"),
+        (
+            'json.dumps({"model": "tiny", "messages": messages})',
+            "str(messages)",
+            "the body is no JSON",
+        ),
+        ('"messages": messages}', '"messages": "Hi"}', "should be those given to chat()"),
+        ('["choices"][0]["message"]["content"]', "", "chat() gave {"),
+        (
+            "        return json.load(reply)",
+            "        json.load(reply)",
+            "does it lack its `return`?",
+        ),
+        ('"tiny", base_url=base_url, ', '"tiny", ', "your code wanted to go to api.openai.com"),
+        (
+            "    return agentloop.OpenAIChat",
+            "    agentloop.OpenAIChat",
+            "make_model() returned None",
+        ),
+        (", temperature=0", "", "the body has no temperature"),
+        ('system="Answer in one short sentence.", ', "", "there is no system text"),
+        ("except agentloop.ModelError", "except OSError", "Catch ModelError"),
+        (
+            '    return run.output, run.usage["input_tokens"] +',
+            "    return",
+            "the answer and the tokens",
+        ),
+        ('run.usage["input_tokens"] + ', "", "took 923 tokens"),
+    ],
+    "05_limits": [
+        ("isinstance(event, agentloop.AgentStep)", "event.status", "An AgentAction has tool"),
+        (
+            "isinstance(event, agentloop.AgentStep)",
+            "isinstance(event, agentlop.AgentStep)",
+            "agentlop",
+        ),
+        (">= max_tokens", "> max_tokens", "300 tokens are used up after 3 requests"),
+        ('return run, "budget" if', 'return "budget" if', "should return the run and a word"),
+        ('            return run, "tokens"', "            exit(0)", "ends the program"),
+    ],
+    "06_accept": [
+        (
+            "    return accept",
+            "    return accept()",
+            "a function to be returned has no () behind it",
+        ),
+        ("    return accept", "    pass", "it should end with `return accept`"),
+        ("def make_accept", "def make_acept", "The check needs make_accept: keep the names"),
+        (
+            "return None",
+            "return True",
+            "accept() returns None or a text that says why; it gave True",
+        ),
+        ("return None", 'return ""', "accept() returns None or a text"),
+        ("return None", "exit()", "ends the program"),
+        (
+            'sorted(world["archive"] + world["inbox"])',
+            'world["inbox"]',
+            "shrinks while the model works",
+        ),
+        (
+            'world["archive"] + left]',
+            "world.archive + left]",
+            'A dict is asked with brackets: ["archive"]',
+        ),
+        ("if left:", "if run.answer:", "An AgentRun has task, steps"),
+        (
+            "if left:",
+            "if left and (not run.steps or run.steps[0].tool):",
+            "An AgentStep has action",
+        ),
+        ("def accept(run)", "def accept()", "Keep the parameters"),
+        (
+            "if left:",
+            'if len(run.steps) >= 2 and world["inbox"]: return None\n        if left:',
+            "nothing moved",
+        ),
+        ('return f"still', 'world["inbox"].clear(); return f"still', "It should only look"),
+    ],
+    "07_crash_and_resume": [
+        ("return list(run.pending)", "break", "I got []"),
+        ("return list(run.pending)", "return", "propose() returned None"),
+        ("return list(run.pending)", "return event", "should return a list"),
+        ("return list(run.pending)", "return [event.tool]", "the list holds actions"),
+        ("return list(run.pending)", "exit()", "ends the program"),
+        ("isinstance(event, agentloop.AgentAction) and ", "", "ask isinstance() first which it is"),
+        ("event.tool", "event.name", "An AgentAction has tool"),
+        (' and event.tool == "pay"', "", "I got ['look_up_bill']"),
+        (
+            "run, tools, journal=journal):",
+            "run, tools):",
+            "Does propose() hand journal=journal to stream()?",
+        ),
+        ("    return agentloop.run", "    agentloop.run", "decide() should return the run"),
+        ('"denied"', '"no"', "no should end the call as 'denied'"),
+        ("if not yes", "if yes", "the answer was no, and it was paid"),
+        ('if action.tool == "pay":', "if True:", "the no was for each pay, and for pay alone"),
+        ("list(run.pending):", "run.pending:", "walk over list(run.pending)"),
+        ("run, tools, journal=journal)\n", "run, tools)\n", "Does decide() use the journal?"),
+        ("run.close(action", "action.close(action", "An AgentAction has tool"),
+    ],
+    "08_text_model": [
+        (
+            "raise agentloop.InvalidResponse(FORM, log=text)",
+            "return None",
+            "step 3, neither: parse() returned None",
+        ),
+        (
+            "raise agentloop.InvalidResponse(FORM, log=text)",
+            "raise ValueError(text)",
+            "Raise agentloop.InvalidResponse",
+        ),
+        ('FORM = "', 'FORM = "No." or "', "say how to write, not 'No.'"),
+        (
+            "AgentAction(tool, rest, log=written)",
+            "AgentAction(tool, rest)",
+            "hand the text on as log=text",
+        ),
+        ("AgentAction(tool, rest,", "AgentAction(rest, tool,", "the tool in"),
+        (
+            'if mark == "Final Answer":',
+            'if "Final Answer" in line:',
+            "step 4, a mark begins a line",
+        ),
+        (
+            "            return agentloop.AgentAction(tool, rest, log=written)",
+            "            found = agentloop.AgentAction(tool, rest, log=written)\n"
+            "    if tool:\n        return found",
+            "step 5, what it makes up does not count",
+        ),
+        ('    tool = ""\n', "    exit()\n", "ends the program"),
+    ],
+    "09_conversation": [
+        (" if run is None else run.follow_up(question)", "", "run.follow_up() makes the next turn"),
+        ("    return agentloop.run", "    agentloop.run", "ask() should return the run, not None"),
+        (
+            "del run.history[:left_out]",
+            "run.history[:] = run.history[-count:]",
+            "which is everything",
+        ),
+        ("del run.history[:left_out]", "return run.history[left_out:]", "should leave ['b', 'c']"),
+        ("except Exception", "except ValueError", "Catch it around the call"),
+        ("except Exception", "except BaseException", "catch Exception, not everything"),
+        ("handler(kind, event)", "handler(event, kind)", "the handler should get"),
+        ("            print(f", "            break\n            print(f", "did not end"),
+        ("    return run\n", "", "watch() should return the run"),
+    ],
+    "10_read_a_framework": [
+        ('looked at": 1', 'looked at": 1000', "is none of them"),
+        ('is called": ', 'is called": 1 + ', "That is not it; look in the class Tool"),
+        ('verbose=True)": "l"', 'verbose=True)": "?"', 'from_langchain.md, "Parameters", says it'),
+        ('verbose=True)": "l"', 'verbose=True)": "a"', "is not a (del run.history[:-2])"),
+    ],
+}
+
+
+# == the file as it is vendored =====================================================================
+
+
+# What every copy must be able to do: `al` is the copy. No `assert`, since -O takes those out.
+_CORE = '''
+import dataclasses, typing
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    sku: str
+    quantity: int = 1
+
+def must(true, *what):
+    if not true:
+        raise RuntimeError(repr(what))
+
+def order(lines: typing.List[Line], how: typing.Literal["post", "courier"] = "post") -> dict:
+    """Order some products.
+
+    Args:
+        lines: what to order.
+    """
+    return {"pieces": sum(line.quantity for line in lines), "how": how}
+
+@al.tool(read_only=True)
+def look(n: int) -> int:
+    """Look."""
+    return n + 1
+
+async def later(n: int) -> int:
+    """Wait."""
+    return n * 2
+
+def core():
+    tools = al.registry([order, look, later])
+    items = tools["order"].parameters["properties"]["lines"]
+    must(items["description"] == "what to order." and items["type"] == "array", items)
+    calls = [al.AgentAction("look", {"n": n}) for n in (1, "2", 3)]
+    model = al.Scripted([
+        al.AgentAction("order", {"lines": [{"sku": "A1", "quantity": "many"}]}),
+        al.AgentAction("order", {"lines": [{"sku": "A1", "quantity": "2"}], "how": "courier"}),
+        calls, al.AgentAction("nix", {}), al.InvalidResponse("hm"),
+        al.AgentFinish("no"), al.AgentFinish("yes"),
+    ])
+    run = al.run(model, "go", tools, accept=lambda run: "no!" if run.output == "no" else None)
+    told = [s.status for s in run.steps]
+    must(told[:5] == ["invalid_arguments", "ok", "ok", "ok", "ok"], told)
+    must(told[5:] == ["unknown_tool", "invalid_response", "not_accepted"], told)
+    must(run.steps[1].observation == {"pieces": 2, "how": "courier"}, run.steps[1])
+    must([s.observation for s in run.steps[2:5]] == [2, 3, 4], run.steps)
+    must((run.state, run.output, run.requests) == ("succeeded", "yes", 7), run)
+    must(al.from_json(al.to_json(run)) == run)
+    import copy, pickle
+    must(copy.deepcopy(run) == run)
+    end = al.run(al.Scripted([al.AgentFinish("more")]), al.AgentRun("a", requests=0).follow_up("b"))
+    must(end.output == "more" and str(end.finish) == "finish: more", end)
+
+def awaits():
+    model = al.Scripted([al.AgentAction("later", {"n": 4}), al.AgentFinish("x")])
+    run = al.run(model, "go", [later])
+    must(run.steps[0].observation == 8, run.steps)
+
+def journal(folder):
+    import os
+    path = os.path.join(folder, "copy.jsonl")
+    call = al.AgentAction("order", {"lines": [{"sku": "A1"}]})
+    model = al.Scripted([call, al.AgentFinish("done")])
+    events = al.stream(model, "go", [order], journal=path)
+    next(events)
+    events.close()
+    run = al.run(model, "go", [order], journal=path)
+    must(run.state == "model_ended" and run.requests == 2, run)
+    must(al.AgentRun.load(path) == run)
+    os.remove(path)
+
+def adapters():
+    import json
+    message = {"role": "assistant", "content": "hi"}
+    answer = {"choices": [{"message": message, "finish_reason": "stop"}]}
+    sent = []
+    def transport(method, url, headers, body, timeout):
+        sent.append(json.loads(body.decode()))
+        return 200, {"content-type": "application/json"}, [json.dumps(answer).encode()]
+    run = al.run(al.OpenAIChat("m", api_key="k", transport=transport), "go", [order])
+    must(run.output == "hi" and sent[0]["tools"][0]["function"]["name"] == "order", run, sent)
+    text = al.ReActText(lambda prompt: "Thought: so\\nFinal Answer: ok")
+    must(al.run(text, "go", [order]).output == "ok")
+    must(al.AnthropicMessages("m", api_key="k").body(run, {})["model"] == "m")
+'''
+
+
+_ALL = (
+    _CORE
+    + """
+def everything(folder):
+    import sys
+    core()
+    if sys.platform != "emscripten":  # no asyncio.run there
+        awaits()
+    journal(folder)
+    adapters()
+"""
+)
+
+
+def _scene(al, source=_ALL, future=False):
+    """The scenario's functions for a copy, as a user's module of its own would have them."""
+    name = "_users_%d" % len(sys.modules)
+    sys.modules[name] = module = types.ModuleType(
+        name
+    )  # Python looks there for what annotations mean
+    module.al = al
+    source = ("from __future__ import annotations\n" if future else "") + source
+    exec(compile(source, "users_module.py", "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+class CopiesTest(_FolderCase):
+    """Copied under any name and loaded in any way, it works."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.source = _FILE.read_text(encoding="ascii")
+        cls.code = compile(cls.source, str(_FILE), "exec", dont_inherit=True)
+
+    def setUp(self):
+        super().setUp()
+        path, modules = list(sys.path), set(sys.modules)
+
+        def back():
+            sys.path[:] = path
+            for name in set(sys.modules) - modules:
+                if (
+                    self.folder in str(getattr(sys.modules[name], "__file__", ""))
+                    or "_users" in name
+                ):
+                    del sys.modules[name]
+            importlib.invalidate_caches()
+
+        self.addCleanup(back)
+
+    def module(self, name="copied", code=None):
+        """The file's code run in a module of that name, which is not in sys.modules."""
+        module = types.ModuleType(name)
+        exec(code or self.code, module.__dict__)
+        return module
+
+    def imported(self, name, *folders):
+        sys.path[:0] = [self.path(*folders)]
+        importlib.invalidate_caches()
+        return importlib.import_module(name)
+
+    # -- loaded in any way ------------------------------------------------------------------------
+
+    def test_another_name(self):
+        self.write("my_agents.py", self.source)
+        al = self.imported("my_agents")
+        self.assertEqual(al.AgentRun.__module__, "my_agents")
+        _scene(al).everything(self.folder)
+        _scene(al, future=True).everything(self.folder)
+
+    def test_in_a_package(self):
+        os.makedirs(self.path("shop", "inner"))
+        self.write("shop/__init__.py", "from .inner import loop as al\n")
+        self.write("shop/inner/__init__.py", "")
+        self.write("shop/inner/loop.py", self.source)
+        package = self.imported("shop")
+        self.assertEqual(package.al.__name__, "shop.inner.loop")
+        _scene(package.al).everything(self.folder)
+
+    def test_not_in_sys_modules(self):
+        path = self.write("agents.py", self.source)
+        al = _load(path, "agents", register=False)
+        self.assertNotIn("agents", sys.modules)
+        for future in (False, True):
+            scene = _scene(al, future=future)
+            scene.core(), scene.journal(self.folder), scene.adapters()
+
+    def test_exec(self):
+        """By exec, as in a notebook cell: __name__ is "__main__" there, and no demo runs."""
+        for names in ({"__name__": "__main__"}, {"__name__": "somewhere"}, {}):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(self.code, names)
+            self.assertEqual(out.getvalue(), "")
+            al = types.SimpleNamespace(**{k: v for k, v in names.items() if k != "__builtins__"})
+            _scene(al).everything(self.folder)
+
+    def test_in_a_zip(self):
+        with zipfile.ZipFile(self.path("all.zip"), "w") as z:
+            z.writestr("zipped_agents.py", self.source)
+        al = self.imported("zipped_agents", "all.zip")
+        self.assertIn("all.zip", al.__file__)
+        hints = logging.getLogger("agentloop")  # where the command line puts a handler of its own
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            with mock.patch.object(hints, "handlers", []):
+                self.assertEqual(al.main(["--version"]), 0)
+        self.assertIn(hashlib.sha256(self.source.encode()).hexdigest(), out.getvalue())
+        _scene(al).everything(self.folder)
+
+    @unittest.skipIf(os.name == "nt" or _BROWSER, "needs POSIX permissions")
+    def test_in_a_read_only_folder(self):
+        os.mkdir(self.path("locked"))
+        self.write("locked/agents_here.py", self.source)
+        os.chmod(self.path("locked"), 0o555)
+        try:
+            with mock.patch.object(sys, "dont_write_bytecode", False):
+                al = self.imported("agents_here", "locked")
+            _scene(al).core()
+        finally:
+            os.chmod(self.path("locked"), 0o755)
+
+    def test_two_copies_understand_each_other(self):
+        a, b = self.module("copy_a"), self.module("copy_b")
+        self.assertIsNot(a.AgentAction, b.AgentAction)
+
+        @b.tool(return_direct=True)
+        def answer(text: str, action: b.AgentAction, run: a.AgentRun) -> str:
+            """Answer."""
+            return "%s %s %s" % (text, action.call_id, run.task)
+
+        @b.tool(read_only=True)
+        def look(n: int) -> object:
+            """Look."""
+            return b.Image(b"x") if n else [b.Image(b"y")]
+
+        hand_made = b.Tool("hand_made", "By hand.", {"type": "object"}, lambda **given: given)
+        self.assertEqual(
+            set(a.registry([answer, look, hand_made])), {"answer", "look", "hand_made"}
+        )
+        tools = a.registry(b.registry([answer, look, hand_made]))
+        script = [
+            b.AgentAction("look", {"n": 1}),
+            [b.AgentAction("look", {"n": 0}), a.AgentAction("hand_made", {"x": 1})],
+            b.InvalidResponse("unreadable", {"m": 1}, "log"),
+            b.AgentFinish("no", "log", {"m": 2}),
+            b.AgentAction("answer", {"text": "hi"}, "id1"),
+        ]
+        task = b.AgentRun(["go", b.Image(b"z"), a.Image(b"z")])
+        path = self.path("run.jsonl")
+        run = a.run(
+            a.Scripted(script),
+            task,
+            tools,
+            journal=path,
+            accept=lambda r: "no!" if r.output == "no" else None,
+        )
+        self.assertIs(run, task)
+        told = ["ok", "ok", "ok", "invalid_response", "not_accepted", "ok"]
+        self.assertEqual([s.status for s in run.steps], told)
+        self.assertEqual(
+            (run.state, run.finish.reason, run.output[:6]), ("succeeded", "return_direct", "hi id1")
+        )
+        self.assertEqual(run.steps[3].action.message, {"m": 1})
+        self.assertEqual(run.steps[2].observation, {"x": 1})
+        for one, other in ((a, b), (b, a)):
+            self.assertEqual(one.to_json(one.AgentRun.load(path)), one.to_json(run))
+            self.assertEqual(other.to_json(one.from_json(other.to_json(run))), one.to_json(run))
+            self.assertIs(one.run(other.Scripted([]), run), run, "a finished run of the other copy")
+            follow = one.run(
+                other.Scripted(script + [other.AgentFinish("more")]), run.follow_up("more")
+            )
+            self.assertEqual(follow.output, "more")
+        pictures = [
+            m
+            for m in a.OpenAIChat("m", api_key="k").body(run, tools)["messages"]
+            if "image_url" in str(m)
+        ]
+        self.assertEqual(len(pictures), 3)
+        self.assertEqual([str(s) for s in run.steps], [str(s) for s in a.AgentRun.load(path).steps])
+
+        def transport(method, url, headers, body, timeout):
+            return 401, {}, [b"{}"]
+
+        with self.assertRaises(b.ModelError) as caught:
+            a.run(b.OpenAIChat("m", api_key="k", retries=0, transport=transport), "go")
+        self.assertEqual(caught.exception.agent_run.requests, 1)
+
+    # -- cut from the bottom up -------------------------------------------------------------------
+
+    def test_cut_at_each_banner(self):
+        banners = [
+            (m.group(1), m.start()) for m in re.finditer(r"(?m)^# == (.+?) =+$", self.source)
+        ]
+        names = [name for name, _ in banners]
+        self.assertEqual(
+            names, ["errors", "data", "tools", "loop", "journal", "models", "command line"]
+        )
+        works = {  # what is left when the section and all below it are gone
+            "command line": ["core", "journal", "adapters"],
+            "models": ["core", "journal"],
+            "journal": ["core"],
+            "loop": [],
+            "tools": [],
+        }
+        for name, at in banners:
+            if name in works:
+                with self.subTest(without=name):
+                    code = compile(self.source[:at], "cut.py", "exec", dont_inherit=True)
+                    al = self.module("cut", code)
+                    run = al.AgentRun("go", [al.AgentStep(al.AgentAction("a", {}), {1})])
+                    self.assertEqual(al.from_json(al.to_json(run)).steps[0].status, "ok")
+                    self.assertEqual(run.follow_up("more").history, [run])
+                    if name == "loop":
+                        found = al.registry([_cut_tool])["_cut_tool"]
+                        self.assertEqual(found.parameters["required"], ["n"])
+                    if works[name]:
+                        scene = _scene(al)
+                        for part in works[name]:
+                            getattr(scene, part)(*[self.folder] * (part == "journal"))
+
+    # -- importing it -----------------------------------------------------------------------------
+
+    @_processes
+    def test_importing_does_nothing(self):
+        """Nothing is printed, opened or configured, and no heavy module is loaded."""
+        script = self.write("import_it.py", _IMPORT_IT % str(_ROOT))
+        status, out, err = _python("-B", "-I", "-S", "-W", "error", script, "agentloop")
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(json.loads(out), {"loaded": [], "opened": [], "changed": []})
+
+    def test_header(self):
+        lines = self.source.splitlines()
+        self.assertEqual(lines[0], "# SPDX-License-Identifier: MIT")
+        self.assertIn('THE SOFTWARE IS PROVIDED "AS IS"', self.source)
+        self.assertTrue(self.source.isascii() if hasattr(str, "isascii") else True)
+        self.assertRegex(agentloop.__version__, r"^\d+\.\d+\.\d+$")
+        self.assertEqual(len(re.findall(r"(?m)^__version__ = ", self.source)), 1)
+        # The lines in the docstring run as they stand, and print what they say.
+        block = re.search(
+            r"(?m)^    import agentloop\n(?:(?:    .*)?\n)+", agentloop.__doc__
+        ).group()
+        block = textwrap.dedent(block)
+        self.assertLessEqual(len([line for line in block.splitlines() if line.strip()]), 10)
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(compile(block, "header", "exec", dont_inherit=True), {"__name__": "header"})
+        self.assertEqual(
+            out.getvalue().splitlines(),
+            ['lookup_stock(sku="A1")', 'lookup_stock(sku="A1") -> ok: 3', "finish: 3 left"],
+        )
+
+    def test_names(self):
+        """__all__ is complete, and in the order in which one reads about them."""
+        self.assertEqual(
+            agentloop.__all__,
+            [
+                "run", "stream", "tool", "registry", "Tool",
+                "AgentAction", "AgentStep", "AgentFinish", "AgentRun", "Image",
+                "Event", "Decision", "Model", "to_json", "from_json", "InvalidResponse", "ModelError", "Scripted", "ReActText",
+                "REACT_TEMPLATE", "OpenAIChat", "OpenAIResponses", "AnthropicMessages",
+                "http_transport",
+            ],
+        )  # fmt: skip
+        for name in agentloop.__all__:
+            value = getattr(agentloop, name)
+            if inspect.isroutine(value) or isinstance(value, type):
+                self.assertTrue((value.__doc__ or "").strip(), name)
+        own = {
+            n for n, v in vars(agentloop).items()
+            if getattr(v, "__module__", "") == "agentloop" and not n.startswith("_") and callable(v)
+            and isinstance(v, (type, types.FunctionType))
+        }  # fmt: skip
+        self.assertEqual(own - set(agentloop.__all__), {"main"})
+        names = {}
+        exec("from agentloop import *", names)
+        self.assertEqual(set(names) - {"__builtins__"}, set(agentloop.__all__))
+
+    @unittest.skipIf(sys.version_info < (3, 10), "this parser cannot play an older one's")
+    def test_a_python_that_is_too_old(self):
+        """The first error says which is needed, and comes before anything is imported."""
+        imports = re.compile(r"(?m)^(import|from (?!__future__))")
+        head = self.source[: imports.search(self.source, self.source.index('"""\n\n')).start()]
+        with self.assertRaises(SyntaxError) as caught:
+            ast.parse(head, feature_version=(3, 7))
+        line = head.splitlines()[caught.exception.lineno - 1]
+        self.assertIn("agentloop needs Python 3.8", line)
+        for name in ("python2.7", "python3.6", "python3.7"):
+            python = shutil.which(name)
+            if python and not _BROWSER:
+                done = subprocess.run(
+                    [python, str(_FILE)],
+                    capture_output=True,
+                    env=_env(),
+                )
+                if b"SyntaxError" in done.stderr:  # else a launcher without that Python
+                    self.assertIn(b"agentloop needs Python 3.8", done.stderr)
+
+    # -- flags and consoles -----------------------------------------------------------------------
+
+    @_processes
+    def test_flags(self):
+        """Under -O, -I, -S, -X dev, -W error, and where an encoding of the locale's is an error."""
+        body = "import sys\nsys.path.insert(0, %r)\nimport agentloop as al\n%s\neverything(%r)\n"
+        body += "print('fine')\n"
+        jobs = {}
+        for n, flags in enumerate((
+            ["-S"], ["-O", "-I"], ["-W", "error"], ["-X", "dev", "-W", "error"],
+            ["-X", "warn_default_encoding", "-W", "error", "-b"],
+        )):  # fmt: skip
+            os.mkdir(self.path(str(n)))
+            script = self.write("script%d.py" % n, body % (str(_ROOT), _ALL, self.path(str(n))))
+            jobs[" ".join(flags)] = lambda flags=flags, script=script: _python(*flags, script)
+        for name, found in _side_by_side(jobs).items():
+            with self.subTest(flags=name):
+                self.assertEqual(found, (0, "fine\n", ""))
+
+    @_processes
+    def test_consoles(self):
+        """The demo where standard output is ASCII, cp1252 or closed."""
+        demo = [sys.executable, str(_FILE)]
+        jobs = {
+            name: lambda name=name: _python(str(_FILE), PYTHONIOENCODING=name)
+            for name in ("ascii", "cp1252", "utf-8")
+        }
+        if os.name != "nt":
+            closed = ["sh", "-c", 'exec "$0" "$@" >&- 2>&-', *demo]
+            jobs["closed"] = lambda: (subprocess.call(closed, env=_env()), "model_ended", "")
+        for name, (status, out, err) in _side_by_side(jobs).items():
+            with self.subTest(console=name):
+                self.assertEqual((status, err), (0, ""))
+                self.assertIn("model_ended", out)
+
+    def test_without_streams(self):
+        """sys.stdout and sys.stderr are None under pythonw and some services."""
+        al = self.module()
+        with mock.patch.object(sys, "stdout", None), mock.patch.object(sys, "stderr", None):
+            _scene(al).everything(self.folder)
+
+    # -- other systems ----------------------------------------------------------------------------
+
+    def test_without_fcntl(self):
+        """No locks at all, or those of Windows."""
+        gone = {"fcntl": None, "msvcrt": None}
+        with mock.patch.dict(sys.modules, gone):
+            _scene(self.module()).everything(self.folder)
+        calls = []
+
+        def locking(fd, how, number):
+            calls.append((how, number, os.lseek(fd, 0, os.SEEK_CUR)))
+            if len(calls) in (2, 3):
+                raise OSError(errno.EACCES if len(calls) == 2 else 0, "locked")  # 0 under Wine
+
+        windows = types.SimpleNamespace(LK_NBLCK=2, LK_LOCK=1, LK_UNLCK=0, locking=locking)
+        with mock.patch.dict(sys.modules, dict(gone, msvcrt=windows)):
+            al = self.module()
+            path = self.path("locked.jsonl")
+            model = al.Scripted([al.AgentFinish("ok")])
+            self.assertEqual(al.run(model, "go", journal=path).output, "ok")
+            data = _bytes(path)
+            for _ in range(2):
+                with self.assertRaises(BlockingIOError) as caught:
+                    al.run(model, "go", journal=path)
+                self.assertEqual(caught.exception.filename, path)
+                self.assertEqual(caught.exception.errno, errno.EAGAIN)
+            self.assertEqual(al.run(al.Scripted([]), "go", journal=path).output, "ok")
+            # one byte far behind the end, so that everyone can read
+            self.assertEqual((_bytes(path), calls), (data, [(2, 1, 1 << 40)] * 4))
+            self.assertEqual(al.AgentRun.load(path).output, "ok", "load needs no lock")
+
+    def test_users_modules(self):
+        """Frozen dataclasses and postponed annotations in the user's tools."""
+        for future in (False, True):
+            with self.subTest(future=future):
+                _scene(agentloop, future=future).core()
+
+
+def _cut_tool(n: int) -> int:
+    return n
+
+
+_IMPORT_IT = '''
+import builtins, json, os, signal, sys, warnings
+sys.path.insert(0, %r)
+HEAVY = """argparse asyncio concurrent.futures difflib http.client socket sqlite3 ssl subprocess
+    urllib.request logging threading email http.server ctypes pickle random tempfile""".split()
+before = set(sys.modules)
+opened, changed = [], []
+
+def hook(event, args):
+    if event == "open":
+        path = args[0] if isinstance(args[0], str) else ""
+        if not path.endswith((".py", ".pyc", ".so", ".pyd", ".zip")) and not os.path.isdir(path):
+            opened.append([event, str(args[0])])
+    elif event.split(".")[0] in "socket subprocess shutil tempfile urllib sqlite3 ctypes".split():
+        opened.append([event, repr(args)])
+    elif event in "os.mkdir os.remove os.rename os.system os.putenv os.fork os.chdir".split():
+        opened.append([event, repr(args)])
+
+def state():
+    return {
+        "environ": dict(os.environ), "filters": list(warnings.filters), "path": list(sys.path),
+        "sigint": signal.getsignal(signal.SIGINT), "limit": sys.getrecursionlimit(),
+        "hook": sys.excepthook, "display": sys.displayhook, "builtins": sorted(vars(builtins)),
+        "print": builtins.print, "stdout": (id(sys.stdout), sys.stdout.errors),
+    }
+
+was = state()
+if hasattr(sys, "addaudithook"):
+    sys.addaudithook(hook)
+__import__(sys.argv[1])
+found, now = list(opened), state()
+loaded = [name for name in HEAVY if name in sys.modules and name not in before]
+changed = [k for k in was if was[k] != now[k]]
+print(json.dumps({"loaded": loaded, "opened": found, "changed": changed}))
+'''
+
+
+# == generated input ==============================================================================
+
+
+class _Paint(enum.Enum):
+    RED = "red"
+    BLUE = 2
+
+
+@dataclasses.dataclass
+class _Tree:
+    name: str
+    weight: float = 1.0
+    children: typing.Optional[typing.List["_Tree"]] = None
+
+
+def _fuzz_tools():
+    def plain(a: int, b: str = "x", c: bool = False, d: typing.Optional[float] = None) -> str:
+        return "ok"
+
+    def nested(
+        node: _Tree, colors: typing.List[_Paint] = (), pair: typing.Tuple[int, str] = (1, "a")
+    ) -> object:
+        return node
+
+    def unions(
+        x: typing.Union[int, str, typing.List[int], typing.Dict[str, _Tree], None],
+        y: typing.Optional[typing.Set[int]] = None,
+    ) -> object:
+        return x
+
+    def loose(
+        x: typing.Any, when: typing.Optional[decimal.Decimal] = None, **rest: float
+    ) -> object:
+        return x
+
+    def raising(kind: int = 0) -> str:
+        errors = [
+            ValueError("v"),
+            KeyError(),
+            StopIteration(1),
+            RecursionError(),
+            _Odd(),
+            AssertionError(),
+        ]
+        raise errors[kind % len(errors)]
+
+    schema = {"type": "object", "required": ["q"], "additionalProperties": False}
+    foreign = agentloop.Tool("foreign", "From elsewhere.", schema, lambda **arguments: arguments)
+    return agentloop.registry([plain, nested, unions, loose, raising, foreign])
+
+
+class _Odd(Exception):
+    def __str__(self):
+        raise ValueError("not even this")
+
+
+_WORDS = [
+    "", " ", "a", "b", "x", "q", "name", "red", "RED", "true", "null", "5", "1.5", "NaN", "-0", "1e400",
+    "9" * 30, "\ud800", "\x00", "\u2028", "\u00e9", "{}", "[]", '{"a": 1}', '{"a": 1', "<think>",
+    "</think>", "```json\n{}\n```", "Thought: hm\n", "Action: plain\n", "Action Input: ", "\n",
+    "Final Answer: ", "Observation: ", "None", "{'a': 1}", "functions.plain", "**Action:** plain",
+    "Action Input\uff1a{", "plain", "nested",
+]  # fmt: skip
+
+
+_KEYS = [
+    "a", "b", "c", "d", "x", "y", "q", "node", "name", "weight", "children", "colors", "pair",
+    "kind", "seen", "type", "content", "tool_calls", "id", "function", "arguments", "index", "delta",
+    "message", "usage", "status",
+]  # fmt: skip
+
+
+_DEEP = [40, 300]  # levels; .ci/fuzz.py goes further
+
+
+def _scalar(rng):
+    number = rng.choice([0, 1, -1, 5.0, 2**70, 1e300, float("nan"), float("inf"), 0.1])
+    return rng.choice([None, True, False, number, rng.choice(_WORDS), rng.randrange(-9, 99)])
+
+
+def _value(rng, depth=4):
+    """Any JSON value; now and then a very deep one."""
+    kind = rng.random()
+    if depth <= 0 or kind < 0.4:
+        return _scalar(rng)
+    if kind < 0.6:
+        return [_value(rng, depth - 1) for _ in range(rng.randrange(4))]
+    if kind < 0.99:
+        return {rng.choice(_KEYS): _value(rng, depth - 1) for _ in range(rng.randrange(4))}
+    deep = 0
+    for _ in range(rng.choice(_DEEP)):
+        deep = [deep] if rng.random() < 0.5 else {"children": [deep]}
+    return deep
+
+
+def _dumped(tree):
+    """JSON text; the encoder itself gives up on what is too deep."""
+    try:
+        return json.dumps(tree)
+    except RecursionError:
+        return '{"a": ' * 900 + "1" + "}" * 900
+
+
+def _mutated(rng, data):
+    """Bytes with some damage: cut, doubled, random ones and telling words put in."""
+    data = bytearray(data)
+    for _ in range(rng.choice([0, 1, 1, 2, 5])):
+        at, length = rng.randrange(len(data) + 1), rng.choice([1, 2, 8, 40])
+        kind = rng.randrange(6)
+        if kind == 0:
+            del data[at : at + length]
+        elif kind == 1:
+            data[at:at] = data[at : at + length] * rng.choice([1, 2, 30])
+        elif kind == 2:
+            data[at:at] = bytes(rng.randrange(256) for _ in range(rng.choice([1, 4])))
+        elif kind == 3:
+            data[at:at] = rng.choice(_WORDS).encode("utf-8", "surrogatepass")
+        elif kind == 4:
+            data[at:at] = _dumped(_value(rng, 2)).encode()
+        else:
+            del data[at:]
+    return bytes(data)
+
+
+def _replaced(rng, tree, odds=0.06):
+    """The same JSON with something in it replaced by something else, or left out."""
+    if rng.random() < odds:
+        return _value(rng, 2)
+    if isinstance(tree, dict):
+        return {k: _replaced(rng, v, odds) for k, v in tree.items() if rng.random() > odds / 3}
+    return [_replaced(rng, v, odds) for v in tree] if isinstance(tree, list) else tree
+
+
+_CALL = {"id": "c1", "type": "function", "function": {"name": "plain", "arguments": '{"a": 1}'}}
+
+
+_REPLIES = {  # protocol: (a whole reply, the events of a streamed one)
+    "OpenAIChat": (
+        {
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": "Hm.", "tool_calls": [_CALL]},
+                    "finish_reason": "tool_calls",
+                }
+            ],
+            "usage": {"prompt_tokens": 9, "completion_tokens": 3},
+        },
+        [
+            {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hm"}}]},
+            {"choices": [{"index": 0, "delta": {"tool_calls": [dict(_CALL, index=0)]}}]},
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+            {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}},
+        ],
+    ),
+    "OpenAIResponses": (
+        {
+            "status": "completed",
+            "output": [
+                {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"},
+                {
+                    "type": "message",
+                    "role": "assistant",
+                    "content": [{"type": "output_text", "text": "Hm."}],
+                },
+                {
+                    "type": "function_call",
+                    "call_id": "c1",
+                    "name": "plain",
+                    "arguments": '{"a": 1}',
+                },
+            ],
+            "usage": {"input_tokens": 9, "output_tokens": 3},
+        },
+        [
+            {"type": "response.output_text.delta", "output_index": 0, "delta": "Hm."},
+            {
+                "type": "response.output_item.done",
+                "output_index": 1,
+                "item": {
+                    "type": "function_call",
+                    "call_id": "c1",
+                    "name": "plain",
+                    "arguments": "{}",
+                },
+            },
+            {"type": "response.completed", "response": {"status": "completed", "output": []}},
+        ],
+    ),
+    "AnthropicMessages": (
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Hm", "signature": "x"},
+                {"type": "text", "text": "Hm."},
+                {"type": "tool_use", "id": "c1", "name": "plain", "input": {"a": 1}},
+            ],
+            "stop_reason": "tool_use",
+            "usage": {"input_tokens": 9, "output_tokens": 3},
+        },
+        [
+            {"type": "message_start", "message": {"role": "assistant", "content": [], "usage": {}}},
+            {
+                "type": "content_block_start",
+                "index": 0,
+                "content_block": {"type": "text", "text": ""},
+            },
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "text_delta", "text": "Hm."},
+            },
+            {"type": "content_block_stop", "index": 0},
+            {
+                "type": "content_block_start",
+                "index": 1,
+                "content_block": {"type": "tool_use", "id": "c1", "name": "plain", "input": {}},
+            },
+            {
+                "type": "content_block_delta",
+                "index": 1,
+                "delta": {"type": "input_json_delta", "partial_json": '{"a": 1}'},
+            },
+            {"type": "content_block_stop", "index": 1},
+            {
+                "type": "message_delta",
+                "delta": {"stop_reason": "tool_use"},
+                "usage": {"output_tokens": 3},
+            },
+            {"type": "message_stop"},
+        ],
+    ),
+}
+
+
+class FuzzTest(_FolderCase):
+    """Generated replies, arguments and files: steps, and the documented exceptions only."""
+
+    def setUp(self):
+        super().setUp()
+        self.tools = _fuzz_tools()
+        log = logging.getLogger("agentloop")  # what servers do wrong is told there
+        level = log.level
+        log.setLevel(logging.CRITICAL)
+        self.addCleanup(log.setLevel, level)
+
+    def cases(self, number, play):
+        """play(rng) for so many seeds; what goes wrong is told with its seed."""
+        for seed in range(number):
+            rng = random.Random(seed)
+            start = time.process_time()
+            try:
+                play(rng)
+            except Exception as e:
+                raise AssertionError("seed %d: %s: %s" % (seed, type(e).__name__, e)) from e
+            self.assertLess(time.process_time() - start, 2, "seed %d hangs" % seed)
+
+    def sound(self, run, statuses=_STATUSES, allow_nan=False):
+        """What holds of every run: steps have a status, all can be written, read and shown."""
+        for step in run.steps:
+            self.assertIsInstance(step.status, str)
+            self.assertTrue(step.status)
+            self.assertIn(step.status, statuses or {step.status})
+            for event in (step, step.action):
+                odd = [c for c in str(event) if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
+                self.assertEqual(odd, [], repr(str(event)))
+        if run.finish is not None:
+            self.assertNotIn("\n", str(run.finish))
+        text = json.dumps(agentloop.to_json(run), allow_nan=allow_nan)
+        once = agentloop.to_json(
+            agentloop.from_json(json.loads(text))
+        )  # what was no JSON is text now
+        self.assertEqual(agentloop.to_json(agentloop.from_json(once)), once)
+        return run
+
+    def test_arguments(self):
+        """Any JSON value as the arguments of each kind of tool: one step, and it goes on."""
+        reached = dict.fromkeys(("ok", "invalid_arguments", "tool_error"), 0)
+
+        def play(rng):
+            tool, given = rng.choice(list(self.tools)), _value(rng)
+            if rng.random() < 0.7:
+                names = [
+                    n
+                    for n in self.tools[tool].parameters.get("properties", {"q": 0})
+                    if rng.random() < 0.8
+                ]
+                given = {name: _value(rng, 2) for name in names}
+            if rng.random() < 0.4:
+                given = _mutated(rng, json.dumps(given).encode()).decode("utf-8", "replace")
+            sent = json.dumps(given)
+            model = agentloop.Scripted(
+                [agentloop.AgentAction(tool, given), agentloop.AgentFinish("x")]
+            )
+            run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
+            self.assertEqual((run.state, len(run.steps)), ("model_ended", 1))
+            self.assertEqual(
+                json.dumps(run.steps[0].action.tool_input), sent, "the step keeps what was sent"
+            )
+            reached[run.steps[0].status] += 1
+
+        self.cases(1500, play)
+        self.assertGreater(min(reached.values()), 20, reached)
+
+    def test_replies_of_a_model(self):
+        """Any object as a reply: steps, or a TypeError that carries the run."""
+        ends = {"steps": 0, "TypeError": 0}
+
+        def action(rng):
+            name = rng.choice([*self.tools, "nope", "", None, 5, "\udc80", ["x"]])
+            call_id = rng.choice(["", "", "c1", "c2", None, 7, "\x00", ["x"]])
+            given = rng.choice([_value(rng), {"a": 1}, b"x", {1: 2}, (1,), {"x": {1, 2}}, object()])
+            return agentloop.AgentAction(
+                name, given, call_id, rng.choice(["", "so", None, 3]), _value(rng)
+            )
+
+        def play(rng):
+            def model(run, tools):
+                kind = rng.random()
+                if kind < 0.5:
+                    return [action(rng) for _ in range(rng.randrange(1, 4))]
+                if kind < 0.75:
+                    return action(rng)
+                if kind < 0.85:
+                    raise agentloop.InvalidResponse(rng.choice(["", "unreadable"]), _value(rng))
+                if kind < 0.95:
+                    return agentloop.AgentFinish(_value(rng), rng.choice(["", "so"]))
+                return rng.choice(
+                    [None, 5, {}, "x", object(), [None], [agentloop.AgentFinish("x")]]
+                )
+
+            try:
+                run = agentloop.run(model, "go", self.tools, max_requests=4)
+                ends["steps"] += 1
+                self.assertEqual((run.pending, run.started), ([], []))
+            except TypeError as e:
+                run = e.agent_run
+                ends["TypeError"] += 1
+            self.sound(run)
+            self.assertLessEqual(run.requests, 4)
+
+        self.cases(600, play)
+        self.assertGreater(min(ends.values()), 20, ends)
+
+    def test_replies_of_servers(self):
+        """Any bytes as a reply, streamed or not; the request after it is sound JSON."""
+        ended = {}
+
+        def play(rng):
+            protocol, streamed = rng.choice(sorted(_REPLIES)), rng.random() < 0.5
+            found = _REPLIES[protocol][streamed]
+            if rng.random() < 0.6:
+                found = _replaced(rng, found)
+            events = found if isinstance(found, list) and streamed else [found]
+            data = b"".join(
+                b"data: %s\n\n" % json.dumps(e).encode() if streamed else json.dumps(e).encode()
+                for e in events
+            )
+            if streamed and rng.random() < 0.7:
+                data += b"data: [DONE]\n\n"
+            if rng.random() < 0.4:
+                data = _mutated(rng, data)
+            status = rng.choice([200] * 12 + [400, 404, 429, 500])
+            kind = "text/event-stream" if streamed else "application/json"
+            kind = rng.choice([kind] * 8 + ["text/html", "", None])
+            cut = rng.randrange(len(data) + 1)
+
+            def transport(method, url, headers, body, timeout):
+                json.loads(body.decode("utf-8"))
+                sent = {} if kind is None else {"content-type": kind}
+                return status, sent, iter([data[:cut], data[cut:]])
+
+            told = []
+            model = getattr(agentloop, protocol)(
+                "m", api_key="k-secret", retries=0, transport=transport,
+                on_text=told.append if streamed else None,
+            )  # fmt: skip
+            try:
+                run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
+                end = run.state
+            except agentloop.ModelError as e:
+                run, end = self.sound(e.agent_run), e.kind
+                self.assertNotIn("k-secret", str(e))
+            self.assertTrue(all(isinstance(t, str) for t in told))
+            ended[protocol, streamed, end] = ended.get((protocol, streamed, end), 0) + 1
+            json.dumps(model.body(run.follow_up("more"), self.tools), allow_nan=False).encode(
+                "utf-8"
+            )
+
+        self.cases(1200, play)
+        kinds = {
+            "auth", "rate_limit", "context_length", "bad_request", "server", "timeout",
+            "connection", "bad_response", "model_ended", "budget_exhausted",
+        }  # fmt: skip
+        self.assertLessEqual({e for _, _, e in ended}, kinds)
+        for protocol in _REPLIES:  # the sound ones among them are understood
+            for streamed in (True, False):
+                self.assertGreater(
+                    ended.get((protocol, streamed, "budget_exhausted"), 0), 10, protocol
+                )
+
+    def test_texts(self):
+        """Whatever a text model writes is a call, an answer, or an invalid response."""
+        seen = {"call": 0, "answer": 0, "invalid_response": 0}
+
+        def play(rng):
+            text = "".join(rng.choice(_WORDS) for _ in range(rng.randrange(1, 12)))
+            if rng.random() < 0.2:
+                text = 'Thought: so\nAction: plain\nAction Input: {"a": %s}\n' % json.dumps(
+                    _value(rng, 2)
+                )
+            if rng.random() < 0.2:
+                text = _mutated(rng, text.encode("utf-8", "replace")).decode("utf-8", "replace")
+            prompts = []
+            model = agentloop.ReActText(lambda prompt: prompts.append(prompt) or text)
+            run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
+            kind = (
+                "answer"
+                if run.finish
+                else "call"
+                if run.steps[0].action.tool
+                else run.steps[0].status
+            )
+            seen[kind] += 1
+            self.assertTrue(all(isinstance(p, str) for p in prompts))
+
+        self.cases(1000, play)
+        self.assertGreater(min(seen.values()), 20, seen)
+
+    def test_journals(self):
+        """Any damage to a file: a run, or a ValueError that names the file and a line."""
+        for name in ("fsync", "fdatasync"):
+            if hasattr(os, name):
+                patch = mock.patch.object(os, name, lambda fd: None)
+                patch.start()
+                self.addCleanup(patch.stop)
+        play = _Play(
+            self.path("sample"),
+            [["pay 1"], "?", ["look 1", "nix 1"], "no", ["put 1"], "yes"],
+            check=True,
+        )
+        play.values = {"pay 1": [agentloop.Image(b"x")], "look 1": {1}}
+        play.go()
+        sample = re.sub(
+            rb'"time": ?[0-9.]+', b'"time": 1', play.data()
+        )  # so that a seed stays the same case
+        lines = [json.loads(line) for line in sample.splitlines()]
+        path = self.path("run.jsonl")
+        ends = {"run": 0, "ValueError": 0}
+
+        def done(run, tools):
+            return agentloop.AgentFinish("done")
+
+        def attempt(rng):
+            if rng.random() < 0.5:
+                data = _mutated(rng, sample)
+            else:
+                events = list(lines)
+                for _ in range(rng.choice([1, 1, 2])):
+                    at = rng.randrange(len(events))
+                    kind = rng.random()
+                    if kind < 0.6:
+                        events[at] = _replaced(rng, events[at], 0.15)
+                    elif kind < 0.75:
+                        del events[at]
+                    elif kind < 0.9:
+                        events.insert(at, rng.choice(lines))
+                    else:
+                        events = events[:at] or events
+                data = b"".join(json.dumps(e).encode() + b"\n" for e in events)
+            with open(path, "wb") as f:
+                f.write(data)
+            for use in (
+                agentloop.AgentRun.load,
+                lambda p: agentloop.run(done, "go", play.tools, journal=p, max_requests=20),
+            ):
+                try:
+                    self.sound(use(path), statuses=None, allow_nan=True)  # a word may be anyone's
+                    ends["run"] += 1
+                except ValueError as e:
+                    self.assertIn(path, str(e))
+                    self.assertRegex(str(e).replace(path, ""), r"line \d")
+                    ends["ValueError"] += 1
+
+        self.cases(600, attempt)
+        self.assertGreater(min(ends.values()), 50, ends)
+
+
+# == examples and course ==========================================================================
+
+
+_EXAMPLE_SECONDS = 15 if _WINE else 5  # Wine takes up to 2 s to start a process
+
+_ARGUMENTS = {  # the figures of the benchmark take too long, and depend on what else runs here
+    "benchmark.py": ["--quick", "growth", "parallel", "memory", "wire", "journal"],
+}
+
+
+_BAD_MCP = r"""
+import json, sys, time
+mode = sys.argv[1]
+old = mode in ("old", "silent", "dies of discovery", "names old versions")
+asked = []
+
+def say(**message):
+    print(json.dumps(message), flush=True)
+
+if mode == "ends at once":
+    sys.exit()
+for line in sys.stdin:
+    message = json.loads(line)
+    method, number = message.get("method"), message.get("id")
+    asked.append(method)
+    if number is None:
+        continue
+    result = {"content": [{"type": "text", "text": "right"}]}
+    if method == "server/discover":
+        result = {"supportedVersions": ["2025-06-18" if old else "2026-07-28"]}
+        if mode == "dies of discovery":
+            sys.exit()
+        if mode == "silent" or (mode == "slow to start" and "initialize" not in asked):
+            continue
+        if mode in ("old", "newer"):
+            code, data = (-32601, None) if old else (-32022, {"supported": ["2027-01-01"]})
+            say(id=number, error={"code": code, "message": "no", "data": data})
+            continue
+        assert message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] == {}
+    elif method == "initialize" and not old:
+        say(id=number, error={"code": -32602, "message": "no _meta"})
+        continue
+    elif method == "initialize":
+        result = {"protocolVersion": "2025-06-18"}
+    elif method == "tools/list":
+        tool = {"name": "tool", "inputSchema": {}, "annotations": None, "description": None}
+        result = {"tools": [tool, tool, {"name": "no schema"}, {**tool, "inputSchema": None}, None]}
+        assert old == ("notifications/initialized" in asked)
+    elif mode == "dies":
+        print("out of paper", file=sys.stderr)
+        sys.exit(3)
+    elif mode == "asks for ever":
+        assert message["params"].get("requestState", "x") == "x"
+        result = {"resultType": "input_required", "requestState": "x"}
+    elif mode == "asks for a login":
+        questions = {"login": {"method": "elicitation/create"}}
+        result = {"resultType": "input_required", "inputRequests": questions}
+    elif mode == "odd kind":
+        result = {"resultType": "task"}
+    elif mode == "no result":
+        result = None
+    elif mode == "floods":
+        while True:
+            sys.stdout.write("x" * 10000)
+    elif mode == "hangs":
+        time.sleep(600)
+    elif mode == "is slow":
+        continue
+    elif mode == "chatters":
+        for noise in ("hello", "[]", "null", '{"id": 99, "result": {}}', '{"id": [1]}', "[" * 5000):
+            print(noise)
+        print(json.dumps([{"method": "notifications/progress"}, {"id": number, "result": result}]))
+        sys.stdout.flush()
+        continue
+    say(id=number, result=result)
+"""
+
+
+def _blocks(path):
+    """The Python blocks of a Markdown file: (line, source)."""
+    text = path.read_text(encoding="utf-8")
+    for found in re.finditer(r"(?ms)^( *)```python[^\n]*\n(.*?)^ *```", text):
+        yield text.count("\n", 0, found.start()) + 1, textwrap.dedent(found.group(2))
+
+
+@_processes
+@unittest.skipUnless((_ROOT / "examples").is_dir(), "the examples are not here")
+class ExamplesTest(_FolderCase):
+    """Every example runs offline as it stands, and shows what it says it shows."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.examples = _ROOT / "examples"
+        cls.scratch = tempfile.mkdtemp(prefix="agentloop-")
+        cls.pool = concurrent.futures.ThreadPoolExecutor(3)
+        cls.files = [p.name for p in sorted(cls.examples.glob("*.py"))]
+        if sys.implementation.name == "pypy":  # its sqlite3 tells an authorizer too little
+            cls.files.remove("ask_sqlite.py")
+        course = cls.examples / "course"
+        cls.lessons = [p.parent.name for p in sorted(course.glob("[0-9]*/lesson.py"))]
+        cls.files += ["course/%s/lesson.py" % name for name in cls.lessons]
+        cls.before = cls.listed()
+        jobs = [(name, _ARGUMENTS.get(name, [])) for name in cls.files]
+        if _WINE:
+            jobs = [job for job in jobs if job[0] not in ("coding_agent.py", "mcp_tools.py")]
+        for name in cls.lessons:
+            jobs += [("course/%s/check.py" % name, more) for more in ([], ["--solution"])]
+        jobs.sort(key=lambda job: "benchmark" in job[0])  # the longest ones are not left to the end
+        cls.results = {}
+        for name, more in reversed(jobs):
+            cls.results[(name, *more)] = cls.pool.submit(cls.example, name, more)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.pool.shutdown()
+        shutil.rmtree(cls.scratch, True)
+
+    @classmethod
+    def listed(cls):
+        """The files of the checkout's examples, compiled ones aside."""
+        paths = (p for p in cls.examples.rglob("*") if "cache" not in str(p))
+        return {str(p): p.stat().st_mtime_ns for p in paths if p.is_file()}
+
+    @classmethod
+    def example(cls, name, more=(), stdin=""):
+        """Run it in an empty folder: exit status, output, errors, seconds, files that it left."""
+        folder = tempfile.mkdtemp(dir=cls.scratch)
+        start = time.monotonic()
+        try:
+            path = str(cls.examples / name)
+            status, out, err = _python(path, *more, stdin=stdin, cwd=folder, timeout=60)
+        except subprocess.TimeoutExpired:
+            status, out, err = "it hangs", "", ""
+        return status, out, err, time.monotonic() - start, os.listdir(folder)
+
+    def result(self, name, *more):
+        return self.results[(name, *more)].result()
+
+    def test_each_has_its_output_checked(self):
+        left_out = {"ask_sqlite.py"} if sys.implementation.name == "pypy" else set()
+        self.assertEqual(set(self.files) ^ set(_EXAMPLES), left_out)
+
+    def test_examples(self):
+        for name in self.files:
+            if _WINE and name in ("coding_agent.py", "mcp_tools.py"):
+                continue  # they end trees of processes, which Wine's taskkill cannot
+            with self.subTest(name):
+                more = _ARGUMENTS.get(name, [])
+                status, out, err, seconds, left = self.result(name, *more)
+                if seconds > _EXAMPLE_SECONDS and not more:  # others ran beside it: alone
+                    status, out, err, seconds, left = self.example(name)
+                self.assertEqual(status, 0, out + err)
+                for text in _EXAMPLES[name]:
+                    self.assertIn(text, out)
+                self.assertNotIn("Traceback", err)
+                self.assertNotIn("Warning", err)
+                self.assertEqual(left, [], "it leaves files where it is run")
+                if not more:
+                    self.assertLess(seconds, _EXAMPLE_SECONDS)
+
+    def test_course(self):
+        """Each check fails for the exercise as handed out, with a hint; not for the solution."""
+        for lesson in self.lessons:
+            with self.subTest(lesson):
+                name = "course/%s/check.py" % lesson
+                status, out, err = self.result(name)[:3]
+                self.assertEqual((status, err), (1, ""))
+                self.assertTrue(out.startswith("not yet: "), out)
+                self.assertEqual(len(out.splitlines()), 1)
+                status, out, err = self.result(name, "--solution")[:3]
+                self.assertEqual((status, err), (0, ""), out)
+                self.assertTrue(out.startswith("right: "), out)
+
+    def test_examples_leave_the_folder_as_it_was(self):
+        for result in self.results.values():
+            result.result()
+        self.assertEqual(self.listed(), self.before)
+
+    def test_importing_an_example_does_nothing(self):
+        files = [n for n in self.files if "/" not in n]
+        code = (
+            "import importlib, sys; sys.path.insert(0, sys.argv[1])\n"
+            "for name in sys.argv[2:]: importlib.import_module(name[:-3])"
+        )
+        found = _python("-c", code, str(self.examples), *files, cwd=self.folder)
+        self.assertEqual(found, (0, "", ""))
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_each_example_says_what_it_is(self):
+        index = (self.examples / "README.md").read_text(encoding="utf-8")
+        for name in self.files:
+            with self.subTest(name):
+                source = (self.examples / name).read_text(encoding="utf-8")
+                self.assertTrue(ast.get_docstring(ast.parse(source)), "no docstring")
+                self.assertTrue("/" in name or name in index, "it is not in examples/README.md")
+        for name in re.findall(r"\]\(([\w./]+)\)", index):
+            self.assertTrue((self.examples / name).exists(), name)
+
+    # -- what people, models and servers do to them
+
+    def module(self, name):
+        """An example as a module."""
+        with mock.patch.object(sys, "path", [str(self.examples), *sys.path]):
+            return importlib.import_module(name)
+
+    def test_with_a_model_that_does_not_answer(self):
+        """Each example asks for a limit on output tokens, and says in a line that nobody answers."""
+        asked = collections.defaultdict(list)
+
+        class Refusing(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                asked[self.path.split("/")[1]].append(json.loads(body))
+                answer = b'{"error": {"message": "no such key"}}'
+                self.send_response(401)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def do_GET(self):
+                answer = b'{"data": [{"id": "m"}]}'
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, *words):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        jobs = {}
+        for name in self.files:
+            source = (self.examples / name).read_text(encoding="utf-8")
+            if "/" not in name and '"--model"' in source and "OPENAI_API_KEY" not in source:
+                url = "http://127.0.0.1:%d/%s/v1" % (server.server_port, name)
+                more = ["--model", "m", "--base-url", url]
+                more += ["--server", sys.executable, "-c", _BAD_MCP, "new"] * (name[:3] == "mcp")
+                jobs[name] = self.pool.submit(self.example, name, more, "Hello.\n")
+        self.assertGreater(len(jobs), 20)
+        for name, job in jobs.items():
+            with self.subTest(name):
+                status, out, err = job.result()[:3]
+                self.assertNotIn("Traceback", out + err)
+                self.assertIn("no such key", out + err)
+                self.assertTrue(asked[name], "it asks nothing")
+                for body in asked[name]:
+                    limit = body.get("max_completion_tokens", body.get("max_tokens", 0))
+                    self.assertTrue(0 < limit <= 4000, body)
+
+    def test_memory_of_odd_messages(self):
+        memory = self.module("memory")
+        count = []
+
+        def encode(texts):
+            count.extend(texts)
+            return memory.letter_triples(texts)
+
+        kinds = memory.kinds(memory.good_listener)
+        kinds["counted"] = memory.relevant(memory.by_vectors(encode))
+        odd = ["???", "!", '"', "a*", "NEAR(a b)", "x" * 9000, "w " * 3000, "\ud800?", "-1"]
+        for full_text in (True, False):
+            archive = memory.Archive(":memory:")
+            archive.full_text = archive.full_text and full_text
+            for kind, choose in kinds.items():
+                for message in odd:
+                    with self.subTest(kind, message=message[:20], full_text=full_text):
+                        run = memory.ask(memory.good_listener, archive, choose, message)
+                        self.assertEqual(run.output, "Noted.")
+            self.assertEqual(archive.search("", 2), [])
+            archive.db.close()
+        archive, count[:] = memory.Archive(":memory:"), []
+        for n in range(30):
+            memory.ask(memory.good_listener, archive, kinds["counted"], "My n%d is %d." % (n, n))
+        self.assertEqual(len(count), 30 + 29)  # each question, and each turn once
+        archive.db.close()
+
+    def test_read_web_reads_public_addresses_only(self):
+        web = self.module("read_web")
+        private = "127.0.0.1 10.0.0.7 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 "
+        private += (
+            "224.0.0.1 255.255.255.255 ::1 :: ::ffff:10.0.0.7 ::127.0.0.1 fe80::1%lo fc00::1 "
+        )
+        private += "ff02::1 2002:7f00:1:: 64:ff9b::7f00:1"
+        for address in private.split():
+            with self.subTest(address):
+                self.assertFalse(web.is_public(address))
+        for address in ("93.184.215.14", "2606:4700::1111"):
+            with self.subTest(address):
+                self.assertTrue(web.is_public(address))
+        read_web = web.web_reader().function
+        for url in (
+            "http://127.1/",
+            "http://[::1]/",
+            "ftp://x/",
+            "//x",
+            "http://user@127.0.0.1:22/",
+        ):
+            with self.subTest(url), self.assertRaises(PermissionError):
+                read_web(url)
+
+    @unittest.skipIf(sys.implementation.name == "pypy", "its authorizer is told too little")
+    def test_ask_sqlite_can_only_read(self):
+        import sqlite3  # not everywhere: Pyodide has it as a package of its own
+
+        ask, path = self.module("ask_sqlite"), self.path("shop.db")
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.executescript(ask.EXAMPLE)
+        before = Path(path).read_bytes()
+        schema, query = (tool.function for tool in ask.database_tools(path))
+        self.assertEqual(query("SELECT count(*) FROM orders")["rows"], [[3]])
+        self.assertIn("cents", schema("orders")[0])
+        for sql in (
+            "DELETE FROM orders", "DROP TABLE orders", "UPDATE orders SET cents = 0", "VACUUM",
+            "CREATE TABLE x (y)", "PRAGMA query_only = OFF", "PRAGMA table_info(orders)",
+            "ATTACH 'x.db' AS x", "SELECT 1; DELETE FROM orders", "BEGIN", "",
+            "SELECT * FROM customers", "SELECT max(card_number) FROM customers AS c",
+            "SELECT 1 FROM customers ORDER BY card_number", "SELECT sql FROM sqlite_stat1",
+        ):  # fmt: skip
+            with self.subTest(sql):
+                if sql:
+                    with self.assertRaises((sqlite3.Error, sqlite3.Warning)):
+                        query(sql)
+                else:
+                    self.assertEqual(query(sql)["rows"], [])
+        self.assertEqual(Path(path).read_bytes(), before)
+        self.assertEqual(os.listdir(self.folder), ["shop.db"])
+
+    def test_skills_stay_in_their_folder(self):
+        skills, root = self.module("skills"), Path(self.folder)
+        (root / "tea").mkdir()
+        (root / "tea" / "SKILL.md").write_bytes(
+            b"\xef\xbb\xbf---\r\nname: tea\r\ndescription: >\r\n  How to make it:\r\n  hot.\r\n---\r\nBoil."
+        )
+        (root / "secret.txt").write_text("secret", encoding="utf-8")
+        loaded = skills.load_skills(self.folder)
+        self.assertEqual(loaded["tea"]["description"], "How to make it: hot.")
+        read_skill = skills.skill_reader(loaded).function
+        self.assertEqual(read_skill("tea"), "Boil.")
+        outside = ["../secret.txt", str(root / "secret.txt"), ".", "x/../../secret.txt"]
+        with contextlib.suppress(OSError, NotImplementedError):  # Windows may refuse links
+            os.symlink(str(root / "secret.txt"), str(root / "tea" / "link"))
+            outside.append("link")
+        for name in outside:
+            with self.subTest(name), self.assertRaises(PermissionError):
+                read_skill("tea", name)
+        (root / "nameless").mkdir()
+        (root / "nameless" / "SKILL.md").write_text("---\nname: x\n---\n", encoding="utf-8")
+        with self.assertRaisesRegex(ValueError, "a description"):
+            skills.load_skills(self.folder)
+
+    def test_sub_agents_never_spend_more_than_there_is(self):
+        sub = self.module("sub_agents")
+        made, lock = [], threading.Lock()
+
+        def model(run, tools):
+            with lock:
+                made.append(run)
+            return agentloop.AgentFinish("x")
+
+        asks = sub.Budget(50).metered(model, 3)
+
+        def spend():
+            with contextlib.suppress(sub.BudgetSpent):
+                for _ in range(20):
+                    asks(agentloop.AgentRun("x"), {})
+
+        threads = [threading.Thread(target=spend) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(made), 47)
+
+    def test_coding_agent_asks_a_person(self):
+        """What runs unasked starts no program that the model wrote."""
+        agent = self.module("coding_agent")
+        evil = '[core]\n\tfsmonitor = "touch PWNED"\n\tpager = "touch PWNED"\n\tworktree = .\n'
+        bare = {"HEAD": "ref: refs/heads/main\n", "objects/x": "", "refs/x": "", "config": evil}
+        own = '[filter "z"]\n\tclean = ./clean.sh\n[diff]\n\texternal = ./clean.sh\n'
+        script = "#!/bin/sh\ntouch PWNED\ncat\n"
+        git = shutil.which("git") is not None
+        table = [  # settings of the repository, files there and written, git is asked about
+            ("", {}, {".gitconfig": evil, ".config/git/config": evil}, False),
+            (
+                "",
+                {},
+                {".git/config": evil, ".GIT/config": evil, "a/../.git/hooks/x": script},
+                False,
+            ),
+            ("", {}, {"a/.git": "gitdir: b", "GIT~1/config": evil, ".git./config": evil}, False),
+            (None, {}, bare, True),
+            (own, {"clean.sh": script, "a.txt": "1\n"}, {".gitattributes": "* filter=z\n"}, True),
+            ("[include]\n\tpath = ../more\n", {}, {"more": evil}, True),
+        ]
+        for settings, there, written, asked_about in table if git else ():
+            with self.subTest(settings=settings, written=list(written)):
+                folder = Path(tempfile.mkdtemp(dir=self.folder)) / "w"
+                folder.mkdir()
+                if settings is not None:
+                    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+                    with open(str(folder / ".git" / "config"), "a") as config:
+                        config.write(settings)
+                for name, text in there.items():
+                    (folder / name).write_text(text, encoding="utf-8")
+                    (folder / name).chmod(0o755)
+                calls = [
+                    agentloop.AgentAction("edit_file", {"path": name, "old": "", "new": text})
+                    for name, text in written.items()
+                ]
+                commands = [*agent.UNASKED, "touch PWNED", "git status; touch PWNED"]
+                calls += [agentloop.AgentAction("shell", {"command": c}) for c in commands]
+                calls.append(agentloop.AgentAction("shell", '{"command": "touch PWNED"}'))
+                calls.append(agentloop.AgentAction("shell", "touch PWNED"))
+                calls.append(agentloop.AgentAction("bash", {"command": "touch PWNED"}))
+                asked = []
+                workspace = agent.Workspace(folder)
+                workspace.tests_fault = lambda run: None
+                model = agentloop.Scripted([*calls, agentloop.AgentFinish("")])
+                with contextlib.redirect_stdout(io.StringIO()):
+                    agent.work(model, "t", workspace, asked.append, max_requests=30)
+                self.assertFalse((folder / "PWNED").exists())
+                self.assertFalse([c for c in asked if not asked_about and c in agent.UNASKED])
+                self.assertEqual("git status" in asked, asked_about)
+                self.assertEqual(asked.count("touch PWNED"), 2)
+
+    def test_class_server_refuses_at_once(self):
+        server = self.module("class_server")
+        good = b'{"model": "x", "messages": [{"role": "user", "content": "hi"}]}'
+        length = b"Content-Length: %d"
+        table = {  # body and headers to the start of the answer
+            "right": (good, [length % len(good)], b"200"),
+            "no length": (good, [], b"411"),
+            "chunked": (good, [length % len(good), b"Transfer-Encoding: chunked"], b"411"),
+            "negative": (good, [b"Content-Length: -1"], b"400"),
+            "a word": (good, [b"Content-Length: abc"], b"400"),
+            "twice": (good, [length % len(good), length % 1], b"400"),
+            "signed": (good, [b"Content-Length: +5"], b"400"),
+            "huge": (b"", [b"Content-Length: " + b"9" * 5000], b"413"),
+            "10 GB": (b"", [b"Content-Length: 10000000000"], b"413"),
+            "deep": (b"[" * 99_999, [length % 99_999], b"400"),
+            "a list": (b"[]", [length % 2], b"400"),
+            "no messages": (b'{"model": "x"}', [length % 14], b"400"),
+            "no model": (b"{" + good[15:], [length % (len(good) - 14)], b"200"),  # the server's own
+            "a surrogate": (good[:-4] + b'\\ud800"}]}', [length % (len(good) + 6)], b"400"),
+            "binary": (b"\xff\xfe", [length % 2], b"400"),
+            "nothing": (b"", [length % 0], b"400"),
+        }
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors):
+            provider = server.Provider(("127.0.0.1", 0), server.Handler)
+            url = "http://127.0.0.1:%d/v1/chat/completions" % server.start(provider)
+            replies = self.path("lesson.jsonl")
+            room = server.ClassServer(("127.0.0.1", 0), replies, 9, (), url, "sk-teacher", "small")
+            port = server.start(room)
+            for name, (body, headers, status) in table.items():
+                with self.subTest(name), socket.create_connection(("127.0.0.1", port)) as s:
+                    s.settimeout(5)
+                    head = [b"POST / HTTP/1.1", b"Host: x", b"Authorization: Bearer anna", *headers]
+                    s.sendall(b"\r\n".join(head) + b"\r\n\r\n" + body)
+                    self.assertEqual(s.recv(65536)[9:12], status)
+            self.assertEqual(room.paid["anna"], 2)
+            for name in (b"\x1b[2J", "\u202eeva".encode(), b"\xff"):
+                with socket.create_connection(("127.0.0.1", port)) as s:
+                    head = b"POST / HTTP/1.1\r\nAuthorization: Bearer %s\r\n" % name
+                    s.sendall(head + length % len(good) + b"\r\n\r\n" + good)
+                    self.assertIn(b" 200 ", s.recv(100))
+            with socket.create_connection(("127.0.0.1", port)) as s:  # gone in the middle: a reset
+                s.sendall(b"POST / HTTP/1.1\r\nContent-Length: 500\r\n\r\n{")
+                linger = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            self.assertEqual(room.request_of(good), room.request_of(good[:-1] + b', "n": 9}'))
+            asked = json.loads(room.request_of(good[:-1] + b', "max_tokens": 999999}'))
+            self.assertEqual(asked["max_tokens"], 2000)
+            table = "".join(room.table())
+            server.stop(room)
+            server.stop(provider)
+        self.assertEqual(errors.getvalue(), "")
+        self.assertTrue(table.isprintable(), ascii(table))
+        self.assertIn("\\x1b[2J", table)
+
+    def test_trace_viewer(self):
+        viewer = self.module("trace_viewer")
+        for odd in (
+            "",
+            '"x"',
+            "null",
+            "[1]",
+            "1e308",
+            "1e309",
+            "-5",
+            "true",
+            '{"a": 1}',
+            "9" * 400,
+        ):
+            with self.subTest(time=odd):
+                field = ', "time": %s' % odd if odd else ""
+                first = '{"event": "turn", "version": 1, "task": "t", "time": 1}\n'
+                for head in (first, first.replace(', "time": 1', field)):
+                    lines = '%s{"event": "requested", "requests": 1%s}\n' % (head, field)
+                    self.assertIn("request 1", viewer.page(self.write("t.jsonl", lines)))
+        run = agentloop.AgentRun("Look <b>now</b>.")
+        call = agentloop.AgentAction("look", '{"at": ["a", 1]}', message={"model": "qwen3:4b"})
+        journal = self.path("run.jsonl")
+
+        def model(run, tools):
+            run.usage = {"input_tokens": 1200, "cached_tokens": 200, "output_tokens": 1}
+            return call if not run.steps else agentloop.AgentFinish("I see.")
+
+        agentloop.run(model, run, [], journal=journal)
+        out = self.path("run.html")
+        self.write("run.html", "older")
+        os.chmod(out, 0o644)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            with mock.patch.object(sys, "argv", ["trace_viewer.py", journal]):
+                viewer.main()
+        made = _bytes(out).decode("utf-8")
+        self.assertIn("written: " + out, said.getvalue())
+        if os.name == "posix":
+            self.assertEqual(os.stat(out).st_mode & 0o777, os.stat(journal).st_mode & 0o777)
+        for text in (
+            "Look &lt;b&gt;now",
+            "qwen3:4b",
+            "200 from a cache",
+            time.strftime("%Y-%m-", time.gmtime()),
+            "1,200 in (200 cached), 1 out",
+            "[\n  &quot;a&quot;,\n  1\n ]",  # arguments from text
+        ):
+            self.assertIn(text, made)
+        for seconds, text in [
+            (0.0123, "12 ms"),
+            (9.5, "9,500 ms"),
+            (75.25, "75.2 s"),
+            (61 * 60, "61 min 0 s"),
+        ]:
+            self.assertEqual(viewer.lasting(seconds), text)
+        self.assertEqual(
+            [viewer.counted(n, "step") for n in (0, 1, 2)], ["0 steps", "1 step", "2 steps"]
+        )
+        for path in (self.path("none.jsonl"), out):
+            with mock.patch.object(sys, "argv", ["trace_viewer.py", path]):
+                with self.assertRaises(SystemExit) as caught:
+                    viewer.main()
+                self.assertIn(path, str(caught.exception.code))
+
+    # -- MCP
+
+    def test_mcp_versions(self):
+        """Which protocol a server speaks is found out, however it answers."""
+        mcp = self.module("mcp_tools")
+        for mode, version in [
+            ("new", "2026-07-28"),
+            ("old", "2025-06-18"),
+            ("silent", "2025-06-18"),
+            ("slow to start", "2026-07-28"),
+            ("dies of discovery", "2025-06-18"),
+            ("names old versions", "2025-06-18"),
+            ("newer", None),
+            ("ends at once", None),
+        ]:
+            with self.subTest(mode):
+                command = [sys.executable, "-c", _BAD_MCP, mode]
+                try:
+                    timeout = 1 if mode in ("silent", "slow to start") else 10
+                    with mcp.MCPServer(command, timeout=timeout) as server:
+                        with self.assertLogs("mcp_tools") as left_out:
+                            found = server.version, list(server.tools())
+                        self.assertEqual(len(left_out.output), 2)
+                except mcp.MCPError:
+                    found = None, []
+                self.assertEqual(found, (version, ["tool", "tool_2"] if version else []))
+
+    def test_mcp_server_that_misbehaves(self):
+        mcp = self.module("mcp_tools")
+        for mode, expected in [
+            ("new", "right"),
+            ("chatters", "right"),
+            ("dies", "The server has ended. out of paper"),
+            ("asks for ever", "asked back 5 times"),
+            ("asks for a login", "does not do elicitation/create"),
+            ("odd kind", "a kind that is not known: 'task'"),
+            ("no result", "has no result"),
+            ("floods", "a message of more than 100000 bytes"),
+            ("hangs", "timed out after 0.4 s, effect unknown. The server hangs and was ended."),
+            ("is slow", "timed out after 0.4 s, effect unknown. The server is alive, only slow."),
+        ]:
+            with self.subTest(mode), mock.patch.object(mcp, "LONGEST", 100_000):
+                command = [sys.executable, "-c", _BAD_MCP, mode]
+                with mcp.MCPServer(command, timeout=10) as server:
+                    with self.assertLogs("mcp_tools"):
+                        tools = server.tools()
+                    server.timeout = 0.4 if mode in ("hangs", "is slow") else 10
+                    try:
+                        found = tools["tool"].function()
+                    except mcp.MCPError as error:
+                        found = str(error)
+                    self.assertIn(expected, found)
+                self.assertIsNotNone(server.process.poll())
+
+    def test_mcp_contents(self):
+        mcp = self.module("mcp_tools")
+        text, png = {"type": "text", "text": "a"}, base64.b64encode(_PNG).decode()
+        image = {"type": "image", "data": png, "mimeType": "image/png"}
+        blob = {
+            "type": "resource",
+            "resource": {"uri": "x:1", "blob": png, "mimeType": "image/gif"},
+        }
+        note = {"type": "resource", "resource": {"uri": "x:2", "text": "hi"}}
+        shown = agentloop.Image(_PNG)
+        for result, expected in [
+            ({"content": [text]}, "a"),
+            ({"content": [text, text]}, "a\na"),
+            ({"content": [text, image]}, ["a", shown]),
+            ({"content": [image]}, shown),
+            ({"content": [blob]}, shown),
+            ({"content": [note]}, "[resource x:2]\nhi"),
+            ({"content": [{**image, "data": "="}]}, "[image image/png] (its data cannot be read)"),
+            ({"content": [{"type": "image", "data": "PHN2Zz4=", "mimeType": "image/svg+xml"}]},
+             "[image image/svg+xml] (5 bytes, of a kind that models are not shown)"),
+            ({"content": [{"type": "audio", "data": "AA", "mimeType": "audio/wav"}]}, "[audio audio/wav]"),
+            ({"content": [{"type": "resource_link", "uri": "x:3", "name": "n"}]}, "[resource_link x:3]"),
+            ({"content": [{}, None, 3, {"type": "resource", "resource": None}]}, "[None]\n[None]\n[None]\n[resource]"),
+            ({"content": [], "structuredContent": {"a": 1}}, {"a": 1}),
+            ({"content": [{"type": "text", "text": '{"a": 1}'}], "structuredContent": {"a": 1}}, {"a": 1}),
+            ({"content": [text], "structuredContent": {"a": 1}}, "a"),
+            ({"structuredContent": None}, None),
+            ({"content": None}, ""),
+            ({}, ""),
+        ]:  # fmt: skip
+            with self.subTest(result=str(result)[:80]):
+                self.assertEqual(mcp.content(result), expected)
+        for result, words in [
+            ({"content": [text], "isError": True}, "a"),
+            ({"isError": True}, "why"),
+        ]:
+            with self.assertRaisesRegex(mcp.MCPError, words):
+                mcp.content(result)
+
+    def test_mcp_headers_for_arguments(self):
+        mcp = self.module("mcp_tools")
+        marked = {"type": "string", "x-mcp-header": "Region"}
+        inside = {"properties": {"in": {"properties": {"r": marked}}}}
+        self.assertEqual(mcp.header_paths(inside), {"Mcp-Param-Region": ("in", "r")})
+        self.assertEqual(mcp.value_at({"in": {"r": "us"}}, ("in", "r")), "us")
+        self.assertIsNone(mcp.value_at({"in": 3}, ("in", "r")))
+        for schema in [
+            marked,
+            {"properties": {"a": {**marked, "type": "number"}}},
+            {"properties": {"a": {**marked, "x-mcp-header": "a b"}}},
+            {"properties": {"a": {**marked, "x-mcp-header": ""}}},
+            {"properties": {"a": marked, "b": {**marked, "x-mcp-header": "REGION"}}},
+            {"properties": {"a": {"type": "array", "items": marked}}},
+            {"anyOf": [{"properties": {"a": marked}}]},
+            {"$defs": {"properties": {"properties": {"a": marked}}}},
+        ]:
+            with self.subTest(schema=schema), self.assertRaises(ValueError):
+                mcp.header_paths(schema)
+        self.assertEqual(
+            mcp.header_paths({"properties": {"x-mcp-header": {"default": marked}}}), {}
+        )
+        for value, header in [
+            ("us-west1", "us-west1"),
+            (True, "true"),
+            (-7, "-7"),
+            (" padded ", "=?base64?IHBhZGRlZCA=?="),
+            ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
+            ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
+        ]:
+            self.assertEqual(mcp.header_value(value), header)
+
+    def test_mcp_over_http(self):
+        """An old server with a session, and those that flood, drip, refuse or are something else."""
+        mcp = self.module("mcp_tools")
+        seen = []
+
+        class Old(http.server.BaseHTTPRequestHandler):
+            def answer(self, status, body=b"", **headers):
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name.replace("_", "-"), value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_DELETE(self):
+                seen.append(("DELETE", self.headers["Mcp-Session-Id"]))
+                self.answer(200)
+
+            def do_POST(self):
+                message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                method, session = message.get("method"), self.headers["Mcp-Session-Id"]
+                seen.append((method or message["result"], session))
+                stream = {"Content_Type": "text/event-stream"}
+                reply = {"jsonrpc": "2.0", "id": message.get("id")}
+                if self.path == "/secret":
+                    return self.answer(401)
+                if self.path == "/page":
+                    return self.answer(200, b"<html>hello", Content_Type="text/html")
+                if self.path == "/moved":
+                    return self.answer(302, Location="http://127.0.0.1:1/")
+                if method == "server/discover":
+                    return self.answer(400, b"Bad Request: no session")
+                if method == "initialize":
+                    reply["result"] = {"protocolVersion": "2025-06-18"}
+                    return self.answer(200, json.dumps(reply).encode(), Mcp_Session_Id="s1")
+                if "id" not in message or not method:
+                    return self.answer(202)
+                if self.path == "/flood":
+                    self.answer(200, **stream)
+                    while True:
+                        self.wfile.write(b"data: x\n" * 1000)
+                if self.path == "/drip":
+                    self.answer(200, **stream)
+                    while True:
+                        time.sleep(0.02)
+                        self.wfile.write(b": still here\n\n")
+                question = {"jsonrpc": "2.0", "id": "q", "method": "roots/list"}
+                reply["result"] = {"tools": [{"name": "t", "inputSchema": {}}]}
+                body = b"event: message\r\ndata: %s\r\n\r\nid: 7\ndata: %s\n\n"
+                parts = (json.dumps(question).encode(), json.dumps([reply]).encode())
+                return self.answer(200, body % parts, **stream)
+
+            def handle_error(self, *words):
+                pass
+
+            def log_message(self, *words):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Old)
+        server.daemon_threads, server.handle_error = True, lambda *words: None
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        url = "http://127.0.0.1:%d" % server.server_port
+        with mcp.MCPServer(url + "/mcp", timeout=10, roots=[self.folder]) as connection:
+            self.assertEqual((connection.version, list(connection.tools())), ("2025-06-18", ["t"]))
+        names = [name if isinstance(name, str) else list(name) for name, _ in seen]
+        self.assertEqual(names[:3], ["server/discover", "initialize", "notifications/initialized"])
+        self.assertEqual(names[3:], ["tools/list", ["roots"], "DELETE"])
+        self.assertEqual([session for _, session in seen], [None, None] + ["s1"] * 4)
+        for path, words in [
+            ("/secret", "wants a token"),
+            ("/page", "answers 200 and no JSON-RPC message"),
+            ("/moved", "answers 302"),
+            ("/flood", "more than 100000 bytes"),
+            ("/drip", "timed out after 0.5 s"),
+        ]:
+            with self.subTest(path), mock.patch.object(mcp, "LONGEST", 100_000):
+                with self.assertRaises(mcp.MCPError) as caught:
+                    with mcp.MCPServer(url + path, timeout=0.5) as connection:
+                        connection.tools()
+                self.assertIn(words, str(caught.exception))
+
+    def blocks(self, path, joined=False):
+        """Run the Python blocks of a page; joined: each goes on from those above it."""
+        module = types.ModuleType("_page")
+        self.addCleanup(sys.modules.pop, "_page", None)
+        for line, source in _blocks(path):
+            with self.subTest(file=path.name, line=line):
+                if not joined:
+                    module = types.ModuleType("_page")
+                sys.modules["_page"] = module
+                here = os.getcwd()
+                os.chdir(self.folder)
+                try:
+                    with contextlib.redirect_stdout(io.StringIO()):
+                        code = compile("\n" * line + source, str(path), "exec", dont_inherit=True)
+                        exec(code, module.__dict__)
+                finally:
+                    os.chdir(here)
+
+    def test_from_langchain(self):
+        """Every block of code runs, on its own."""
+        path = self.examples / "from_langchain.md"
+        self.assertGreater(len(list(_blocks(path))), 8)
+        self.blocks(path)
+
+    def test_readme_and_reference(self):
+        """Every block runs as it stands, where a server is at hand."""
+        pages = [_ROOT / "README.md", *sorted((self.examples / "reference").glob("*.md"))]
+        server = _LoopbackServer()
+        self.addCleanup(server.close)
+        server.answers = _WeatherAnswers(server)
+        for page in filter(pathlib.Path.exists, pages):
+            env = _env(
+                OPENAI_BASE_URL=server.url, OPENAI_API_KEY="k", ANTHROPIC_BASE_URL=server.url
+            )
+            with mock.patch.dict(os.environ, env, clear=True):
+                self.blocks(page, joined=True)
+
+
+class _WeatherAnswers:
+    """What a model would say to the pages' questions, made from the request."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def pop(self, index):
+        _, _, body = self.server.seen[-1]
+        last = body["messages"][-1]
+        text = str(last["content"])
+        tools = [t.get("function", t)["name"] for t in body.get("tools", ())]
+        if "Thought:" in text:  # of ReActText
+            looked = "Observation: rain" in text
+            return (
+                "Final Answer: rain"
+                if looked
+                else 'Action: get_weather\nAction Input: {"city": "Paris"}'
+            )
+        if tools and "rain" not in text:
+            return ("get_weather", {"city": "Paris"})
+        if "report" in tools:
+            return ("report", {"city": "Paris", "celsius": 14, "raining": True})
+        return "It is raining in Paris."
+
+
+@_processes
+@unittest.skipUnless((_ROOT / "examples").is_dir(), "the examples are not here")
+class CourseTest(_FolderCase):
+    """The course's checks let no slip pass; its tools and its pages do what they say."""
+
+    examples = _ROOT / "examples"
+    lessons = [p.parent.name for p in sorted(examples.glob("course/[0-9]*/lesson.py"))]
+
+    def test_what_a_participant_might_write(self):
+        """Each slip gets a hint that names it, and no check takes it for right."""
+        course = self.examples / "course"
+        path = Path(self.folder) / "exercise.py"
+        with mock.patch.object(sys, "path", list(sys.path)), mock.patch.dict(sys.modules):
+            for lesson, slips in _SLIPS.items():
+                check = _load(course / lesson / "check.py", "check")
+                name = "step_4.py" if lesson == "01_build_your_own" else "solution.py"
+                solution = (course / lesson / name).read_text(encoding="utf-8")
+                for old, new, hint in [("", "", ""), *slips]:
+                    with self.subTest(lesson, old=old, new=new):
+                        self.assertIn(old, solution)
+                        source = solution.replace(old, new, 1) if old else solution
+                        here = "Path(__file__).resolve().parents[3]"
+                        path.write_text(source.replace(here, repr(str(_ROOT))), encoding="utf-8")
+                        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+                            warnings.simplefilter("ignore")  # sockets of a request cut short
+                            right, text = check.checking.judge(path, check.check)
+                        self.assertEqual(right, not hint, text)
+                        self.assertIn(hint, text)
+
+    def course(self, *lessons):
+        """A copy of the course with these lessons only; its folder."""
+        copy = Path(self.folder) / "copy" / "examples" / "course"
+        shutil.copytree(str(self.examples / "course"), str(copy), copy_function=shutil.copyfile)
+        shutil.copyfile(str(_FILE), str(copy.parents[1] / "agentloop.py"))
+        for folder in copy.glob("[0-9]*"):
+            if folder.name not in lessons:
+                shutil.rmtree(str(folder))
+        return copy
+
+    def test_checks_that_are_ended_from_inside(self):
+        copy = self.course("00_check_laptop")
+        exercise = copy / "00_check_laptop" / "exercise.py"
+        cases = [
+            ("import sys; sys.exit()", "exercise.py, line 1 ends the program"),
+            ("import os; os._exit(0)", "exercise.py ended the program, with status 0"),
+            ("import os; os._exit(1)", "ended the program"),
+            ("STATE = input()", "Nobody types while a check runs"),
+            (
+                "import threading, time\nthreading.Thread(target=time.sleep, args=[9]).start()",
+                "STATE",
+            ),
+            ("import agentlop", "Nothing has to be installed for this course"),
+        ]
+        for source, hint in cases:
+            with self.subTest(source):
+                exercise.write_text(source, encoding="utf-8")
+                status, out, err = _python(str(exercise.parent / "check.py"))
+                self.assertEqual((status, err, len(out.splitlines())), (1, "", 1))
+                self.assertTrue(out.startswith("not yet: "), out)
+                self.assertIn(hint, out)
+        status, out, err = _python(str(copy / "checking.py"))
+        self.assertEqual((status, err), (1, ""))
+        self.assertTrue(out.startswith("00_check_laptop      not yet: "), out)
+        exercise.write_text("while True: pass", encoding="utf-8")
+        shared = (copy / "checking.py").read_text(encoding="utf-8")
+        (copy / "checking.py").write_text(shared.replace("SECONDS = 20", "SECONDS = 1"), "utf-8")
+        status, out, err = _python(str(exercise.parent / "check.py"))
+        hint = "not yet: exercise.py still ran after 1 seconds. Does a loop never end?\n"
+        self.assertEqual((status, out, err), (1, hint, ""))
+
+    def test_reset(self):
+        """Exercises come back as handed out; what was written is kept, however often."""
+        copy = self.course(*self.lessons)
+        for lesson in self.lessons:
+            handed_out = copy / "handed_out" / (lesson + ".py")
+            exercise = copy / lesson / "exercise.py"
+            self.assertEqual(exercise.read_bytes(), handed_out.read_bytes(), lesson)
+        reset = str(copy / "checking.py"), "--reset"
+        folder = copy / "02_tools"
+        for n, source in enumerate(("one", "two"), 1):
+            (folder / "exercise.py").write_text(source, encoding="utf-8")
+            (copy / "03_errors" / "exercise.py").write_text("mine", encoding="utf-8")
+            status, out, err = _python(*reset, "02")
+            self.assertEqual((status, err), (0, ""))
+            self.assertEqual(out.splitlines()[0].split()[-1], "my_exercise_%d.py" % n)
+            kept = folder / ("my_exercise_%d.py" % n)
+            self.assertEqual(kept.read_text(encoding="utf-8"), source)
+            handed_out = copy / "handed_out" / "02_tools.py"
+            self.assertEqual((folder / "exercise.py").read_bytes(), handed_out.read_bytes())
+        self.assertEqual((copy / "03_errors" / "exercise.py").read_text("utf-8"), "mine")
+        (copy / "04_real_model" / "exercise.py").unlink()
+        status, out, err = _python(*reset)
+        self.assertEqual((status, err, len(out.splitlines())), (0, "", len(self.lessons)))
+        self.assertTrue((copy / "04_real_model" / "exercise.py").exists())
+        self.assertEqual(_python(*reset, "77")[:2], (1, "there is no lesson 77\n"))
+
+    def test_archive_of_the_course(self):
+        copy = self.course("00_check_laptop", "06_accept")
+        (copy / "06_accept" / "exercise.py").write_text("done", encoding="utf-8")
+        (copy / "06_accept" / "my_exercise_1.py").write_text("mine", encoding="utf-8")
+        (copy / "06_accept" / "run.jsonl").write_text("{}", encoding="utf-8")
+        for other in (copy / "handed_out").glob("*.py"):
+            if other.stem not in ("00_check_laptop", "06_accept"):
+                other.unlink()
+        make, target = str(copy / "make_archive.py"), str(Path(self.folder) / "course.zip")
+        status, out, err = _python(make, target)
+        self.assertEqual((status, err), (0, ""), out)
+        self.assertIn("it runs: ready, and all solutions are right", out)
+        with zipfile.ZipFile(target) as archive:
+            names = {name.split("/", 1)[1] for name in archive.namelist()}
+            exercise = archive.read("agentloop-course/examples/course/06_accept/exercise.py")
+        self.assertIn("agentloop.py", names)
+        self.assertIn("examples/course/06_accept/README.md", names)
+        self.assertEqual([n for n in names if "my_" in n or "cache" in n or ".jsonl" in n], [])
+        self.assertEqual(exercise, (copy / "handed_out" / "06_accept.py").read_bytes())
+        with zipfile.ZipFile(target, "a") as archive, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the name is there twice; the last one counts
+            archive.writestr("agentloop-course/examples/course/06_accept/solution.py", "exit()")
+        status, out, err = _python(make, "--test", target)
+        self.assertEqual((status, err), (1, ""))
+        self.assertIn("the solutions failed", out)
+        status, out, err = _python(make, "--test", str(Path(self.folder) / "nothing.zip"))
+        self.assertEqual((status, err), (1, ""))
+
+    def test_pages_of_the_course(self):
+        """Links lead somewhere; every lesson is in the plan, on the handout, in the answers, on a slide."""
+        course = self.examples / "course"
+        for page in sorted(course.rglob("*.md")):
+            text = page.read_text(encoding="utf-8")
+            with self.subTest(page.name):
+                for name in re.findall(r"\]\(([\w./]+)\)", text):
+                    self.assertTrue((page.parent / name).exists(), name)
+                for name in re.findall(r"`examples/([\w./]+)`", text):
+                    self.assertTrue((self.examples / name).exists(), name)
+        for name in ("README.md", "handout.md", "answers.md", "slides.md"):
+            text = (course / name).read_text(encoding="utf-8")
+            for lesson in self.lessons:
+                self.assertIn(lesson if name == "README.md" else lesson[:2], text)
+        minutes = re.findall(
+            r"(?m)^\| \[(\d\d_\w+)\].*\| (\d+)", (course / "README.md").read_text("utf-8")
+        )
+        self.assertEqual([lesson for lesson, _ in minutes], self.lessons)
+        for lesson, total in minutes:
+            page = (course / lesson / "README.md").read_text(encoding="utf-8")
+            parts = [int(n) for n in re.findall(r"(?m)^#+ .*\((\d+) minutes", page)]
+            self.assertEqual(parts[0], int(total), lesson)
+            if lesson != "00_check_laptop":
+                self.assertEqual(sum(parts[1:]), int(total), lesson)
+        page = (self.examples / "from_langchain.md").read_text(encoding="utf-8")
+        check = (course / "10_read_a_framework" / "check.py").read_text(encoding="utf-8")
+        for section in set(re.findall(r'"\w", "([A-Z][\w ]+)"', check)):
+            self.assertIn("\n## %s\n" % section, page)
 
 
 if __name__ == "__main__":
