@@ -7418,6 +7418,25 @@ class InterruptTests(_FolderCase):
 _PROTOCOLS = ("chat", "responses", "anthropic")
 
 
+def _protocols(*names):
+    """Run a test for each of these protocols, in a subTest, with the name as `protocol`."""
+
+    def decorate(test):
+        @functools.wraps(test)
+        def run(self):
+            for name in names:
+                with self.subTest(protocol=name):
+                    self.waits.clear()
+                    test(self, name)
+
+        return run
+
+    return decorate
+
+
+_each_protocol = _protocols(*_PROTOCOLS)
+
+
 _CLASSES = {
     "chat": agentloop.OpenAIChat,
     "responses": agentloop.OpenAIResponses,
@@ -7729,6 +7748,11 @@ def _call(protocol, *calls, **more):
     return _reply(protocol, None, calls, **more)
 
 
+def _weather(protocol, city="B", call_id="a", **more):
+    """A reply with one call, of get_weather."""
+    return _call(protocol, (call_id, "get_weather", {"city": city}), **more)
+
+
 def _reply(protocol, text, calls, **more):
     if protocol == "chat":
         message = {"role": "assistant", "content": text}
@@ -7808,6 +7832,11 @@ def _stream(protocol, document):
         events.append({"type": "content_block_stop", "index": n})
     last = {"type": "message_delta", "delta": {"stop_reason": document["stop_reason"]}}
     return _sse(*events, {**last, "usage": {}}, {"type": "message_stop"}, done=False)
+
+
+def _streamed(protocol, answers):
+    """The answers, each document as the chunks of a stream."""
+    return [_stream(protocol, a) if isinstance(a, dict) else a for a in answers]
 
 
 class _Http:
@@ -7972,8 +8001,11 @@ class _ModelCase(unittest.TestCase):
             patch.start()
             self.addCleanup(patch.stop)
 
-    def play(self, protocol, answers, task="go", tools=(get_weather,), **settings):
-        """A run against a server that plays; gives (run, server)."""
+    def play(self, protocol, answers, task="go", tools=(get_weather,), stream=False, **settings):
+        """A run against a server that plays; gives (run, server). `stream`: documents are streamed."""
+        if stream:
+            answers = _streamed(protocol, answers)
+            settings.setdefault("on_text", len)
         own = {k: settings.pop(k) for k in ("paused", "prefix", "strict") if k in settings}
         body = settings.pop("body", {})
         server = _Server(protocol, answers, extra=body, **own)
@@ -8000,25 +8032,18 @@ class RequestTests(_ModelCase):
     """Where a request goes, and what it holds: only what was asked for."""
 
     def test_urls(self):
-        rows = [  # base_url, chat, responses, anthropic
+        # fmt: off
+        rows = [  # base_url; what is behind http://h for chat, responses, anthropic (None: not for it)
             ("http://h", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
             ("http://h/", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
             ("http://h/v1", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
             ("http://h/v1/", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
             ("http://h/v1//", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
-            (
-                "http://h/api/v1",
-                "/api/v1/chat/completions",
-                "/api/v1/responses",
-                "/api/v1/messages",
-            ),
+            ("http://h/api/v1", "/api/v1/chat/completions", "/api/v1/responses", "/api/v1/messages"),
             ("http://h/api", "/api/chat/completions", "/api/responses", "/api/v1/messages"),
-            (
-                "http://h/v1beta/openai/",
-                "/v1beta/openai/chat/completions",
-                "/v1beta/openai/responses",
-                "/v1beta/openai/v1/messages",
-            ),
+            ("http://h/beta/", "/beta/chat/completions", "/beta/responses", "/beta/v1/messages"),
+            ("http://h/v1beta/openai/", "/v1beta/openai/chat/completions", "/v1beta/openai/responses",
+             "/v1beta/openai/v1/messages"),
             ("http://h/v1/chat/completions", "/v1/chat/completions", None, None),
             ("http://h/x/chat/completions/", "/x/chat/completions", None, None),
             ("http://h/v1/responses", None, "/v1/responses", None),
@@ -8026,7 +8051,9 @@ class RequestTests(_ModelCase):
             ("http://h?a=1", "/v1/chat/completions?a=1", "/v1/responses?a=1", "/v1/messages?a=1"),
             ("http://h/v1/?a=b//c", "/v1/chat/completions?a=b//c", None, "/v1/messages?a=b//c"),
             ("  http://h/v1\n", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
+            ("http://h:8443/v1", ":8443/v1/chat/completions", ":8443/v1/responses", None),
         ]
+        # fmt: on
         for base_url, *paths in rows:
             for protocol, path in zip(_PROTOCOLS, paths):
                 if path is None:
@@ -8037,79 +8064,69 @@ class RequestTests(_ModelCase):
         server = self.play("chat", [_text("chat", "ok")], base_url="https://h:8443/v1")[1]
         self.assertEqual(server.seen[0][1], "https://h:8443/v1/chat/completions")
 
-    def test_a_url_without_scheme_is_refused(self):
+    @_each_protocol
+    def test_a_url_without_scheme_is_refused(self, protocol):
         for base_url in ("localhost:8000/v1", "ftp://h/v1", "/v1", "http://"):
-            for protocol in _PROTOCOLS:
-                with self.subTest(base_url=base_url, protocol=protocol):
-                    with self.assertRaisesRegex(ValueError, "base_url.*http"):
-                        _model(protocol, None, base_url=base_url)
+            with self.subTest(base_url=base_url):
+                with self.assertRaisesRegex(ValueError, "base_url.*http"):
+                    _model(protocol, None, base_url=base_url)
 
-    def test_the_environment_gives_the_defaults(self):
-        own = {"transport": None, "base_url": None, "api_key": None}
-        hosts = (
-            "https://api.openai.com/v1/chat/completions",
-            "https://api.openai.com/v1/responses",
-        )
-        hosts += ("https://api.anthropic.com/v1/messages",)
-        for protocol, url in zip(_PROTOCOLS, hosts):
-            name = "ANTHROPIC" if protocol == "anthropic" else "OPENAI"
-            header = "x-api-key" if protocol == "anthropic" else "authorization"
-            bearer = "" if protocol == "anthropic" else "Bearer "
-            rows = [  # the environment, the settings, the URL's start, the key that is sent
-                ({}, {}, url, None),
-                ({name + "_BASE_URL": "http://env"}, {}, "http://env/v1/", None),
-                ({name + "_BASE_URL": ""}, {}, url, None),
-                (
-                    {name + "_BASE_URL": "http://env"},
-                    {"base_url": "http://own"},
-                    "http://own/",
-                    None,
-                ),
-                ({name + "_API_KEY": "k1"}, {}, url, "k1"),
-                ({name + "_API_KEY": " k1\n"}, {}, url, "k1"),
-                ({name + "_API_KEY": "k1"}, {"api_key": "k2"}, url, "k2"),
-                ({name + "_API_KEY": "k1"}, {"api_key": ""}, url, None),
-                ({}, {"api_key": lambda: "k3"}, url, "k3"),
-            ]
-            for env, settings, start, key in rows:
-                with self.subTest(protocol=protocol, env=env, settings=settings):
-                    server = _Server(protocol, [_text(protocol, "ok")])
-                    with mock.patch.dict(os.environ, env):
-                        given = {**own, "transport": server, **settings}
-                        agentloop.run(_CLASSES[protocol]("m", **given), "go")
-                    _, sent_to, headers, _ = server.seen[0]
-                    self.assertTrue(sent_to.startswith(start), sent_to)
-                    small = {k.lower(): v for k, v in headers.items()}
-                    self.assertEqual(small.get(header), key and bearer + key)
+    @_each_protocol
+    def test_the_environment_gives_the_defaults(self, protocol):
+        url = {
+            "chat": "https://api.openai.com/v1/chat/completions",
+            "responses": "https://api.openai.com/v1/responses",
+            "anthropic": "https://api.anthropic.com/v1/messages",
+        }[protocol]
+        name = "ANTHROPIC" if protocol == "anthropic" else "OPENAI"
+        header = "x-api-key" if protocol == "anthropic" else "authorization"
+        bearer = "" if protocol == "anthropic" else "Bearer "
+        of_env = {name + "_BASE_URL": "http://env"}
+        rows = [  # the environment, the settings, the URL's start, the key that is sent
+            ({}, {}, url, None),
+            (of_env, {}, "http://env/v1/", None),
+            ({name + "_BASE_URL": ""}, {}, url, None),
+            (of_env, {"base_url": "http://own"}, "http://own/", None),
+            ({name + "_API_KEY": "k1"}, {}, url, "k1"),
+            ({name + "_API_KEY": " k1\n"}, {}, url, "k1"),
+            ({name + "_API_KEY": "k1"}, {"api_key": "k2"}, url, "k2"),
+            ({name + "_API_KEY": "k1"}, {"api_key": ""}, url, None),
+            ({}, {"api_key": lambda: "k3"}, url, "k3"),
+        ]
+        for env, settings, start, key in rows:
+            with self.subTest(env=env, settings=settings), mock.patch.dict(os.environ, env):
+                server = _Server(protocol, [_text(protocol, "ok")])
+                given = {"transport": server, "base_url": None, "api_key": None, **settings}
+                agentloop.run(_CLASSES[protocol]("m", **given), "go")
+                _, sent_to, headers, _ = server.seen[0]
+                self.assertTrue(sent_to.startswith(start), sent_to)
+                lower = {k.lower(): v for k, v in headers.items()}
+                self.assertEqual(lower.get(header), key and bearer + key)
 
-    def test_headers(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                headers = {"X-Title": "my app", "user-agent": "mine"}
-                server = self.play(protocol, [_text(protocol, "ok")], headers=headers)[1]
-                sent = {k.lower(): v for k, v in server.seen[0][2].items()}
-                self.assertEqual(len(sent), len(server.seen[0][2]), "a header twice")
-                self.assertEqual(sent["content-type"], "application/json")
-                self.assertEqual(sent["accept-encoding"], "identity")
-                self.assertEqual((sent["x-title"], sent["user-agent"]), ("my app", "mine"))
-                version = "2023-06-01" if protocol == "anthropic" else None
-                self.assertEqual(sent.get("anthropic-version"), version)
+    @_each_protocol
+    def test_headers(self, protocol):
+        headers = {"X-Title": "my app", "user-agent": "mine"}
+        server = self.play(protocol, [_text(protocol, "ok")], headers=headers)[1]
+        sent = {k.lower(): v for k, v in server.seen[0][2].items()}
+        self.assertEqual(len(sent), len(server.seen[0][2]), "a header twice")
+        self.assertEqual(sent["content-type"], "application/json")
+        self.assertEqual(sent["accept-encoding"], "identity")
+        self.assertEqual((sent["x-title"], sent["user-agent"]), ("my app", "mine"))
+        version = "2023-06-01" if protocol == "anthropic" else None
+        self.assertEqual(sent.get("anthropic-version"), version)
+
+    def test_a_header_of_the_caller_replaces_the_one_with_the_key(self):
         server = self.play("chat", [_text("chat", "ok")], headers={"Authorization": "Basic x"})[1]
         self.assertEqual(server.seen[0][2]["Authorization"], "Basic x")
 
-    def test_a_callable_key_is_asked_for_each_request_on_the_wire(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                keys = iter("key-%d" % n for n in range(9))
-                answers = [
-                    (503, {}, "busy"),
-                    _call(protocol, ("a", "get_weather", {"city": "B"})),
-                ]
-                answers += [(500, {}, ""), _text(protocol, "ok")]
-                server = self.play(protocol, answers, api_key=lambda: next(keys))[1]
-                sent = [" ".join(h.values()) for _, _, h, _ in server.seen]
-                found = [re.search(r"key-\d", text).group() for text in sent]
-                self.assertEqual(found, ["key-0", "key-1", "key-2", "key-3"])
+    @_each_protocol
+    def test_a_callable_key_is_asked_for_each_request_on_the_wire(self, protocol):
+        keys = iter("key-%d" % n for n in range(9))
+        answers = [(503, {}, "busy"), _weather(protocol), (500, {}, ""), _text(protocol, "ok")]
+        server = self.play(protocol, answers, api_key=lambda: next(keys))[1]
+        sent = [" ".join(h.values()) for _, _, h, _ in server.seen]
+        found = [re.search(r"key-\d", text).group() for text in sent]
+        self.assertEqual(found, ["key-0", "key-1", "key-2", "key-3"])
 
     def test_headers_that_cannot_be_sent_are_refused_without_showing_them(self):
         for settings in (
@@ -8123,36 +8140,35 @@ class RequestTests(_ModelCase):
                 for value in ("k\u2603y", "a\nb", "a\r\nb"):
                     self.assertNotIn(value, str(caught.exception))
 
-    def test_tool_names_that_servers_refuse(self):
+    @_each_protocol
+    def test_tool_names_that_servers_refuse(self, protocol):
         namespace = {}
         exec("def caf\u00e9(x: int) -> int: return x", namespace)
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                server = _Server(protocol, [])
-                with self.assertRaisesRegex(ValueError, "caf\u00e9"):
-                    tools = [get_weather, namespace["caf\u00e9"]]
-                    agentloop.run(_model(protocol, server), "go", tools)
-                self.assertEqual(server.raw, [])
+        server = _Server(protocol, [])
+        with self.assertRaisesRegex(ValueError, "caf\u00e9"):
+            tools = [get_weather, namespace["caf\u00e9"]]
+            agentloop.run(_model(protocol, server), "go", tools)
+        self.assertEqual(server.raw, [])
 
     def test_property_names_that_anthropic_refuses(self):
         """One umlaut, and every request of the run is refused: tools.0.custom.input_schema ..."""
         for name in ("gr\u00f6\u00dfe", "a b", "x" * 65, ""):
-            schema = {"type": "object", "properties": {name: {"type": "string"}}}
-            tools = agentloop.registry([agentloop.Tool("area", "", schema, dict)])
-            for protocol in _PROTOCOLS:
-                with self.subTest(name=name, protocol=protocol):
-                    model = _model(protocol, None)
-                    if protocol != "anthropic":
-                        model.body(agentloop.AgentRun("go"), tools)
-                        continue
-                    with self.assertRaisesRegex(ValueError, "area") as caught:
-                        model.body(agentloop.AgentRun("go"), tools)
-                    self.assertIn(repr(name), str(caught.exception))
+            with self.subTest(name=name):
+                schema = {"type": "object", "properties": {name: {"type": "string"}}}
+                tools = agentloop.registry([agentloop.Tool("area", "", schema, dict)])
+                with self.assertRaisesRegex(ValueError, "area") as caught:
+                    _model("anthropic", None).body(agentloop.AgentRun("go"), tools)
+                self.assertIn(repr(name), str(caught.exception))
+                for protocol in ("chat", "responses"):  # they take any name
+                    body = _model(protocol, None).body(agentloop.AgentRun("go"), tools)
+                    self.assertIn(json.dumps(schema), json.dumps(body))
         names = {"a.b-c_D1": {}, "x" * 64: {}}
         fine = agentloop.Tool("f", "", {"type": "object", "properties": names}, dict)
-        _model("anthropic", None).body(agentloop.AgentRun("go"), {"f": fine})
+        body = _model("anthropic", None).body(agentloop.AgentRun("go"), {"f": fine})
+        self.assertEqual(body["tools"][0]["input_schema"]["properties"], names)
 
-    def test_a_foreign_schema_without_properties(self):
+    @_each_protocol
+    def test_a_foreign_schema_without_properties(self, protocol):
         """MCP servers describe a tool without arguments so. OpenAI: `object schema missing
         properties`."""
         rows = [  # the schema; what is sent
@@ -8165,16 +8181,16 @@ class RequestTests(_ModelCase):
             ({"anyOf": []}, None),
         ]
         for schema, want in rows:
-            for protocol in _PROTOCOLS:
-                with self.subTest(schema=schema, protocol=protocol):
-                    tools = agentloop.registry([agentloop.Tool("f", "", dict(schema), dict)])
-                    sent = _model(protocol, None).body(agentloop.AgentRun("go"), tools)["tools"][0]
-                    sent = sent.get("function", sent)
-                    found = sent.get("parameters") or sent.get("input_schema")
-                    self.assertEqual(found, want or schema)
-                    self.assertEqual(tools["f"].parameters, schema)
+            with self.subTest(schema=schema):
+                tools = agentloop.registry([agentloop.Tool("f", "", dict(schema), dict)])
+                sent = _model(protocol, None).body(agentloop.AgentRun("go"), tools)["tools"][0]
+                sent = sent.get("function", sent)
+                found = sent.get("parameters") or sent.get("input_schema")
+                self.assertEqual(found, want or schema)
+                self.assertEqual(tools["f"].parameters, schema)
 
-    def test_misspelt_settings(self):
+    @_each_protocol
+    def test_misspelt_settings(self, protocol):
         """The slip would be a field of the request: the key in the body, to the wrong server."""
         slips = [  # what was meant, what is given
             ("base_url", "baseurl"), ("base_url", "base_uri"), ("base_url", "baseURL"), ("api_key", "apikey"),
@@ -8183,48 +8199,57 @@ class RequestTests(_ModelCase):
             ("max_observation", "max_observations"), ("retries", "retrie"), ("transport", "transprot"), ("trim", "tirm"),
             ("timeout", "TimeOut"), ("model", "modl"), ("retries", "max_retries"), ("headers", "extra_headers"),
         ]  # fmt: skip
+        for meant, name in slips:
+            with self.subTest(name=name):
+                with self.assertRaisesRegex(TypeError, "%s.*%s" % (name, meant)):
+                    _CLASSES[protocol]("m", **{name: 1})
+
+    @_each_protocol
+    def test_calls_that_do_not_fit_the_signature(self, protocol):
+        with self.assertRaisesRegex(TypeError, "modle: did you mean model"):
+            _CLASSES[protocol](modle="m")
+        with self.assertRaisesRegex(TypeError, "base_url="):
+            _CLASSES[protocol]("m", "http://127.0.0.1:9/v1")
+        for name in ("messages", "input"):  # the key would be sent twice
+            with self.assertRaisesRegex(TypeError, name + ": the run holds"):
+                _CLASSES[protocol]("m", **{name: []})
+        with self.assertRaisesRegex(TypeError, "model"):
+            _CLASSES[protocol]()
+
+    @_each_protocol
+    def test_other_names_are_fields_of_the_request(self, protocol):
         fields = dict.fromkeys((
             "temperature", "top_p", "n", "stop", "seed", "user", "metadata", "reasoning_effort", "max_completion_tokens",
             "service_tier", "store", "provider", "keep_alive", "options", "safe_prompt", "min_p", "models", "transforms",
             "stream_options", "tool_choice", "truncation", "text", "thinking", "top_k", "include", "prompt_cache_key",
             "extra", "header_names", "stream", "reasoning",
         ), 1)  # fmt: skip
-        for protocol in _PROTOCOLS:
-            for meant, name in slips:
-                with self.subTest(protocol=protocol, name=name):
-                    with self.assertRaisesRegex(TypeError, "%s.*%s" % (name, meant)):
-                        _CLASSES[protocol]("m", **{name: 1})
-            with self.subTest(protocol=protocol):
-                with self.assertRaisesRegex(TypeError, "modle: did you mean model"):
-                    _CLASSES[protocol](modle="m")
-                with self.assertRaisesRegex(TypeError, "base_url="):
-                    _CLASSES[protocol]("m", "http://127.0.0.1:9/v1")
-                for name in ("messages", "input"):  # the key would be sent twice
-                    with self.assertRaisesRegex(TypeError, name + ": the run holds"):
-                        _CLASSES[protocol]("m", **{name: []})
-                with self.assertRaisesRegex(TypeError, "model"):
-                    _CLASSES[protocol]()
-                body = _CLASSES[protocol](model="m", **fields).body(agentloop.AgentRun("go"), {})
-                self.assertEqual({k: body.get(k) for k in fields}, fields)
+        body = _CLASSES[protocol](model="m", **fields).body(agentloop.AgentRun("go"), {})
+        self.assertEqual({k: body.get(k) for k in fields}, fields)
+
+    def test_max_tokens_is_a_setting_of_anthropic_alone(self):
         with self.assertRaisesRegex(TypeError, "max_tokens"):
             agentloop.AnthropicMessages("m", max_token=9)
         self.assertEqual(agentloop.OpenAIChat("m", max_token=9).extra, {"max_token": 9})
 
-    def test_all_settings_stand_in_the_signature_and_in_the_docstring(self):
+    @_each_protocol
+    def test_all_settings_stand_in_the_signature_and_in_the_docstring(self, protocol):
         names = [
             "model", "base_url", "api_key", "headers", "system", "on_text", "timeout", "deadline",
             "retries", "trim", "max_observation", "ssl_context", "transport",
         ]  # fmt: skip
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                kind = _CLASSES[protocol]
-                own = ["max_tokens", "cache"] if protocol == "anthropic" else []
-                self.assertEqual(list(inspect.signature(kind).parameters), [*names, *own, "body"])
-                for name in [*names, *own, "body"]:
-                    self.assertRegex(kind.__doc__, r"\n +%s: \S" % name)
+        kind = _CLASSES[protocol]
+        names += ["max_tokens", "cache"] if protocol == "anthropic" else []
+        self.assertEqual(list(inspect.signature(kind).parameters), [*names, "body"])
+        for name in [*names, "body"]:
+            self.assertRegex(kind.__doc__, r"\n +%s: \S" % name)
 
-    def test_the_smallest_request(self):
-        rows = {
+    @_each_protocol
+    def test_the_smallest_request(self, protocol):
+        parts = [{"type": "text", "text": "go"}]
+        server = self.play(protocol, [_text(protocol, "ok")], tools=())[1]
+        self.assertEqual(server.seen[0][3], 600)  # seconds
+        want = {
             "chat": {"model": "m", "messages": [{"role": "user", "content": "go"}]},
             "responses": {
                 "model": "m",
@@ -8235,186 +8260,174 @@ class RequestTests(_ModelCase):
             "anthropic": {
                 "model": "m",
                 "max_tokens": 4096,
-                "messages": [{"role": "user", "content": [{"type": "text", "text": "go"}]}],
+                "messages": [{"role": "user", "content": parts}],
             },
         }
-        for protocol, body in rows.items():
-            with self.subTest(protocol=protocol):
-                server = self.play(protocol, [_text(protocol, "ok")], tools=())[1]
-                self.assertEqual(server.sent[0], body)
-                self.assertEqual(server.seen[0][3], 600)
+        self.assertEqual(server.sent[0], want[protocol])
 
-    def test_tools_system_and_streaming(self):
+    @_each_protocol
+    def test_tools_system_and_streaming(self, protocol):
         schema = agentloop.registry([get_weather])["get_weather"].parameters
         about = {"name": "get_weather", "description": "Return the weather of a city."}
-        chat = {"type": "function", "function": {**about, "parameters": schema}}
-        flat = {"type": "function", **about, "parameters": schema, "strict": False}
         system = {"role": "system", "content": "Be brief."}
-        rows = {  # what is in the body, besides
+        want = {  # what is in the body, besides
             "chat": {
-                "tools": [chat],
+                "tools": [{"type": "function", "function": {**about, "parameters": schema}}],
                 "stream": True,
                 "stream_options": {"include_usage": True},
                 "messages": [system, {"role": "user", "content": "go"}],
             },
-            "responses": {"tools": [flat], "stream": True, "instructions": "Be brief."},
+            "responses": {
+                "tools": [{"type": "function", **about, "parameters": schema, "strict": False}],
+                "stream": True,
+                "instructions": "Be brief.",
+            },
             "anthropic": {
                 "tools": [{**about, "input_schema": schema}],
                 "stream": True,
                 "system": "Be brief.",
                 "max_tokens": 99,
             },
-        }
-        for protocol, part in rows.items():
-            with self.subTest(protocol=protocol):
-                settings = {"max_tokens": 99} if protocol == "anthropic" else {}
-                texts = []
-                settings.update(on_text=texts.append, system="Be brief.")
-                answer = _stream(protocol, _text(protocol, "okay"))
-                run, server = self.play(protocol, [answer], **settings)
-                self.assertEqual({k: server.sent[0].get(k) for k in part}, part)
-                self.assertEqual(("".join(texts), run.output), ("okay", "okay"))
-                self.assertNotIn("stream_options", {} if protocol == "chat" else server.sent[0])
+        }[protocol]
+        settings = {"max_tokens": 99} if protocol == "anthropic" else {}
+        texts = []
+        settings.update(on_text=texts.append, system="Be brief.")
+        run, server = self.play(protocol, [_text(protocol, "okay")], stream=True, **settings)
+        self.assertEqual({k: server.sent[0].get(k) for k in want}, want)
+        self.assertEqual(("".join(texts), run.output), ("okay", "okay"))
+        self.assertEqual("stream_options" in server.sent[0], protocol == "chat")
 
-    def test_a_tool_without_description_has_none(self):
+    @_each_protocol
+    def test_a_tool_without_description_has_none(self, protocol):
         def bare(x: int) -> int:
             return x
 
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                server = self.play(protocol, [_text(protocol, "ok")], tools=[bare])[1]
-                sent = server.sent[0]["tools"][0]
-                self.assertNotIn("description", sent.get("function", sent))
+        server = self.play(protocol, [_text(protocol, "ok")], tools=[bare])[1]
+        sent = server.sent[0]["tools"][0]
+        self.assertNotIn("description", sent.get("function", sent))
 
-    def test_the_body_of_the_caller(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                own = {"temperature": 0.0, "metadata": {"\u00fc": [1]}, "tools": [{"type": "web"}]}
-                answers = [_text(protocol, "ok")]
-                if protocol == "responses":
-                    own["store"] = True
-                server = self.play(protocol, answers, body=own)[1]
-                sent = server.sent[0]
-                self.assertEqual(sent["tools"][0], {"type": "web"})
-                self.assertEqual(len(sent["tools"]), 2)
-                for key in own.keys() - {"tools"}:
-                    self.assertEqual(sent[key], own[key])
-                server = self.play(protocol, answers, body=own, tools=())[1]
-                self.assertEqual(server.sent[0]["tools"], [{"type": "web"}])
+    @_each_protocol
+    def test_the_body_of_the_caller(self, protocol):
+        own = {"temperature": 0.0, "metadata": {"\u00fc": [1]}, "tools": [{"type": "web"}]}
+        if protocol == "responses":
+            own["store"] = True
+        server = self.play(protocol, [_text(protocol, "ok")], body=own)[1]
+        sent = server.sent[0]
+        self.assertEqual(sent["tools"][0], {"type": "web"})
+        self.assertEqual(len(sent["tools"]), 2)
+        for key in own.keys() - {"tools"}:
+            self.assertEqual(sent[key], own[key])
+        server = self.play(protocol, [_text(protocol, "ok")], body=own, tools=())[1]
+        self.assertEqual(server.sent[0]["tools"], [{"type": "web"}])
 
-    def test_strict_json(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                task, observation = "gr\u00fc\u00df \u4f60\u597d", "a\ud83dz \U0001f600"
-                answers = [_call(protocol, ("a", "get_weather", {"city": "B"}))]
-                answers.append(_text(protocol, "ok"))
-                tools = [agentloop.tool(get_weather)]
-                tools[0].function = lambda city: observation
-                _run, server = self.play(protocol, answers, task=task, tools=tools)
-                self.assertIn(task.encode("utf-8"), server.raw[0])  # not \u00fc
-                self.assertEqual(_results(protocol, server.sent[1])[0][1], "a?z \U0001f600")
-                with self.assertRaises(ValueError):
-                    self.play(protocol, [], body={"x": float("nan")})
+    @_each_protocol
+    def test_strict_json(self, protocol):
+        task, observation = "gr\u00fc\u00df \u4f60\u597d", "a\ud83dz \U0001f600"
+        tools = [agentloop.tool(get_weather)]
+        tools[0].function = lambda city: observation
+        answers = [_weather(protocol), _text(protocol, "ok")]
+        _run, server = self.play(protocol, answers, task=task, tools=tools)
+        self.assertIn(task.encode("utf-8"), server.raw[0])  # not \u00fc
+        self.assertEqual(_results(protocol, server.sent[1])[0][1], "a?z \U0001f600")
+        with self.assertRaises(ValueError):
+            self.play(protocol, [], body={"x": float("nan")})
 
-    def test_body_is_what_goes_out(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                bodies = []
-                calls = [("a%d" % n, "get_weather", {"city": "B"}) for n in range(3)]
-                answers = [_call(protocol, c) for c in calls] + [_text(protocol, "ok")]
-                server = _Server(protocol, answers)
-                model = _model(protocol, server, system="s")
+    @_each_protocol
+    def test_body_is_what_goes_out(self, protocol):
+        bodies = []
+        calls = [("a%d" % n, "get_weather", {"city": "B"}) for n in range(3)]
+        answers = [_call(protocol, c) for c in calls] + [_text(protocol, "ok")]
+        server = _Server(protocol, answers)
+        model = _model(protocol, server, system="s")
 
-                def spied(run, tools):
-                    bodies.append(model.body(run, tools))
-                    self.assertEqual(bodies[-1], model.body(run, tools))
-                    return model(run, tools)
+        def spied(run, tools):
+            bodies.append(model.body(run, tools))
+            self.assertEqual(bodies[-1], model.body(run, tools))
+            return model(run, tools)
 
-                run = agentloop.run(spied, "go", [get_weather])
-                self.assertEqual(bodies, server.sent)
-                self.assertEqual(run.requests, 4)
+        run = agentloop.run(spied, "go", [get_weather])
+        self.assertEqual(bodies, server.sent)
+        self.assertEqual(run.requests, 4)
 
-    def test_body_while_calls_are_pending(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                calls = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {"city": "C"})]
-                answers = [_call(protocol, *calls), _text(protocol, "ok")]
-                server = _Server(protocol, answers)
-                model = _model(protocol, server)
-                tools = agentloop.registry([get_weather])
-                run = agentloop.AgentRun("go")
-                for _event in agentloop.stream(model, run, tools):
-                    body = model.body(run, tools)
-                    if run.finish is None:
-                        _CHECKS[protocol](body, set(), False)
-                        if run.pending:
-                            self.assertIn("pending", _results(protocol, body)[-1][1])
-                        self.assertIn("city", json.dumps(body))
-                self.assertEqual(
-                    _results(protocol, server.sent[1]),
-                    [("a", "sunny in B"), ("b", "sunny in C")],
-                )
+    @_each_protocol
+    def test_body_while_calls_are_pending(self, protocol):
+        calls = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {"city": "C"})]
+        server = _Server(protocol, [_call(protocol, *calls), _text(protocol, "ok")])
+        model = _model(protocol, server)
+        tools = agentloop.registry([get_weather])
+        run = agentloop.AgentRun("go")
+        for _event in agentloop.stream(model, run, tools):
+            body = model.body(run, tools)
+            if run.finish is None:
+                _CHECKS[protocol](body, set(), False)
+                if run.pending:
+                    self.assertIn("pending", _results(protocol, body)[-1][1])
+                self.assertIn("city", json.dumps(body))
+        results = _results(protocol, server.sent[1])
+        self.assertEqual(results, [("a", "sunny in B"), ("b", "sunny in C")])
 
-    def test_usage(self):
+    @_each_protocol
+    def test_usage_is_added_up(self, protocol):
+        for stream in (False, True):
+            with self.subTest(stream=stream):
+                answers = [
+                    _weather(protocol, usage=_usage(protocol, 100, 7, 60)),
+                    _text(protocol, "", usage=_usage(protocol, 120, 1)),
+                    _text(protocol, "ok", usage=_usage(protocol, 150, 5, 99)),
+                ]
+                run, _ = self.play(protocol, answers, stream=stream)
+                self.assertEqual(_statuses(run), ["ok", "invalid_response"])
+                want = {"input_tokens": 370, "output_tokens": 13, "cached_tokens": 159}
+                self.assertEqual(run.usage, want)
+
+    @_each_protocol
+    def test_usage_of_another_form_counts_nothing(self, protocol):
         odd = ["many", [], [1], {"prompt_tokens": "7"}, {"input_tokens": None}, 5, {}, None, True]
         odd += [{"prompt_tokens_details": 3}, {"input_tokens_details": []}, {"input_tokens": -1}]
-        for protocol in _PROTOCOLS:
-            for stream in (False, True):
-                with self.subTest(protocol=protocol, stream=stream):
-                    call = ("a", "get_weather", {"city": "B"})
-                    answers = [
-                        _call(protocol, call, usage=_usage(protocol, 100, 7, 60)),
-                        _text(protocol, "", usage=_usage(protocol, 120, 1)),
-                        _text(protocol, "ok", usage=_usage(protocol, 150, 5, 99)),
-                    ]
-                    settings = {}
-                    if stream:
-                        answers = [_stream(protocol, a) for a in answers]
-                        settings = {"on_text": len}
-                    run, _ = self.play(protocol, answers, **settings)
-                    self.assertEqual(_statuses(run), ["ok", "invalid_response"])
-                    want = {"input_tokens": 370, "output_tokens": 13, "cached_tokens": 159}
-                    self.assertEqual(run.usage, want)
-            for usage in odd:
-                with self.subTest(protocol=protocol, usage=usage):
-                    run, _ = self.play(protocol, [_text(protocol, "ok", usage=usage)])
-                    self.assertEqual(sum(run.usage.values()), 0)
-        # Anthropic counts what was read from and written to the cache apart; we add it.
-        usage = {
-            "input_tokens": 1,
-            "cache_read_input_tokens": 20,
-            "cache_creation_input_tokens": 300,
-        }
+        for usage in odd:
+            with self.subTest(usage=usage):
+                run, _ = self.play(protocol, [_text(protocol, "ok", usage=usage)])
+                self.assertEqual(sum(run.usage.values()), 0)
+
+    @_each_protocol
+    def test_absurd_counts_are_left_out(self, protocol):
+        """They would make the sum of a run, and every budget built on it, useless."""
+        for count in (10**15 + 1, 10**18, -5, "7", 1.5, True, float("inf"), [1], {}, None):
+            with self.subTest(count=count):
+                usage = _usage(protocol, 1, 1)
+                usage = {name: count for name in usage if isinstance(usage[name], int)}
+                usage.update(cache_read_input_tokens=count, cached_tokens=count)
+                run, _ = self.play(protocol, [_text(protocol, "ok", usage=usage)])
+                self.assertEqual(sum(run.usage.values()), 0)
+        run, _ = self.play(protocol, [_text(protocol, "ok", usage=_usage(protocol, 10**15, 1))])
+        self.assertEqual(run.usage["input_tokens"], 10**15)
+
+    def test_anthropic_counts_the_cache_apart_and_we_add_it(self):
+        usage = {"input_tokens": 1, "cache_read_input_tokens": 20}
+        usage["cache_creation_input_tokens"] = 300
         run, _ = self.play("anthropic", [_text("anthropic", "ok", usage=usage)])
         self.assertEqual((run.usage["input_tokens"], run.usage["cached_tokens"]), (321, 20))
-        # Absurd counts would make the sum of a run, and every budget built on it, useless.
-        for count in (10**15 + 1, 10**18, -5, "7", 1.5, True, float("inf"), [1], {}, None):
-            for protocol in _PROTOCOLS:
-                with self.subTest(protocol=protocol, count=count):
-                    usage = _usage(protocol, 1, 1)
-                    usage = {name: count for name in usage if isinstance(usage[name], int)}
-                    usage.update(cache_read_input_tokens=count, cached_tokens=count)
-                    document = _text(protocol, "ok", usage=usage)
-                    run, _ = self.play(protocol, [document])
-                    self.assertEqual(sum(run.usage.values()), 0)
-        run, _ = self.play("chat", [_text("chat", "ok", usage=_usage("chat", 10**15, 1))])
-        self.assertEqual(run.usage["input_tokens"], 10**15)
+
+    def test_other_names_of_cached_tokens(self):
+        # Mistral, Moonshot, DeepSeek
         for name in ("num_cached_tokens", "cached_tokens", "prompt_cache_hit_tokens"):
-            with self.subTest(name=name):  # Mistral, Moonshot, DeepSeek
+            with self.subTest(name=name):
                 usage = {"prompt_tokens": 90, name: 64, "prompt_tokens_details": None}
                 run, _ = self.play("chat", [_text("chat", "ok", usage=usage)])
                 self.assertEqual(run.usage["cached_tokens"], 64)
-        for place in ("choice", "x_groq"):  # other servers' places
+
+    def test_other_places_of_usage(self):
+        usage = {"usage": {"prompt_tokens": 3, "completion_tokens": 2}}
+        for place in ("choice", "x_groq"):
             for stream in (False, True):
                 with self.subTest(place=place, stream=stream):
                     answer = _text("chat", "ok")
-                    usage = {"usage": {"prompt_tokens": 3, "completion_tokens": 2}}
+                    choice = answer["choices"][0]
                     if place == "choice":
-                        answer["choices"][0].update(usage)
+                        choice.update(usage)
                     else:
                         answer["x_groq"] = usage
                     if stream:
-                        choice = answer["choices"][0]
                         choice["delta"] = choice.pop("message")
                         answer = _sse(answer)
                     run, _ = self.play("chat", [answer], on_text=len if stream else None)
@@ -8430,37 +8443,37 @@ class RequestTests(_ModelCase):
         run, _ = self.play("anthropic", [events], on_text=len)
         self.assertEqual(run.usage, {"input_tokens": 14, "output_tokens": 9, "cached_tokens": 4})
 
-    def test_a_context_that_the_server_cuts_in_silence_is_logged(self):
-        for protocol in _PROTOCOLS:
-            # Templates that drop the reasoning of earlier turns make the count fall a little.
-            for tokens, trim, told in (
-                (50, None, True), (59, None, True), (60, None, False), (80, None, False),
-                (150, None, False), (0, None, False), (50, 1, False),
-            ):  # fmt: skip
-                with self.subTest(protocol=protocol, tokens=tokens, trim=trim):
-                    call = ("a", "get_weather", {"city": "B"})
-                    answers = [
-                        _call(protocol, call, usage=_usage(protocol, 100, 1)),
-                        _text(protocol, "ok", usage=_usage(protocol, tokens, 1)),
-                    ]
-                    with _logged() as log:
-                        self.play(protocol, answers, trim=trim)
-                    self.assertEqual("num_ctx" in log.getvalue(), told)
+    @_each_protocol
+    def test_a_context_that_the_server_cuts_silently_is_logged(self, protocol):
+        # Templates that drop the reasoning of earlier turns make the count fall a little.
+        rows = [  # the input tokens of the second request, trim; whether it is logged
+            (50, None, True), (59, None, True), (60, None, False), (80, None, False),
+            (150, None, False), (0, None, False), (50, 1, False),
+        ]  # fmt: skip
+        for tokens, trim, is_logged in rows:
+            with self.subTest(tokens=tokens, trim=trim):
+                answers = [
+                    _weather(protocol, usage=_usage(protocol, 100, 1)),
+                    _text(protocol, "ok", usage=_usage(protocol, tokens, 1)),
+                ]
+                with _logged() as log:
+                    self.play(protocol, answers, trim=trim)
+                self.assertEqual("num_ctx" in log.getvalue(), is_logged)
 
-    def test_complete(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                server = _Server(protocol, [_text(protocol, "an answer")])
-                model = _model(protocol, server, system="s")
-                self.assertEqual(model.complete("a prompt"), "an answer")
-                self.assertIn("a prompt", _notice(protocol, server.sent[0]))
-                self.assertNotIn("tools", server.sent[0])
-        # As a model: the cut or empty reply is the loop's business.
+    @_each_protocol
+    def test_complete(self, protocol):
+        server = _Server(protocol, [_text(protocol, "an answer")])
+        model = _model(protocol, server, system="s")
+        self.assertEqual(model.complete("a prompt"), "an answer")
+        self.assertIn("a prompt", _notice(protocol, server.sent[0]))
+        self.assertNotIn("tools", server.sent[0])
+
+    def test_complete_as_a_model(self):
+        """The cut or empty reply is the loop's business."""
         replies = ["Action: get_weather\nAction Input: B", "", "Final Answer: fine"]
         server = _Server("chat", [_text("chat", r) for r in replies], prefix=False)
-        run = agentloop.run(
-            agentloop.ReActText(_model("chat", server).complete), "go", [get_weather]
-        )
+        model = agentloop.ReActText(_model("chat", server).complete)
+        run = agentloop.run(model, "go", [get_weather])
         self.assertEqual((run.output, _statuses(run)), ("fine", ["ok", "invalid_response"]))
 
 
@@ -8561,18 +8574,18 @@ class PreservedTests(_ModelCase):
                 self.assertEqual(sent, message)
                 self.assertEqual(json.dumps(sent), json.dumps({k: sent[k] for k in sent}))
 
-    def test_good_arguments_are_never_written_anew(self):
-        for protocol in ("chat", "responses"):
-            for text in (
-                '{ "city" :"B", "n": 1.0, "m":1e2 }',
-                '{"city": "\u00fc\\u00fc\\ud83d\\ude00", "city": "B"}',
-                '\n{"city": "B"}\t',
-                '{"city": ' + "9" * 400 + "}",
-            ):
-                with self.subTest(protocol=protocol, text=text):
-                    answers = [_asks(protocol, text), _text(protocol, "ok")]
-                    server = self.play(protocol, answers)[1]
-                    self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], text)
+    @_protocols("chat", "responses")
+    def test_good_arguments_are_never_written_anew(self, protocol):
+        for text in (
+            '{ "city" :"B", "n": 1.0, "m":1e2 }',
+            '{"city": "\u00fc\\u00fc\\ud83d\\ude00", "city": "B"}',
+            '\n{"city": "B"}\t',
+            '{"city": ' + "9" * 400 + "}",
+        ):
+            with self.subTest(text=text):
+                answers = [_asks(protocol, text), _text(protocol, "ok")]
+                server = self.play(protocol, answers)[1]
+                self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], text)
 
     def test_anthropic_blocks_come_back_as_they_came(self):
         use = {
@@ -9026,7 +9039,8 @@ class ReadingTests(_ModelCase):
         run, _ = self.play("responses", answers)
         self.assertEqual(run.steps[0].action.log, "I look. so")
 
-    def test_calls_in_tags_are_calls(self):
+    @_each_protocol
+    def test_calls_in_tags_are_calls(self, protocol):
         """A text that is nothing but <tool_call> blocks of known tools (hermes-agent#742)."""
         one = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "%s"}}\n</tool_call>'
         text = (
@@ -9037,25 +9051,25 @@ class ReadingTests(_ModelCase):
             (one % "A", ["A"]), (one % "A" + one % "B", ["A", "B"]), ("\n" + one % "A" + "\n\n" + one % "B" + "\n", ["A", "B"]),
             ("<think>Both.</think>\n" + one % "A", ["A"]), (text + loose, ["C", "D"]),
         ]  # fmt: skip
-        for protocol in _PROTOCOLS:
-            for content, cities in rows:
-                with self.subTest(protocol=protocol, content=content):
-                    run, server = self.play(
-                        protocol, [_text(protocol, content), _text(protocol, "ok")]
-                    )
-                    self.assertEqual(_statuses(run), ["ok"] * len(cities))
-                    self.assertEqual(
-                        [s.observation for s in run.steps], ["sunny in " + c for c in cities]
-                    )
-                    results = _results(protocol, server.sent[1])
-                    calls = _sent_calls(protocol, server.sent[1])
-                    self.assertEqual([i for i, _ in results], [i for i, _, _ in calls])
-                    for call_id, name, _ in calls:
-                        self.assertRegex(call_id, r"\A[a-zA-Z0-9]{9}\Z")
-                        self.assertEqual(name, "get_weather")
-                    self.assertIn("tool_call", json.dumps(run.steps[0].action.message))
+        for content, cities in rows:
+            with self.subTest(content=content):
+                run, server = self.play(
+                    protocol, [_text(protocol, content), _text(protocol, "ok")]
+                )
+                self.assertEqual(_statuses(run), ["ok"] * len(cities))
+                self.assertEqual(
+                    [s.observation for s in run.steps], ["sunny in " + c for c in cities]
+                )
+                results = _results(protocol, server.sent[1])
+                calls = _sent_calls(protocol, server.sent[1])
+                self.assertEqual([i for i, _ in results], [i for i, _, _ in calls])
+                for call_id, name, _ in calls:
+                    self.assertRegex(call_id, r"\A[a-zA-Z0-9]{9}\Z")
+                    self.assertEqual(name, "get_weather")
+                self.assertIn("tool_call", json.dumps(run.steps[0].action.message))
 
-    def test_calls_in_other_notations_are_invalid(self):
+    @_each_protocol
+    def test_calls_in_other_notations_are_invalid(self, protocol):
         """They would be shown as the answer, and nothing was done."""
         good = '{"name": "get_weather", "arguments": {"city": "Rome"}}'
         rows = [
@@ -9078,38 +9092,37 @@ class ReadingTests(_ModelCase):
             '[get_weather(city="Rome")] it is', "[get_weather]", "[get_weather(]", "[]", "[1, 2]", "[get_weather() get_weather()]",
             "<invoke>", '<invoke name="get_weather"></invoke> <- so', "<b>bold</b>",
         ]  # fmt: skip
-        for protocol in _PROTOCOLS:
-            for text in rows:
-                with self.subTest(protocol=protocol, text=text):
-                    with _logged() as log:
-                        run, server = self.play(
-                            protocol, [_text(protocol, text), _text(protocol, "ok")]
-                        )
-                    self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
-                    self.assertIn("interface for tool calls", _notice(protocol, server.sent[1]))
-                    self.assertIn("--tool-call-parser", log.getvalue())
-                    # Where no tools were offered, it is an answer.
-                    run, _ = self.play(protocol, [_text(protocol, text)], tools=())
-                    self.assertEqual(run.output, re.sub("(?s)^<think>.*</think>\n", "", text))
-            for text in answers:
-                with self.subTest(protocol=protocol, answer=text):
-                    with _logged() as log:
-                        run, _ = self.play(protocol, [_text(protocol, text)])
-                    self.assertEqual((run.output, log.getvalue()), (text, ""))
+        for text in rows:
+            with self.subTest(text=text):
+                with _logged() as log:
+                    run, server = self.play(
+                        protocol, [_text(protocol, text), _text(protocol, "ok")]
+                    )
+                self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
+                self.assertIn("interface for tool calls", _notice(protocol, server.sent[1]))
+                self.assertIn("--tool-call-parser", log.getvalue())
+                # Where no tools were offered, it is an answer.
+                run, _ = self.play(protocol, [_text(protocol, text)], tools=())
+                self.assertEqual(run.output, re.sub("(?s)^<think>.*</think>\n", "", text))
+        for text in answers:
+            with self.subTest(answer=text):
+                with _logged() as log:
+                    run, _ = self.play(protocol, [_text(protocol, text)])
+                self.assertEqual((run.output, log.getvalue()), (text, ""))
 
-    def test_cut_arguments_are_never_completed(self):
-        for protocol in ("chat", "responses"):
-            for reason in ("cut", "fine"):
-                with self.subTest(protocol=protocol, reason=reason):
-                    document = _asks(protocol, '{"city": "Ber')
-                    if reason == "cut" and protocol == "chat":
-                        document["choices"][0]["finish_reason"] = "length"
-                    elif reason == "cut":
-                        document["status"] = "incomplete"
-                    run, server = self.play(protocol, [document, _text(protocol, "ok")])
-                    want = "invalid_response" if reason == "cut" else "invalid_arguments"
-                    self.assertEqual(_statuses(run), [want])
-                    self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], "{}")
+    @_protocols("chat", "responses")
+    def test_cut_arguments_are_never_completed(self, protocol):
+        for reason in ("cut", "fine"):
+            with self.subTest(reason=reason):
+                document = _asks(protocol, '{"city": "Ber')
+                if reason == "cut" and protocol == "chat":
+                    document["choices"][0]["finish_reason"] = "length"
+                elif reason == "cut":
+                    document["status"] = "incomplete"
+                run, server = self.play(protocol, [document, _text(protocol, "ok")])
+                want = "invalid_response" if reason == "cut" else "invalid_arguments"
+                self.assertEqual(_statuses(run), [want])
+                self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], "{}")
 
     def test_refusals(self):
         call = {"id": "a", "type": "function"}
@@ -9234,15 +9247,15 @@ class ReadingTests(_ModelCase):
                 answers = [(400, {}, {"error": {"message": words}})]
                 self.fails("chat", answers, "bad_request", 400)
 
-    def test_json_in_an_answer_is_an_answer(self):
+    @_each_protocol
+    def test_json_in_an_answer_is_an_answer(self, protocol):
         texts = ['{"name": "get_weather", "arguments": {"city": "B"}}', "[1, 2]", "{}"]
         texts += ['```json\n{"tool": "get_weather"}\n```', '{"name": "other"}']
-        for protocol in _PROTOCOLS:
-            for text in texts:
-                with self.subTest(protocol=protocol, text=text):
-                    with _logged() as log:
-                        run, _ = self.play(protocol, [_text(protocol, text)])
-                    self.assertEqual((run.output, run.steps, log.getvalue()), (text, [], ""))
+        for text in texts:
+            with self.subTest(text=text):
+                with _logged() as log:
+                    run, _ = self.play(protocol, [_text(protocol, text)])
+                self.assertEqual((run.output, run.steps, log.getvalue()), (text, [], ""))
 
     def test_nothing_is_printed_where_logging_is_not_set_up(self):
         logger = logging.getLogger("agentloop")
@@ -9273,7 +9286,8 @@ class ReadingTests(_ModelCase):
         run, _ = self.play("anthropic", [{"content": blocks, "stop_reason": "end_turn"}])
         self.assertEqual(run.output, "a\n b")
 
-    def test_names(self):
+    @_each_protocol
+    def test_names(self, protocol):
         def look(city: str) -> str:
             return "seen " + city
 
@@ -9293,20 +9307,19 @@ class ReadingTests(_ModelCase):
             (5, "unknown_tool", "unknown"),
             (["look"], "unknown_tool", "unknown"),
         ]
-        for protocol in _PROTOCOLS:
-            for name, status, back in rows:
-                with self.subTest(protocol=protocol, name=name):
-                    given = {"city": "B"} if protocol == "anthropic" else '{"city": "B"}'
-                    answers = [_asks(protocol, given, name=name), _text(protocol, "ok")]
-                    run, server = self.play(protocol, answers, tools=[look])
-                    self.assertEqual(_statuses(run), [status])
-                    if status == "unknown_tool":
-                        self.assertIn("look", run.steps[0].observation)
-                    sent = _sent_calls(protocol, server.sent[1])[0][1]
-                    self.assertRegex(sent, r"\A[a-zA-Z0-9_-]{1,64}\Z")
-                    self.assertIn(sent, (back,) if back else ("look", "functions_look"))
-                    name = run.steps[0].action.message
-                    self.assertEqual(name, json.loads(json.dumps(name)))
+        for name, status, back in rows:
+            with self.subTest(name=name):
+                given = {"city": "B"} if protocol == "anthropic" else '{"city": "B"}'
+                answers = [_asks(protocol, given, name=name), _text(protocol, "ok")]
+                run, server = self.play(protocol, answers, tools=[look])
+                self.assertEqual(_statuses(run), [status])
+                if status == "unknown_tool":
+                    self.assertIn("look", run.steps[0].observation)
+                sent = _sent_calls(protocol, server.sent[1])[0][1]
+                self.assertRegex(sent, r"\A[a-zA-Z0-9_-]{1,64}\Z")
+                self.assertIn(sent, (back,) if back else ("look", "functions_look"))
+                name = run.steps[0].action.message
+                self.assertEqual(name, json.loads(json.dumps(name)))
 
     def test_arguments(self):
         good = '{"city": "B"}'
@@ -9363,41 +9376,41 @@ class ReadingTests(_ModelCase):
             self.assertIn("one JSON object", run.steps[0].observation)
             self.assertIn(given[:9].replace('"', '\\"'), run.steps[0].observation)
 
-    def test_a_call_without_arguments_key(self):
+    @_each_protocol
+    def test_a_call_without_arguments_key(self, protocol):
         def now() -> str:
             return "noon"
 
-        for protocol in _PROTOCOLS:
-            for given in (None, "", "{}", "gone"):
-                with self.subTest(protocol=protocol, given=given):
-                    document = _asks(protocol, given, name="now")
-                    if given == "gone":
-                        if protocol == "chat":
-                            call = document["choices"][0]["message"]["tool_calls"][0]
-                            del call["function"]["arguments"]
-                        elif protocol == "responses":
-                            del document["output"][0]["arguments"]
-                        else:
-                            del document["content"][0]["input"]
-                    run, server = self.play(
-                        protocol, [document, _text(protocol, "ok")], tools=[now]
-                    )
-                    self.assertEqual(_statuses(run), ["ok"])
-                    want = {} if protocol == "anthropic" else "{}"
-                    self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], want)
-
-    def test_other_calls_of_the_reply_still_run(self):
-        for protocol in ("chat", "responses"):
-            with self.subTest(protocol=protocol):
-                calls = [("a", "get_weather", "{"), ("b", "get_weather", {"city": "B"})]
-                calls.append(("c", "nope", {}))
-                run, server = self.play(protocol, [_call(protocol, *calls), _text(protocol, "ok")])
-                self.assertEqual(_statuses(run), ["invalid_arguments", "ok", "unknown_tool"])
-                self.assertEqual(
-                    [i for i, _ in _results(protocol, server.sent[1])], ["a", "b", "c"]
+        for given in (None, "", "{}", "gone"):
+            with self.subTest(given=given):
+                document = _asks(protocol, given, name="now")
+                if given == "gone":
+                    if protocol == "chat":
+                        call = document["choices"][0]["message"]["tool_calls"][0]
+                        del call["function"]["arguments"]
+                    elif protocol == "responses":
+                        del document["output"][0]["arguments"]
+                    else:
+                        del document["content"][0]["input"]
+                run, server = self.play(
+                    protocol, [document, _text(protocol, "ok")], tools=[now]
                 )
+                self.assertEqual(_statuses(run), ["ok"])
+                want = {} if protocol == "anthropic" else "{}"
+                self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], want)
 
-    def test_ids(self):
+    @_protocols("chat", "responses")
+    def test_other_calls_of_the_reply_still_run(self, protocol):
+        calls = [("a", "get_weather", "{"), ("b", "get_weather", {"city": "B"})]
+        calls.append(("c", "nope", {}))
+        run, server = self.play(protocol, [_call(protocol, *calls), _text(protocol, "ok")])
+        self.assertEqual(_statuses(run), ["invalid_arguments", "ok", "unknown_tool"])
+        self.assertEqual(
+            [i for i, _ in _results(protocol, server.sent[1])], ["a", "b", "c"]
+        )
+
+    @_each_protocol
+    def test_ids(self, protocol):
         rows = [  # the ids of the calls of two replies
             (("a", "b"), ("c", "d")),
             (("a", "a"), ("a", "a")),
@@ -9409,53 +9422,50 @@ class ReadingTests(_ModelCase):
             (("c00000003", "c00000004"), (None, None)),
             (("a b", "\u4f60"), ("a:1", "x" * 300)),
         ]
-        for protocol in _PROTOCOLS:
-            for ids in rows:
-                for stream in (False, True):
-                    with self.subTest(protocol=protocol, ids=ids, stream=stream):
-                        answers = []
-                        for n, pair in enumerate(ids):
-                            calls = [
-                                (i, "get_weather", {"city": "%d%d" % (n, k)})
-                                for k, i in enumerate(pair)
-                            ]
-                            answers.append(_call(protocol, *calls))
-                        answers.append(_text(protocol, "ok"))
-                        if stream:
-                            answers = [_stream(protocol, a) for a in answers]
-                        settings = {"on_text": len if stream else None}
-                        run, server = self.play(protocol, answers, **settings)
-                        if not (stream and protocol == "chat" and ids[0] == ("", "")):
-                            self.assertEqual(_statuses(run), ["ok"] * 4)
-                        results = _results(protocol, server.sent[-1])
-                        want = ["sunny in 00", "sunny in 01", "sunny in 10", "sunny in 11"]
-                        self.assertEqual([text for _, text in results], want)
-                        made = [s.action.call_id for s in run.steps]
-                        self.assertEqual(len(set(made)), 4)
-                        if protocol != "anthropic":
-                            self.assertEqual([i for i, _ in results], made)
-                        _again, server2 = self.play(protocol, answers, **settings)
-                        self.assertEqual(server2.raw, server.raw)  # no chance, no clock
+        for ids in rows:
+            for stream in (False, True):
+                with self.subTest(ids=ids, stream=stream):
+                    answers = []
+                    for n, pair in enumerate(ids):
+                        calls = [
+                            (i, "get_weather", {"city": "%d%d" % (n, k)})
+                            for k, i in enumerate(pair)
+                        ]
+                        answers.append(_call(protocol, *calls))
+                    answers.append(_text(protocol, "ok"))
+                    if stream:
+                        answers = [_stream(protocol, a) for a in answers]
+                    settings = {"on_text": len if stream else None}
+                    run, server = self.play(protocol, answers, **settings)
+                    if not (stream and protocol == "chat" and ids[0] == ("", "")):
+                        self.assertEqual(_statuses(run), ["ok"] * 4)
+                    results = _results(protocol, server.sent[-1])
+                    want = ["sunny in 00", "sunny in 01", "sunny in 10", "sunny in 11"]
+                    self.assertEqual([text for _, text in results], want)
+                    made = [s.action.call_id for s in run.steps]
+                    self.assertEqual(len(set(made)), 4)
+                    if protocol != "anthropic":
+                        self.assertEqual([i for i, _ in results], made)
+                    _again, server2 = self.play(protocol, answers, **settings)
+                    self.assertEqual(server2.raw, server.raw)  # no chance, no clock
 
-    def test_a_good_id_stays(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                answers = [_call(protocol, ("toolu_01-X", "get_weather", {"city": "B"}))]
-                run, server = self.play(protocol, [*answers, _text(protocol, "ok")])
-                self.assertEqual(run.steps[0].action.call_id, "toolu_01-X")
-                self.assertEqual(_results(protocol, server.sent[1])[0][0], "toolu_01-X")
+    @_each_protocol
+    def test_a_good_id_stays(self, protocol):
+        answers = [_call(protocol, ("toolu_01-X", "get_weather", {"city": "B"}))]
+        run, server = self.play(protocol, [*answers, _text(protocol, "ok")])
+        self.assertEqual(run.steps[0].action.call_id, "toolu_01-X")
+        self.assertEqual(_results(protocol, server.sent[1])[0][0], "toolu_01-X")
 
-    def test_a_made_up_id_is_taken_by_every_provider(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                answers = [
-                    _asks(protocol, {"city": "B"}, call_id=None),
-                    _text(protocol, "ok"),
-                ]
-                run, server = self.play(protocol, answers)
-                made = _results(protocol, server.sent[1])[0][0]
-                self.assertRegex(made, r"\A[a-zA-Z0-9]{9}\Z")
-                self.assertEqual(made, run.steps[0].action.call_id)
+    @_each_protocol
+    def test_a_made_up_id_is_taken_by_every_provider(self, protocol):
+        answers = [
+            _asks(protocol, {"city": "B"}, call_id=None),
+            _text(protocol, "ok"),
+        ]
+        run, server = self.play(protocol, answers)
+        made = _results(protocol, server.sent[1])[0][0]
+        self.assertRegex(made, r"\A[a-zA-Z0-9]{9}\Z")
+        self.assertEqual(made, run.steps[0].action.call_id)
 
     @_unrecorded  # a custom call has no `function`: no type allows what this server says
     def test_only_a_missing_type_of_a_call_is_mended(self):
@@ -9540,24 +9550,24 @@ class ReadingTests(_ModelCase):
                 server = self.play("anthropic", answers)[1]
                 self.assertTrue(server.said()[1]["content"][0]["text"].strip())
 
-    def test_json_for_a_stream_and_a_stream_for_json(self):
+    @_each_protocol
+    def test_json_for_a_stream_and_a_stream_for_json(self, protocol):
         kinds = [_JSON, _SSE, {}, {"content-type": "text/plain; charset=utf-8"}]
-        for protocol in _PROTOCOLS:
-            for kind in kinds:
-                for asked in (False, True):
-                    document = _text(protocol, "\u4f60ok")
-                    for sent in ("document", "stream", "chunks"):
-                        with self.subTest(protocol=protocol, kind=kind, asked=asked, sent=sent):
-                            texts = []
-                            stream = b"".join(_stream(protocol, document))
-                            body = json.dumps(document).encode()
-                            body = body if sent == "document" else stream
-                            if sent == "chunks":
-                                body = [stream[n : n + 7] for n in range(0, len(stream), 7)]
-                            on_text = texts.append if asked else None
-                            run, _ = self.play(protocol, [(200, kind, body)], on_text=on_text)
-                            self.assertEqual(run.output, "\u4f60ok")
-                            self.assertEqual("".join(texts), "\u4f60ok" if asked else "")
+        for kind in kinds:
+            for asked in (False, True):
+                document = _text(protocol, "\u4f60ok")
+                for sent in ("document", "stream", "chunks"):
+                    with self.subTest(kind=kind, asked=asked, sent=sent):
+                        texts = []
+                        stream = b"".join(_stream(protocol, document))
+                        body = json.dumps(document).encode()
+                        body = body if sent == "document" else stream
+                        if sent == "chunks":
+                            body = [stream[n : n + 7] for n in range(0, len(stream), 7)]
+                        on_text = texts.append if asked else None
+                        run, _ = self.play(protocol, [(200, kind, body)], on_text=on_text)
+                        self.assertEqual(run.output, "\u4f60ok")
+                        self.assertEqual("".join(texts), "\u4f60ok" if asked else "")
 
     def test_documents_in_other_clothes(self):
         good = _text("chat", "ok")
@@ -10037,35 +10047,35 @@ class StreamTests(_ModelCase):
                     run, server = self.play("chat", [chunks], on_text=len)
                     self.assertEqual((run.output, len(server.raw)), ("o\u4f60k", 1))
 
-    def test_a_cut_stream_is_asked_again_and_nothing_of_it_is_used(self):
-        for protocol in _PROTOCOLS:
-            whole = _stream(
-                protocol, _reply(protocol, "one", [("a", "get_weather", {"city": "X"})])
-            )
-            raw = b"".join(whole)
-            ends = {
-                "chat": b'"tool_calls"',
-                "responses": b"response.completed",
-                "anthropic": b'"tool_use"',
-            }
-            last = raw.rindex(ends[protocol])
-            last = raw.rindex(b"data:", 0, last)
-            cuts = sorted({last * n // 12 for n in range(1, 12)} | {last, last - 2, last + 30})
-            good = _stream(protocol, _text(protocol, "ok"))
-            for at in cuts:
-                for end in ([], [ConnectionResetError("reset")], [http.client.IncompleteRead(b"")]):
-                    with self.subTest(protocol=protocol, at=at, end=end):
-                        texts = []
-                        self.waits.clear()
-                        settings = {"on_text": texts.append}
-                        run, server = self.play(protocol, [[raw[:at], *end], good], **settings)
-                        self.assertEqual((run.steps, run.output), ([], "ok"))
-                        self.assertEqual(server.raw[0], server.raw[1])
-                        self.assertEqual((run.requests, len(self.waits)), (1, 1))
-                        self.assertTrue("".join(texts).endswith("ok"))
-            with self.subTest(protocol=protocol, what="after the last retry"):
-                error, _ = self.fails(protocol, [[raw[:last]]] * 2, "connection", None, retries=1)
-                self.assertEqual((error.agent_run.steps, error.agent_run.pending), ([], []))
+    @_each_protocol
+    def test_a_cut_stream_is_asked_again_and_nothing_of_it_is_used(self, protocol):
+        whole = _stream(
+            protocol, _reply(protocol, "one", [("a", "get_weather", {"city": "X"})])
+        )
+        raw = b"".join(whole)
+        ends = {
+            "chat": b'"tool_calls"',
+            "responses": b"response.completed",
+            "anthropic": b'"tool_use"',
+        }
+        last = raw.rindex(ends[protocol])
+        last = raw.rindex(b"data:", 0, last)
+        cuts = sorted({last * n // 12 for n in range(1, 12)} | {last, last - 2, last + 30})
+        good = _stream(protocol, _text(protocol, "ok"))
+        for at in cuts:
+            for end in ([], [ConnectionResetError("reset")], [http.client.IncompleteRead(b"")]):
+                with self.subTest(at=at, end=end):
+                    texts = []
+                    self.waits.clear()
+                    settings = {"on_text": texts.append}
+                    run, server = self.play(protocol, [[raw[:at], *end], good], **settings)
+                    self.assertEqual((run.steps, run.output), ([], "ok"))
+                    self.assertEqual(server.raw[0], server.raw[1])
+                    self.assertEqual((run.requests, len(self.waits)), (1, 1))
+                    self.assertTrue("".join(texts).endswith("ok"))
+        with self.subTest(what="after the last retry"):
+            error, _ = self.fails(protocol, [[raw[:last]]] * 2, "connection", None, retries=1)
+            self.assertEqual((error.agent_run.steps, error.agent_run.pending), ([], []))
 
     def test_the_end_of_a_stream(self):
         # A finish reason is enough, [DONE] is enough; for Anthropic stop_reason or message_stop.
@@ -10082,7 +10092,8 @@ class StreamTests(_ModelCase):
                 self.assertEqual((run.output, len(server.raw)), ("ok", 1))
                 self.assertEqual(server.closed, 1)
 
-    def test_an_error_in_a_stream_fails_it_whatever_follows(self):
+    @_each_protocol
+    def test_an_error_in_a_stream_fails_it_whatever_follows(self, protocol):
         errors = [  # the error, and whether it is asked again, else its kind
             ({"error": {"message": "boom", "code": 500}}, True),
             ({"error": {"message": "boom", "code": "503"}}, True),
@@ -10108,23 +10119,22 @@ class StreamTests(_ModelCase):
             ({"type": "error", "error": {"type": "overloaded_error", "message": "boom"}}, True),
             ({"type": "error", "error": {"type": "api_error", "message": "boom"}}, True),
         ]
-        for protocol in _PROTOCOLS:
-            whole = _stream(
-                protocol, _reply(protocol, "part", [("a", "get_weather", {"city": "X"})])
-            )
-            for error, again in errors:
-                stream = whole[:3] + _sse(error, done=False) + whole[3:]
-                document = json.dumps(error)
-                for answer in (stream, document, (200, _JSON, "[%s]" % document)):
-                    with self.subTest(protocol=protocol, error=error, answer=str(answer)[:20]):
-                        if again is True:
-                            good = _text(protocol, "ok")
-                            run, _ = self.play(protocol, [answer, good], on_text=len)
-                            self.assertEqual((run.output, run.steps), ("ok", []))
-                        else:
-                            failed, server = self.fails(protocol, [answer], on_text=len)
-                            self.assertEqual(failed.kind, again)
-                            self.assertEqual(len(server.raw), 1)
+        whole = _stream(
+            protocol, _reply(protocol, "part", [("a", "get_weather", {"city": "X"})])
+        )
+        for error, again in errors:
+            stream = whole[:3] + _sse(error, done=False) + whole[3:]
+            document = json.dumps(error)
+            for answer in (stream, document, (200, _JSON, "[%s]" % document)):
+                with self.subTest(error=error, answer=str(answer)[:20]):
+                    if again is True:
+                        good = _text(protocol, "ok")
+                        run, _ = self.play(protocol, [answer, good], on_text=len)
+                        self.assertEqual((run.output, run.steps), ("ok", []))
+                    else:
+                        failed, server = self.fails(protocol, [answer], on_text=len)
+                        self.assertEqual(failed.kind, again)
+                        self.assertEqual(len(server.raw), 1)
 
     def test_responses_that_fail(self):
         good = _text("responses", "ok")
@@ -10321,37 +10331,37 @@ class StreamTests(_ModelCase):
         self.assertEqual(_statuses(run), ["invalid_response"])
         self.assertEqual(_sent_calls("anthropic", server.sent[1])[0][2], {})
 
-    def test_what_on_text_raises_closes_the_stream_and_loses_nothing(self):
+    @_each_protocol
+    def test_what_on_text_raises_closes_the_stream_and_loses_nothing(self, protocol):
         class Odd(BaseException):
             pass
 
-        for protocol in _PROTOCOLS:
-            for error in (OSError("mine"), TimeoutError("mine"), http.client.HTTPException("mine"),
-                          ValueError("mine"), KeyboardInterrupt(), Odd("mine")):  # fmt: skip
-                for stream in (True, False):
-                    with self.subTest(protocol=protocol, error=error, stream=stream):
-                        document = _call(protocol, ("a", "get_weather", {"city": "B"}))
-                        answers = [document, _text(protocol, "oh"), _text(protocol, "ok")]
-                        if stream:
-                            answers = [_stream(protocol, a) for a in answers]
-                        texts = []
+        for error in (OSError("mine"), TimeoutError("mine"), http.client.HTTPException("mine"),
+                      ValueError("mine"), KeyboardInterrupt(), Odd("mine")):  # fmt: skip
+            for stream in (True, False):
+                with self.subTest(error=error, stream=stream):
+                    document = _call(protocol, ("a", "get_weather", {"city": "B"}))
+                    answers = [document, _text(protocol, "oh"), _text(protocol, "ok")]
+                    if stream:
+                        answers = [_stream(protocol, a) for a in answers]
+                    texts = []
 
-                        def on_text(text):
-                            texts.append(text)
-                            if len(texts) == 1:
-                                raise error
+                    def on_text(text):
+                        texts.append(text)
+                        if len(texts) == 1:
+                            raise error
 
-                        server = _Server(protocol, answers)
-                        model = _model(protocol, server, on_text=on_text)
-                        with self.assertRaises(type(error)) as caught:
-                            agentloop.run(model, "go", [get_weather])
-                        self.assertIs(caught.exception, error)
-                        self.assertEqual((len(server.raw), server.closed), (2, 2))
-                        run = error.agent_run
-                        self.assertEqual(_statuses(run), ["ok"])
-                        run = agentloop.run(model, run, [get_weather])
-                        self.assertEqual((run.output, run.requests), ("ok", 3))
-                        self.assertEqual(server.raw[1], server.raw[2])
+                    server = _Server(protocol, answers)
+                    model = _model(protocol, server, on_text=on_text)
+                    with self.assertRaises(type(error)) as caught:
+                        agentloop.run(model, "go", [get_weather])
+                    self.assertIs(caught.exception, error)
+                    self.assertEqual((len(server.raw), server.closed), (2, 2))
+                    run = error.agent_run
+                    self.assertEqual(_statuses(run), ["ok"])
+                    run = agentloop.run(model, run, [get_weather])
+                    self.assertEqual((run.output, run.requests), ("ok", 3))
+                    self.assertEqual(server.raw[1], server.raw[2])
 
     def test_comments_are_silence(self):
         clock = [0.0]
@@ -10475,7 +10485,8 @@ class FailureTests(_ModelCase):
                     self.assertEqual((run.output, len(self.waits)), ("ok", 1))
                     self.assertTrue(least <= self.waits[0] <= most, self.waits)
 
-    def test_kinds(self):
+    @_each_protocol
+    def test_kinds(self, protocol):
         rows = [  # status, body; kind, what the text names
             (401, {"error": {"message": "bad key"}}, "auth", "api_key"),
             (403, {"error": "forbidden"}, "auth", "a key was sent"),
@@ -10503,22 +10514,22 @@ class FailureTests(_ModelCase):
         ]  # fmt: skip
         kinds = {"auth", "rate_limit", "context_length", "bad_request", "server"}
         kinds |= {"timeout", "connection", "bad_response"}
-        for protocol in _PROTOCOLS:
-            for status, body, kind, word in rows:
-                with self.subTest(protocol=protocol, status=status, body=str(body)[:40]):
-                    text = body if isinstance(body, str) else json.dumps(body)
-                    error, server = self.fails(
-                        protocol, [(status, {}, text)] * 2, kind, status, retries=1
-                    )
-                    again = status in (409, 429) or status >= 500
-                    self.assertEqual(len(server.raw), 1 + again)
-                    self.assertIn(word, str(error))
-                    self.assertIn("http://127.0.0.1:9/v1/", str(error))
-                    self.assertNotIn("<h1>", str(error))
-                    self.assertNotIn("x{}", str(error))
-                    self.assertIn(error.kind, kinds)
+        for status, body, kind, word in rows:
+            with self.subTest(status=status, body=str(body)[:40]):
+                text = body if isinstance(body, str) else json.dumps(body)
+                error, server = self.fails(
+                    protocol, [(status, {}, text)] * 2, kind, status, retries=1
+                )
+                again = status in (409, 429) or status >= 500
+                self.assertEqual(len(server.raw), 1 + again)
+                self.assertIn(word, str(error))
+                self.assertIn("http://127.0.0.1:9/v1/", str(error))
+                self.assertNotIn("<h1>", str(error))
+                self.assertNotIn("x{}", str(error))
+                self.assertIn(error.kind, kinds)
 
-    def test_kinds_without_a_status(self):
+    @_each_protocol
+    def test_kinds_without_a_status(self, protocol):
         reset = ConnectionResetError("reset")
         cert = ssl.SSLCertVerificationError("self-signed certificate")
         html = (200, {"content-type": "text/html"}, "<html><title>Welcome</title><p>to nginx")
@@ -10538,13 +10549,12 @@ class FailureTests(_ModelCase):
             ((200, _JSON, '{"x": '), "bad_response", "JSON", 2),
             ((200, {}, ""), "bad_response", "base_url", 2),
         ]
-        for protocol in _PROTOCOLS:
-            for answer, kind, words, asked in rows:
-                with self.subTest(protocol=protocol, answer=str(answer)[:50]):
-                    error, server = self.fails(protocol, [answer] * 2, kind, None, retries=1)
-                    self.assertIn(words, str(error))
-                    self.assertEqual(len(server.raw), asked)
-                    self.assertIn("http://127.0.0.1:9/v1/", str(error))
+        for answer, kind, words, asked in rows:
+            with self.subTest(answer=str(answer)[:50]):
+                error, server = self.fails(protocol, [answer] * 2, kind, None, retries=1)
+                self.assertIn(words, str(error))
+                self.assertEqual(len(server.raw), asked)
+                self.assertIn("http://127.0.0.1:9/v1/", str(error))
 
     def test_redirects_are_not_followed(self):
         for status in (301, 302, 303, 307, 308):
@@ -10555,14 +10565,14 @@ class FailureTests(_ModelCase):
                 self.assertIn("base_url", str(error))
         self.fails("chat", [(304, {}, "")], "bad_response", 304)
 
-    def test_whether_a_key_was_sent(self):
+    @_each_protocol
+    def test_whether_a_key_was_sent(self, protocol):
         for key, words in (("", "no key was sent"), (_KEY, "a key was sent")):
-            for protocol in _PROTOCOLS:
-                with self.subTest(protocol=protocol, key=key):
-                    error, _ = self.fails(protocol, [(401, {}, "no")], "auth", 401, api_key=key)
-                    self.assertIn(words, str(error))
-                    name = "ANTHROPIC" if protocol == "anthropic" else "OPENAI"
-                    self.assertIn(name + "_API_KEY", str(error))
+            with self.subTest(key=key):
+                error, _ = self.fails(protocol, [(401, {}, "no")], "auth", 401, api_key=key)
+                self.assertIn(words, str(error))
+                name = "ANTHROPIC" if protocol == "anthropic" else "OPENAI"
+                self.assertIn(name + "_API_KEY", str(error))
 
     def test_an_overflowing_context_is_told_by_its_words_or_code(self):
         words = [
@@ -10745,26 +10755,25 @@ class FailureTests(_ModelCase):
                 error, server = self.fails(protocol, answers, "bad_request", 400, on_text=len)
                 self.assertEqual(len(server.raw), 1)
 
-    def test_going_on_after_an_error_runs_no_tool_twice(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                ran = []
+    @_each_protocol
+    def test_going_on_after_an_error_runs_no_tool_twice(self, protocol):
+        ran = []
 
-                def once(city: str) -> str:
-                    ran.append(city)
-                    return "did"
+        def once(city: str) -> str:
+            ran.append(city)
+            return "did"
 
-                answers = [_call(protocol, ("a", "once", {"city": "B"})), (400, {}, "no")]
-                server = _Server(protocol, answers + [_text(protocol, "ok")])
-                model = _model(protocol, server)
-                with self.assertRaises(agentloop.ModelError) as caught:
-                    agentloop.run(model, "go", [once])
-                run = caught.exception.agent_run
-                self.assertEqual((run.state, run.requests, _statuses(run)), ("running", 2, ["ok"]))
-                copied = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
-                again = agentloop.run(model, copied, [once])
-                self.assertEqual((again.output, ran), ("ok", ["B"]))
-                self.assertEqual(server.raw[1], server.raw[2])
+        answers = [_call(protocol, ("a", "once", {"city": "B"})), (400, {}, "no")]
+        server = _Server(protocol, answers + [_text(protocol, "ok")])
+        model = _model(protocol, server)
+        with self.assertRaises(agentloop.ModelError) as caught:
+            agentloop.run(model, "go", [once])
+        run = caught.exception.agent_run
+        self.assertEqual((run.state, run.requests, _statuses(run)), ("running", 2, ["ok"]))
+        copied = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
+        again = agentloop.run(model, copied, [once])
+        self.assertEqual((again.output, ran), ("ok", ["B"]))
+        self.assertEqual(server.raw[1], server.raw[2])
 
     def test_the_key_is_never_shown(self):
         secret = "X-SECRET-4711-4711"
@@ -11199,26 +11208,26 @@ class _Incomparable:
 class ConversationTests(_ModelCase):
     """Every request of every run is one that the strictest server takes."""
 
-    def test_what_was_said_is_encoded_once(self):
+    @_each_protocol
+    def test_what_was_said_is_encoded_once(self, protocol):
         """Not again for the next request, nor for the next turn; and of a second follow-up, which
         is another conversation, the same bytes."""
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                call = _call(protocol, ("c1", "get_weather", {"city": "Oslo"}))
-                server = _Server(protocol, [call, _text(protocol, "cold")])
-                model, encode, encoded = _model(protocol, server), json.dumps, []
-                run = agentloop.run(model, "the task", [get_weather])
-                turn = run.follow_up("and now?")
-                with mock.patch("json.dumps", lambda *a, **o: encoded.append(a) or encode(*a, **o)):
-                    body = encode(model.body(turn, {}))
-                self.assertIn("and now?", repr(encoded))
-                for earlier in ("the task", "c1", "Oslo"):
-                    self.assertIn(earlier, body)
-                    self.assertNotIn(earlier, repr(encoded))
-                self.assertEqual(encode(model.body(run.follow_up("and now?"), {})), body)
+        call = _call(protocol, ("c1", "get_weather", {"city": "Oslo"}))
+        server = _Server(protocol, [call, _text(protocol, "cold")])
+        model, encode, encoded = _model(protocol, server), json.dumps, []
+        run = agentloop.run(model, "the task", [get_weather])
+        turn = run.follow_up("and now?")
+        with mock.patch("json.dumps", lambda *a, **o: encoded.append(a) or encode(*a, **o)):
+            body = encode(model.body(turn, {}))
+        self.assertIn("and now?", repr(encoded))
+        for earlier in ("the task", "c1", "Oslo"):
+            self.assertIn(earlier, body)
+            self.assertNotIn(earlier, repr(encoded))
+        self.assertEqual(encode(model.body(run.follow_up("and now?"), {})), body)
 
     @_real_threads
-    def test_results_in_call_order(self):
+    @_each_protocol
+    def test_results_in_call_order(self, protocol):
         barrier = threading.Barrier(3)
 
         @agentloop.tool(read_only=True)
@@ -11226,44 +11235,42 @@ class ConversationTests(_ModelCase):
             barrier.wait(10)
             return n
 
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                calls = [("b", "look", {"n": 1}), ("a", "look", {"n": 2}), ("c", "look", {"n": 3})]
-                _run, server = self.play(
-                    protocol, [_call(protocol, *calls), _text(protocol, "ok")], tools=[look]
-                )
-                self.assertEqual(
-                    _results(protocol, server.sent[1]), [("b", "1"), ("a", "2"), ("c", "3")]
-                )
-                want = {"chat": "uattt", "responses": "uaaattt", "anthropic": "uau"}
-                self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
+        calls = [("b", "look", {"n": 1}), ("a", "look", {"n": 2}), ("c", "look", {"n": 3})]
+        _run, server = self.play(
+            protocol, [_call(protocol, *calls), _text(protocol, "ok")], tools=[look]
+        )
+        self.assertEqual(
+            _results(protocol, server.sent[1]), [("b", "1"), ("a", "2"), ("c", "3")]
+        )
+        want = {"chat": "uattt", "responses": "uaaattt", "anthropic": "uau"}
+        self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
 
-    def test_a_call_closed_before_its_time_keeps_its_place(self):
-        for protocol in _PROTOCOLS:
-            for ids in (("a", "b", "c"), (None, None, None), ("a", "a", "a"), (None, "b", None)):
-                with self.subTest(protocol=protocol, ids=ids):
-                    calls = [(i, "get_weather", {"city": "C%d" % n}) for n, i in enumerate(ids)]
-                    server = _Server(protocol, [_call(protocol, *calls), _text(protocol, "ok")])
-                    run = agentloop.AgentRun("go")
-                    for event in agentloop.stream(_model(protocol, server), run, [get_weather]):
-                        if getattr(event, "tool_input", None) is not None and "C2" in str(event):
-                            run.close(event, "Denied.", "denied")
-                    self.assertEqual(_statuses(run), ["denied", "ok", "ok"])
-                    texts = [t for _, t in _results(protocol, server.sent[1])]
-                    self.assertEqual(texts, ["sunny in C0", "sunny in C1", "Denied."])
+    @_each_protocol
+    def test_a_call_closed_before_its_time_keeps_its_place(self, protocol):
+        for ids in (("a", "b", "c"), (None, None, None), ("a", "a", "a"), (None, "b", None)):
+            with self.subTest(ids=ids):
+                calls = [(i, "get_weather", {"city": "C%d" % n}) for n, i in enumerate(ids)]
+                server = _Server(protocol, [_call(protocol, *calls), _text(protocol, "ok")])
+                run = agentloop.AgentRun("go")
+                for event in agentloop.stream(_model(protocol, server), run, [get_weather]):
+                    if getattr(event, "tool_input", None) is not None and "C2" in str(event):
+                        run.close(event, "Denied.", "denied")
+                self.assertEqual(_statuses(run), ["denied", "ok", "ok"])
+                texts = [t for _, t in _results(protocol, server.sent[1])]
+                self.assertEqual(texts, ["sunny in C0", "sunny in C1", "Denied."])
 
-    def test_a_run_made_by_hand_with_ids_of_another_reply(self):
+    @_each_protocol
+    def test_a_run_made_by_hand_with_ids_of_another_reply(self, protocol):
         """Every call of the message gets a result, whatever the ids of the steps."""
-        for protocol in _PROTOCOLS:
-            for ids in (("a", "a"), ("x", "y"), ("b", "x")):
-                with self.subTest(protocol=protocol, ids=ids):
-                    calls = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {})]
-                    run, _ = self.play(protocol, [_call(protocol, *calls)], max_requests=1)
-                    for step, call_id in zip(run.steps, ids):
-                        step.action.call_id = call_id
-                    body = _model(protocol, None).body(run.follow_up("more"), {})
-                    _CHECKS[protocol](body, set(), False)
-                    self.assertEqual(len(_results(protocol, body)), 2)
+        for ids in (("a", "a"), ("x", "y"), ("b", "x")):
+            with self.subTest(ids=ids):
+                calls = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {})]
+                run, _ = self.play(protocol, [_call(protocol, *calls)], max_requests=1)
+                for step, call_id in zip(run.steps, ids):
+                    step.action.call_id = call_id
+                body = _model(protocol, None).body(run.follow_up("more"), {})
+                _CHECKS[protocol](body, set(), False)
+                self.assertEqual(len(_results(protocol, body)), 2)
 
     def test_is_error_marks_what_did_not_go_well(self):
         def fail() -> str:
@@ -11302,7 +11309,8 @@ class ConversationTests(_ModelCase):
                 self.assertEqual(_roles(protocol, server.sent[-1]), want)
                 self.assertEqual(_statuses(run), ["invalid_response"] * (len(answers) - 1))
 
-    def test_the_user_speaks_after_a_result(self):
+    @_each_protocol
+    def test_the_user_speaks_after_a_result(self, protocol):
         """Mistral: Unexpected role 'user' after role 'tool'. An assistant message of our own stands
         between; only a picture is shown right after the results."""
         image = agentloop.Image(_PNG)
@@ -11311,26 +11319,25 @@ class ConversationTests(_ModelCase):
             "budget": "uatau", "return_direct": "uatau", "picture": "uatu", "picture, then a reply": "uatuau",
         }  # fmt: skip
         for end, roles in rows.items():
-            for protocol in _PROTOCOLS:
-                with self.subTest(end=end, protocol=protocol):
-                    name = "shot" if "picture" in end else "get_weather"
-                    given = {} if name == "shot" else {"city": "B"}
-                    tools = [
-                        agentloop.tool(get_weather, return_direct=end == "return_direct"),
-                        shot,
-                    ]
-                    answers = [_call(protocol, ("a", name, given)), _text(protocol, "ok")]
-                    answers.append(_text(protocol, "end"))
-                    server = _Server(protocol, answers)
-                    model = _model(protocol, server)
-                    limit = 2 if end == "picture, then a reply" else 1
-                    run = agentloop.run(model, "go", tools, max_requests=limit)
-                    run = agentloop.run(model, run.follow_up("and?"), tools)
-                    want = {"chat": roles, "responses": "uatu", "anthropic": "uau"}[protocol]
-                    if limit == 2 and protocol != "chat":
-                        want = want[:-1] + ("au" if protocol == "responses" else "uau")
-                    self.assertEqual(_roles(protocol, server.sent[limit]), want)
-                    self.assertIn("and?", _notice(protocol, server.sent[limit]))
+            with self.subTest(end=end):
+                name = "shot" if "picture" in end else "get_weather"
+                given = {} if name == "shot" else {"city": "B"}
+                tools = [
+                    agentloop.tool(get_weather, return_direct=end == "return_direct"),
+                    shot,
+                ]
+                answers = [_call(protocol, ("a", name, given)), _text(protocol, "ok")]
+                answers.append(_text(protocol, "end"))
+                server = _Server(protocol, answers)
+                model = _model(protocol, server)
+                limit = 2 if end == "picture, then a reply" else 1
+                run = agentloop.run(model, "go", tools, max_requests=limit)
+                run = agentloop.run(model, run.follow_up("and?"), tools)
+                want = {"chat": roles, "responses": "uatu", "anthropic": "uau"}[protocol]
+                if limit == 2 and protocol != "chat":
+                    want = want[:-1] + ("au" if protocol == "responses" else "uau")
+                self.assertEqual(_roles(protocol, server.sent[limit]), want)
+                self.assertIn("and?", _notice(protocol, server.sent[limit]))
 
     def test_a_picture_has_no_is_error_beside_it(self):
         """`all content must be type text if is_error is true`."""
@@ -11348,151 +11355,148 @@ class ConversationTests(_ModelCase):
                 result = body["messages"][-1]["content"][0]
                 self.assertEqual(result.get("is_error", False), marked)
 
-    def test_a_rejected_answer_stands_before_the_reason(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                reasons = iter(["Not enough.", None])
-                answers = [_text(protocol, "first"), _text(protocol, "second")]
-                run, server = self.play(protocol, answers, accept=lambda run: next(reasons))
-                self.assertEqual((run.state, run.output), ("succeeded", "second"))
-                self.assertEqual(_roles(protocol, server.sent[1]), "uau")
-                self.assertIn("first", json.dumps(server.said()[1]))
-                self.assertEqual(_notice(protocol, server.sent[1]), "Not enough.")
+    @_each_protocol
+    def test_a_rejected_answer_stands_before_the_reason(self, protocol):
+        reasons = iter(["Not enough.", None])
+        answers = [_text(protocol, "first"), _text(protocol, "second")]
+        run, server = self.play(protocol, answers, accept=lambda run: next(reasons))
+        self.assertEqual((run.state, run.output), ("succeeded", "second"))
+        self.assertEqual(_roles(protocol, server.sent[1]), "uau")
+        self.assertIn("first", json.dumps(server.said()[1]))
+        self.assertEqual(_notice(protocol, server.sent[1]), "Not enough.")
 
-    def test_a_rejected_return_direct(self):
+    @_each_protocol
+    def test_a_rejected_return_direct(self, protocol):
         @agentloop.tool(return_direct=True)
         def answer(n: int) -> int:
             return n
 
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                reasons = iter(["Not 1.", None, None])
-                calls = [_call(protocol, ("a%d" % n, "answer", {"n": n})) for n in (1, 2)]
-                server = _Server(protocol, [*calls, _text(protocol, "ok")])
-                model = _model(protocol, server)
-                run = agentloop.run(model, "go", [answer], accept=lambda run: next(reasons))
-                self.assertEqual((run.state, run.output), ("succeeded", 2))
-                want = {"chat": "uatau", "responses": "uatu", "anthropic": "uau"}
-                self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
-                self.assertIn("Not 1.", _notice(protocol, server.sent[1]))
-                run = agentloop.run(model, run.follow_up("and?"), [answer])
-                self.assertEqual(run.output, "ok")
-                want = {"chat": "uatauatau", "responses": "uatuatu", "anthropic": "uauau"}
-                self.assertEqual(_roles(protocol, server.sent[2]), want[protocol])
+        reasons = iter(["Not 1.", None, None])
+        calls = [_call(protocol, ("a%d" % n, "answer", {"n": n})) for n in (1, 2)]
+        server = _Server(protocol, [*calls, _text(protocol, "ok")])
+        model = _model(protocol, server)
+        run = agentloop.run(model, "go", [answer], accept=lambda run: next(reasons))
+        self.assertEqual((run.state, run.output), ("succeeded", 2))
+        want = {"chat": "uatau", "responses": "uatu", "anthropic": "uau"}
+        self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
+        self.assertIn("Not 1.", _notice(protocol, server.sent[1]))
+        run = agentloop.run(model, run.follow_up("and?"), [answer])
+        self.assertEqual(run.output, "ok")
+        want = {"chat": "uatauatau", "responses": "uatuatu", "anthropic": "uauau"}
+        self.assertEqual(_roles(protocol, server.sent[2]), want[protocol])
 
-    def test_follow_up(self):
-        for protocol in _PROTOCOLS:
-            for stream in (False, True):
-                with self.subTest(protocol=protocol, stream=stream):
-                    answers = [
-                        _call(protocol, ("a", "get_weather", {"city": "B"})),
-                        _text(protocol, "one"),
-                        _text(protocol, ""),
-                        _text(protocol, "two"),
-                        _text(protocol, "three"),
-                    ]
-                    if stream:
-                        answers = [_stream(protocol, a) for a in answers]
-                    server = _Server(protocol, answers)
-                    model = _model(protocol, server, on_text=len if stream else None)
-                    run = agentloop.run(model, "go", [get_weather])
-                    for task in ("second", ["third", "part"]):
-                        run = agentloop.run(model, run.follow_up(task), [get_weather])
-                    self.assertEqual((run.output, len(run.history)), ("three", 2))
-                    text = json.dumps(server.said())
-                    for word in ("go", "one", "second", "two", "third", "part"):
-                        self.assertIn(word, text)
-                    # Read from JSON, or without what adapters keep on it, the same bytes go out.
-                    tools = agentloop.registry([get_weather])
-                    fresh = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
-                    self.assertEqual(model.body(fresh, tools), model.body(run, tools))
-                    self.assertEqual(
-                        model.body(pickle.loads(pickle.dumps(run)), tools), model.body(run, tools)
-                    )
+    @_each_protocol
+    def test_follow_up(self, protocol):
+        for stream in (False, True):
+            with self.subTest(stream=stream):
+                answers = [
+                    _call(protocol, ("a", "get_weather", {"city": "B"})),
+                    _text(protocol, "one"),
+                    _text(protocol, ""),
+                    _text(protocol, "two"),
+                    _text(protocol, "three"),
+                ]
+                if stream:
+                    answers = [_stream(protocol, a) for a in answers]
+                server = _Server(protocol, answers)
+                model = _model(protocol, server, on_text=len if stream else None)
+                run = agentloop.run(model, "go", [get_weather])
+                for task in ("second", ["third", "part"]):
+                    run = agentloop.run(model, run.follow_up(task), [get_weather])
+                self.assertEqual((run.output, len(run.history)), ("three", 2))
+                text = json.dumps(server.said())
+                for word in ("go", "one", "second", "two", "third", "part"):
+                    self.assertIn(word, text)
+                # Read from JSON, or without what adapters keep on it, the same bytes go out.
+                tools = agentloop.registry([get_weather])
+                fresh = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
+                self.assertEqual(model.body(fresh, tools), model.body(run, tools))
+                self.assertEqual(
+                    model.body(pickle.loads(pickle.dumps(run)), tools), model.body(run, tools)
+                )
 
-    def test_a_follow_up_on_any_run(self):
+    @_each_protocol
+    def test_a_follow_up_on_any_run(self, protocol):
         class Stop(BaseException):
             pass
 
         def boom() -> str:
             raise Stop()
 
-        for protocol in _PROTOCOLS:
-            for state in (
-                "interrupted",
-                "pending",
-                "fresh",
-                "budget",
-                "refused",
-                "error",
-                "invalid",
-            ):
-                with self.subTest(protocol=protocol, state=state):
-                    calls = [
-                        ("a", "get_weather", {"city": "B"}),
-                        ("b", "boom", {}),
-                        ("c", "boom", {}),
-                    ]
-                    first = _call(protocol, *calls)
-                    answers = {
-                        "refused": {"chat": _chat({"content": None, "refusal": "No."}),
-                                    "responses": {"output": [], "status": "incomplete", "incomplete_details": {"reason": "content_filter"}},
-                                    "anthropic": {"content": [], "stop_reason": "refusal"}}[protocol],
-                        "error": (400, {}, "no"),
-                        "invalid": _text(protocol, ""),
-                    }  # fmt: skip
-                    answers = [
-                        answers.get(state, first),
-                        _text(protocol, "ok"),
-                        _text(protocol, "end"),
-                    ]
-                    if state == "fresh":
-                        answers = answers[1:]
-                    server = _Server(protocol, answers, prefix=False)
-                    model, run = _model(protocol, server), agentloop.AgentRun("go")
-                    tools = [get_weather, boom]
-                    if state == "pending":
-                        events = agentloop.stream(model, run, tools)
-                        next(events)
-                        events.close()
-                    elif state != "fresh":
-                        with contextlib.suppress(Stop, agentloop.ModelError):
-                            limit = 1 if state in ("budget", "invalid") else 9
-                            tools = [get_weather] if state == "budget" else tools
-                            agentloop.run(model, run, tools, max_requests=limit)
-                    turn = agentloop.run(model, run.follow_up("more"), [get_weather, boom])
-                    self.assertEqual(turn.output, "ok")
-                    if state == "interrupted":
-                        self.assertEqual(_statuses(run), ["ok", "unknown_outcome", "not_executed"])
-                        texts = [t for _, t in _results(protocol, server.sent[1])]
-                        self.assertEqual(len(texts), 3)
-                        self.assertIn("not known", texts[1])
-                    self.assertEqual(agentloop.run(model, turn.follow_up("last")).output, "end")
+        for state in (
+            "interrupted",
+            "pending",
+            "fresh",
+            "budget",
+            "refused",
+            "error",
+            "invalid",
+        ):
+            with self.subTest(state=state):
+                calls = [
+                    ("a", "get_weather", {"city": "B"}),
+                    ("b", "boom", {}),
+                    ("c", "boom", {}),
+                ]
+                first = _call(protocol, *calls)
+                answers = {
+                    "refused": {"chat": _chat({"content": None, "refusal": "No."}),
+                                "responses": {"output": [], "status": "incomplete", "incomplete_details": {"reason": "content_filter"}},
+                                "anthropic": {"content": [], "stop_reason": "refusal"}}[protocol],
+                    "error": (400, {}, "no"),
+                    "invalid": _text(protocol, ""),
+                }  # fmt: skip
+                answers = [
+                    answers.get(state, first),
+                    _text(protocol, "ok"),
+                    _text(protocol, "end"),
+                ]
+                if state == "fresh":
+                    answers = answers[1:]
+                server = _Server(protocol, answers, prefix=False)
+                model, run = _model(protocol, server), agentloop.AgentRun("go")
+                tools = [get_weather, boom]
+                if state == "pending":
+                    events = agentloop.stream(model, run, tools)
+                    next(events)
+                    events.close()
+                elif state != "fresh":
+                    with contextlib.suppress(Stop, agentloop.ModelError):
+                        limit = 1 if state in ("budget", "invalid") else 9
+                        tools = [get_weather] if state == "budget" else tools
+                        agentloop.run(model, run, tools, max_requests=limit)
+                turn = agentloop.run(model, run.follow_up("more"), [get_weather, boom])
+                self.assertEqual(turn.output, "ok")
+                if state == "interrupted":
+                    self.assertEqual(_statuses(run), ["ok", "unknown_outcome", "not_executed"])
+                    texts = [t for _, t in _results(protocol, server.sent[1])]
+                    self.assertEqual(len(texts), 3)
+                    self.assertIn("not known", texts[1])
+                self.assertEqual(agentloop.run(model, turn.follow_up("last")).output, "end")
 
-    def test_history_made_or_changed_by_hand(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                server = _Server(
-                    protocol, [_text(protocol, str(n)) for n in range(6)], prefix=False
-                )
-                model = _model(protocol, server)
-                run = agentloop.run(model, "zero")
-                for n in range(1, 4):
-                    run = agentloop.run(model, run.follow_up("task %d" % n))
-                self.assertEqual(_roles(protocol, server.sent[3]), "uauauau")
-                summary = agentloop.AgentRun(
-                    "What was said?", finish=agentloop.AgentFinish("A summary.")
-                )
-                run = run.follow_up("next")
-                run.history[:2] = [summary]
-                run = agentloop.run(model, run)
-                self.assertEqual(_roles(protocol, server.sent[4]), "uauauau")
-                self.assertIn("A summary.", json.dumps(server.said(4)[1]))
-                self.assertNotIn("zero", json.dumps(server.said(4)))
-                run = run.follow_up("alone")
-                run.history.clear()
-                agentloop.run(model, run)
-                self.assertEqual(_roles(protocol, server.sent[5]), "u")
+    @_each_protocol
+    def test_history_made_or_changed_by_hand(self, protocol):
+        server = _Server(
+            protocol, [_text(protocol, str(n)) for n in range(6)], prefix=False
+        )
+        model = _model(protocol, server)
+        run = agentloop.run(model, "zero")
+        for n in range(1, 4):
+            run = agentloop.run(model, run.follow_up("task %d" % n))
+        self.assertEqual(_roles(protocol, server.sent[3]), "uauauau")
+        summary = agentloop.AgentRun(
+            "What was said?", finish=agentloop.AgentFinish("A summary.")
+        )
+        run = run.follow_up("next")
+        run.history[:2] = [summary]
+        run = agentloop.run(model, run)
+        self.assertEqual(_roles(protocol, server.sent[4]), "uauauau")
+        self.assertIn("A summary.", json.dumps(server.said(4)[1]))
+        self.assertNotIn("zero", json.dumps(server.said(4)))
+        run = run.follow_up("alone")
+        run.history.clear()
+        agentloop.run(model, run)
+        self.assertEqual(_roles(protocol, server.sent[5]), "u")
 
     def test_steps_changed_by_hand(self):
         for protocol in _PROTOCOLS:
@@ -11536,7 +11540,8 @@ class ConversationTests(_ModelCase):
             with self.subTest(run=run):
                 self.assertEqual(model.body(run, tools), model.body(copy.deepcopy(run), tools))
 
-    def test_what_the_caller_changes_is_sent(self):
+    @_each_protocol
+    def test_what_the_caller_changes_is_sent(self, protocol):
         """The conversation is then encoded anew; unchanged, it is the same bytes."""
         message = {"role": "assistant", "content": "x"}
 
@@ -11574,31 +11579,31 @@ class ConversationTests(_ModelCase):
             (lambda run: first(run).steps.append(agentloop.AgentStep(agentloop.AgentAction("x", {}, "d"), "more")), "more", None),
             (lambda run: first(run).steps.append(agentloop.AgentStep(agentloop.AgentAction("", {}, "", "", message), "no")), "no", None),
         ]  # fmt: skip
-        for protocol in _PROTOCOLS:
-            for at, (change, there, gone) in enumerate(changes):
-                with self.subTest(protocol=protocol, at=at):
-                    model, run = _model(protocol, None, system="Be brief."), make()
-                    before = json.dumps(model.body(run, {}))
-                    self.assertEqual(json.dumps(model.body(run, {})), before)
-                    self.assertEqual(json.dumps(model.body(make(), {})), before)
-                    change(run)
-                    body = json.dumps(model.body(run, {}))
-                    self.assertEqual(body, json.dumps(model.body(copy.deepcopy(run), {})))
-                    self.assertIn(there, body)
-                    if gone:
-                        self.assertNotIn('"%s"' % gone, body)
-            with self.subTest(protocol=protocol):
+        for at, (change, there, gone) in enumerate(changes):
+            with self.subTest(at=at):
                 model, run = _model(protocol, None, system="Be brief."), make()
-                model.body(run, {})
-                model.system = "Be exact."
+                before = json.dumps(model.body(run, {}))
+                self.assertEqual(json.dumps(model.body(run, {})), before)
+                self.assertEqual(json.dumps(model.body(make(), {})), before)
+                change(run)
                 body = json.dumps(model.body(run, {}))
-                self.assertIn("Be exact.", body)
-                self.assertNotIn("Be brief.", body)
-                first(run).steps[0].observation = "a" * 50
-                model.max_observation = 10
-                self.assertNotIn("a" * 20, json.dumps(model.body(run, {})))
+                self.assertEqual(body, json.dumps(model.body(copy.deepcopy(run), {})))
+                self.assertIn(there, body)
+                if gone:
+                    self.assertNotIn('"%s"' % gone, body)
+        with self.subTest():
+            model, run = _model(protocol, None, system="Be brief."), make()
+            model.body(run, {})
+            model.system = "Be exact."
+            body = json.dumps(model.body(run, {}))
+            self.assertIn("Be exact.", body)
+            self.assertNotIn("Be brief.", body)
+            first(run).steps[0].observation = "a" * 50
+            model.max_observation = 10
+            self.assertNotIn("a" * 20, json.dumps(model.body(run, {})))
 
-    def test_trim_may_return_changed_copies(self):
+    @_each_protocol
+    def test_trim_may_return_changed_copies(self, protocol):
         def mask(steps):
             last = steps[-1:]
             return [dataclasses.replace(s, observation="[left out]") for s in steps[:-1]] + last
@@ -11610,35 +11615,35 @@ class ConversationTests(_ModelCase):
             actions = [dataclasses.replace(s.action, call_id="another") for s in steps]
             return [agentloop.AgentStep(a, "x") for a in actions]
 
-        for protocol in _PROTOCOLS:
-            calls = [_call(protocol, ("a" + n, "get_weather", {"city": "C" + n})) for n in "12"]
-            pair = [("b%d" % n, "get_weather", {"city": "P%d" % n}) for n in (1, 2)]
-            answers = [*calls, _text(protocol, ""), _call(protocol, *pair), _text(protocol, "ok")]
-            for trim, count in ((mask, 4), (deep, 5)):
-                with self.subTest(protocol=protocol, trim=trim.__name__):
-                    server = _Server(protocol, answers, prefix=False)
-                    run = agentloop.run(_model(protocol, server, trim=trim), "go", [get_weather])
-                    text = json.dumps(server.said())
-                    self.assertEqual(text.count("[left out]"), count)
-                    self.assertEqual("sunny in P2" in text, trim is mask)
-                    self.assertNotIn("sunny in C", text)
-                    results = [i for i, _ in _results(protocol, server.sent[-1])]
-                    self.assertEqual(results, ["a1", "a2", "b1", "b2"])
-                    seen = [str(s.observation)[:8] for s in run.steps]
-                    self.assertEqual(
-                        seen, ["sunny in"[:8]] * 2 + ["The repl"] + ["sunny in"[:8]] * 2
-                    )
-            with self.subTest(protocol=protocol, trim="one of a pair"):
+        calls = [_call(protocol, ("a" + n, "get_weather", {"city": "C" + n})) for n in "12"]
+        pair = [("b%d" % n, "get_weather", {"city": "P%d" % n}) for n in (1, 2)]
+        answers = [*calls, _text(protocol, ""), _call(protocol, *pair), _text(protocol, "ok")]
+        for trim, count in ((mask, 4), (deep, 5)):
+            with self.subTest(trim=trim.__name__):
                 server = _Server(protocol, answers, prefix=False)
-                model = _model(protocol, server, trim=lambda steps: mask(steps[-2:])[:1])
-                agentloop.run(model, "go", [get_weather])
-                results = _results(protocol, server.sent[-1])
-                self.assertEqual(results, [("b1", "[left out]"), ("b2", "sunny in P2")])
-            with self.subTest(protocol=protocol, trim="no step of the run"):
-                with self.assertRaisesRegex(ValueError, "trim.*call_id"):
-                    self.play(protocol, calls, trim=odd)
+                run = agentloop.run(_model(protocol, server, trim=trim), "go", [get_weather])
+                text = json.dumps(server.said())
+                self.assertEqual(text.count("[left out]"), count)
+                self.assertEqual("sunny in P2" in text, trim is mask)
+                self.assertNotIn("sunny in C", text)
+                results = [i for i, _ in _results(protocol, server.sent[-1])]
+                self.assertEqual(results, ["a1", "a2", "b1", "b2"])
+                seen = [str(s.observation)[:8] for s in run.steps]
+                self.assertEqual(
+                    seen, ["sunny in"[:8]] * 2 + ["The repl"] + ["sunny in"[:8]] * 2
+                )
+        with self.subTest(trim="one of a pair"):
+            server = _Server(protocol, answers, prefix=False)
+            model = _model(protocol, server, trim=lambda steps: mask(steps[-2:])[:1])
+            agentloop.run(model, "go", [get_weather])
+            results = _results(protocol, server.sent[-1])
+            self.assertEqual(results, [("b1", "[left out]"), ("b2", "sunny in P2")])
+        with self.subTest(trim="no step of the run"):
+            with self.assertRaisesRegex(ValueError, "trim.*call_id"):
+                self.play(protocol, calls, trim=odd)
 
-    def test_ids_of_a_reply_that_is_composed_anew(self):
+    @_each_protocol
+    def test_ids_of_a_reply_that_is_composed_anew(self, protocol):
         """Mistral takes nine letters and digits, OpenAI 40 characters, Anthropic other letters."""
         ids = ["toolu_01A09q90qw90lq917835lq9", "toolu_" + "x" * 60, "a:b", "abcdefgh9"]
         used = [{"type": "tool_use", "id": i, "name": "note", "input": {}} for i in ids]
@@ -11647,27 +11652,26 @@ class ConversationTests(_ModelCase):
             {"type": "function_call", "call_id": i, "name": "note", "arguments": "{}"} for i in ids
         ]
         for source, message in messages.items():
-            for protocol in _PROTOCOLS:
-                if protocol == source:
-                    continue
-                with self.subTest(source=source, protocol=protocol):
-                    actions = [agentloop.AgentAction("note", {}, i, "", message, 1) for i in ids]
-                    steps = [agentloop.AgentStep(a, "noted") for a in actions]
-                    run = agentloop.AgentRun("go", steps, requests=1)
-                    body = _model(protocol, None).body(run.follow_up("?"), {})
-                    sent = [i for i, _, _ in _sent_calls(protocol, body)]
-                    self.assertEqual(sent, [i for i, _ in _results(protocol, body)])
-                    self.assertEqual((len(set(sent)), sent[3]), (4, "abcdefgh9"))
-                    for call_id in sent:
-                        self.assertRegex(call_id, r"\A[a-zA-Z0-9]{9}\Z")
-                    again = _model(protocol, None).body(run.follow_up("?"), {})
-                    self.assertEqual(again, body)
-                    # An id of that reply is taken, also where the wire has another one.
-                    answers = [_call(protocol, (ids[0], "get_weather", {"city": "B"}))]
-                    server = _Server(protocol, [*answers, _text(protocol, "ok")])
-                    turn = run.follow_up("?")
-                    turn = agentloop.run(_model(protocol, server), turn, [get_weather])
-                    self.assertEqual(_statuses(turn), ["ok"])
+            if protocol == source:
+                continue
+            with self.subTest(source=source):
+                actions = [agentloop.AgentAction("note", {}, i, "", message, 1) for i in ids]
+                steps = [agentloop.AgentStep(a, "noted") for a in actions]
+                run = agentloop.AgentRun("go", steps, requests=1)
+                body = _model(protocol, None).body(run.follow_up("?"), {})
+                sent = [i for i, _, _ in _sent_calls(protocol, body)]
+                self.assertEqual(sent, [i for i, _ in _results(protocol, body)])
+                self.assertEqual((len(set(sent)), sent[3]), (4, "abcdefgh9"))
+                for call_id in sent:
+                    self.assertRegex(call_id, r"\A[a-zA-Z0-9]{9}\Z")
+                again = _model(protocol, None).body(run.follow_up("?"), {})
+                self.assertEqual(again, body)
+                # An id of that reply is taken, also where the wire has another one.
+                answers = [_call(protocol, (ids[0], "get_weather", {"city": "B"}))]
+                server = _Server(protocol, [*answers, _text(protocol, "ok")])
+                turn = run.follow_up("?")
+                turn = agentloop.run(_model(protocol, server), turn, [get_weather])
+                self.assertEqual(_statuses(turn), ["ok"])
 
     def test_repairs_of_a_refused_request(self):
         """A demand is no refusal: what is demanded is added where a message has none."""
@@ -11824,39 +11828,39 @@ class ConversationTests(_ModelCase):
                     if name == "scripted":
                         self.assertNotIn("w\u00e4nn", json.dumps(server.said(), ensure_ascii=False))
 
-    def test_pictures_in_a_task(self):
+    @_each_protocol
+    def test_pictures_in_a_task(self, protocol):
         image = agentloop.Image(_PNG)
         want = ("image/png", base64.b64encode(_PNG).decode())
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                jpeg = agentloop.Image(b"\xff\xd8", "image/jpeg")
-                server = self.play(
-                    protocol, [_text(protocol, "ok")], task=["What is", image, "?", jpeg]
-                )[1]
-                content = server.said()[0]["content"]
-                kinds = {"chat": ("text", "image_url"), "responses": ("input_text", "input_image")}
-                text, picture = kinds.get(protocol, ("text", "image"))
-                self.assertEqual([p["type"] for p in content], [text, picture, text, picture])
-                self.assertEqual(_pictures(protocol, content), [want, ("image/jpeg", "/9g=")])
-                self.assertEqual([p.get("text") for p in content if "text" in p], ["What is", "?"])
+        jpeg = agentloop.Image(b"\xff\xd8", "image/jpeg")
+        server = self.play(
+            protocol, [_text(protocol, "ok")], task=["What is", image, "?", jpeg]
+        )[1]
+        content = server.said()[0]["content"]
+        kinds = {"chat": ("text", "image_url"), "responses": ("input_text", "input_image")}
+        text, picture = kinds.get(protocol, ("text", "image"))
+        self.assertEqual([p["type"] for p in content], [text, picture, text, picture])
+        self.assertEqual(_pictures(protocol, content), [want, ("image/jpeg", "/9g=")])
+        self.assertEqual([p.get("text") for p in content if "text" in p], ["What is", "?"])
 
-    def test_a_tuple_with_a_picture_is_read_as_a_list(self):
+    @_each_protocol
+    def test_a_tuple_with_a_picture_is_read_as_a_list(self, protocol):
         """`return 'a caption', Image(...)`; and the type is what the bytes say."""
         jpeg = agentloop.Image(b"\xff\xd8\xff\xe0x", "image/png")
         schema = {"type": "object", "properties": {}}
-        for protocol in _PROTOCOLS:
-            for value in (("a caption", jpeg), ["a caption", jpeg], (jpeg,), jpeg):
-                with self.subTest(protocol=protocol, value=value):
-                    tools = [agentloop.Tool("shot", "", schema, lambda: value)]
-                    answers = [_call(protocol, ("a", "shot", {})), _text(protocol, "ok")]
-                    _run, server = self.play(protocol, answers, tools=tools)
-                    sent = json.dumps(server.said())
-                    self.assertIn("image/jpeg", sent)
-                    self.assertNotIn("image/png", sent)
-                    self.assertEqual(len(_pictures(protocol, server.said())), 1)
-                    self.assertEqual("a caption" in sent, "caption" in str(value))
+        for value in (("a caption", jpeg), ["a caption", jpeg], (jpeg,), jpeg):
+            with self.subTest(value=value):
+                tools = [agentloop.Tool("shot", "", schema, lambda: value)]
+                answers = [_call(protocol, ("a", "shot", {})), _text(protocol, "ok")]
+                _run, server = self.play(protocol, answers, tools=tools)
+                sent = json.dumps(server.said())
+                self.assertIn("image/jpeg", sent)
+                self.assertNotIn("image/png", sent)
+                self.assertEqual(len(_pictures(protocol, server.said())), 1)
+                self.assertEqual("a caption" in sent, "caption" in str(value))
 
-    def test_pictures_that_tools_return(self):
+    @_each_protocol
+    def test_pictures_that_tools_return(self, protocol):
         first = agentloop.Image(_PNG + b"1")
         second, third = agentloop.Image(b"2", "image/webp"), agentloop.Image(b"3", "image/gif")
 
@@ -11869,192 +11873,191 @@ class ConversationTests(_ModelCase):
             ("image/webp", "Mg=="),
             ("image/gif", "Mw=="),
         ]
-        for protocol in _PROTOCOLS:
-            for cached in (False, True) if protocol == "anthropic" else (False,):
-                with self.subTest(protocol=protocol, cached=cached):
-                    calls = [("a%d" % n, "shot", {"n": n}) for n in range(3)]
-                    more = _call(protocol, ("z", "shot", {"n": 2}))
-                    answers = [
-                        _call(protocol, *calls),
-                        more,
-                        _text(protocol, ""),
-                        _text(protocol, "ok"),
-                    ]
-                    settings = {"cache": True} if cached else {}
-                    run, server = self.play(protocol, answers, tools=tools, max_observation=30,
-                                            prefix=not cached, **settings)  # fmt: skip
-                    self.assertEqual(_statuses(run), ["ok"] * 4 + ["invalid_response"])
-                    said = server.said(1)
-                    self.assertEqual(_pictures(protocol, said), want)
-                    shown = {"chat": "uatttu", "responses": "uaaattt", "anthropic": "uau"}[protocol]
-                    self.assertEqual(_roles(protocol, server.sent[1]), shown)
-                    if protocol == "chat":
-                        self.assertEqual(len(said[-1]["content"]), 3)
-                        self.assertIn("picture", said[2]["content"])
-                        self.assertIn("image/png", said[2]["content"])
-                        self.assertIn("see", said[3]["content"])
-                        self.assertEqual(said[4]["content"], "no picture")
-                    elif protocol == "responses":
-                        self.assertIn("see", said[5]["output"][0]["text"])
-                        self.assertEqual(said[6]["output"], "no picture")
-                    else:
-                        self.assertIn("see", said[-1]["content"][1]["content"][0]["text"])
-                        self.assertEqual(said[-1]["content"][2]["content"], "no picture")
+        for cached in (False, True) if protocol == "anthropic" else (False,):
+            with self.subTest(cached=cached):
+                calls = [("a%d" % n, "shot", {"n": n}) for n in range(3)]
+                more = _call(protocol, ("z", "shot", {"n": 2}))
+                answers = [
+                    _call(protocol, *calls),
+                    more,
+                    _text(protocol, ""),
+                    _text(protocol, "ok"),
+                ]
+                settings = {"cache": True} if cached else {}
+                run, server = self.play(protocol, answers, tools=tools, max_observation=30,
+                                        prefix=not cached, **settings)  # fmt: skip
+                self.assertEqual(_statuses(run), ["ok"] * 4 + ["invalid_response"])
+                said = server.said(1)
+                self.assertEqual(_pictures(protocol, said), want)
+                shown = {"chat": "uatttu", "responses": "uaaattt", "anthropic": "uau"}[protocol]
+                self.assertEqual(_roles(protocol, server.sent[1]), shown)
+                if protocol == "chat":
+                    self.assertEqual(len(said[-1]["content"]), 3)
+                    self.assertIn("picture", said[2]["content"])
+                    self.assertIn("image/png", said[2]["content"])
+                    self.assertIn("see", said[3]["content"])
+                    self.assertEqual(said[4]["content"], "no picture")
+                elif protocol == "responses":
+                    self.assertIn("see", said[5]["output"][0]["text"])
+                    self.assertEqual(said[6]["output"], "no picture")
+                else:
+                    self.assertIn("see", said[-1]["content"][1]["content"][0]["text"])
+                    self.assertEqual(said[-1]["content"][2]["content"], "no picture")
 
-    def test_a_task_that_follows_pictures_joins_their_message(self):
+    @_each_protocol
+    def test_a_task_that_follows_pictures_joins_their_message(self, protocol):
         image = agentloop.Image(_PNG)
         tools = [
             agentloop.Tool(
                 "shot", "", {"type": "object", "properties": {}}, lambda: image, return_direct=True
             )
         ]
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                server = _Server(
-                    protocol, [_call(protocol, ("a", "shot", {})), _text(protocol, "ok")]
-                )
-                model = _model(protocol, server)
-                run = agentloop.run(model, "go", tools)
-                self.assertIs(run.output, image)
-                agentloop.run(model, run.follow_up("What is it?"), tools)
-                want = {"chat": "uatu", "responses": "uatu", "anthropic": "uau"}
-                self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
-                self.assertIn("What is it?", _notice(protocol, server.sent[1]))
-                self.assertEqual(len(_pictures(protocol, server.said())), 1)
+        server = _Server(
+            protocol, [_call(protocol, ("a", "shot", {})), _text(protocol, "ok")]
+        )
+        model = _model(protocol, server)
+        run = agentloop.run(model, "go", tools)
+        self.assertIs(run.output, image)
+        agentloop.run(model, run.follow_up("What is it?"), tools)
+        want = {"chat": "uatu", "responses": "uatu", "anthropic": "uau"}
+        self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
+        self.assertIn("What is it?", _notice(protocol, server.sent[1]))
+        self.assertEqual(len(_pictures(protocol, server.said())), 1)
 
-    def test_observations_as_text(self):
+    @_each_protocol
+    def test_observations_as_text(self, protocol):
         rows = [  # what a tool returns, what is sent
             ("plain \u00fc", "plain \u00fc"), ({"\u4f60": [1, None, True]}, '{"\u4f60": [1, null, true]}'),
             (5, "5"), (1.5, "1.5"), (True, "true"), ("", None), (" \n", None), (None, "null"), ([], "[]"),
             (b"raw", "raw"), ({"x": 1.0}, '{"x": 1.0}'), (float("nan"), "NaN"), ([("a", 1)], '[["a", 1]]'),
         ]  # fmt: skip
-        for protocol in _PROTOCOLS:
-            for value, want in rows:
-                with self.subTest(protocol=protocol, value=value):
-                    tools = [
-                        agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda: value)
-                    ]
-                    answers = [_call(protocol, ("a", "f", {})), _text(protocol, "ok")]
-                    _run, server = self.play(protocol, answers, tools=tools)
-                    text = _results(protocol, server.sent[1])[0][1]
-                    self.assertTrue(text.strip())
-                    if want is not None:
-                        self.assertEqual(text, want)
+        for value, want in rows:
+            with self.subTest(value=value):
+                tools = [
+                    agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda: value)
+                ]
+                answers = [_call(protocol, ("a", "f", {})), _text(protocol, "ok")]
+                _run, server = self.play(protocol, answers, tools=tools)
+                text = _results(protocol, server.sent[1])[0][1]
+                self.assertTrue(text.strip())
+                if want is not None:
+                    self.assertEqual(text, want)
 
-    def test_max_observation(self):
+    @_each_protocol
+    def test_max_observation(self, protocol):
         long = "".join("%07d " % n for n in range(10000))
-        for protocol in _PROTOCOLS:
-            for most, cut in ((100, True), (len(long) - 1, True), (len(long), False), (None, True)):
-                with self.subTest(protocol=protocol, most=most):
-                    tools = [
-                        agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda: long)
-                    ]
-                    answers = [_call(protocol, ("a", "f", {})), _text(protocol, "ok")]
-                    settings = {} if most is None else {"max_observation": most}
-                    run, server = self.play(protocol, answers, tools=tools, **settings)
-                    text = _results(protocol, server.sent[1])[0][1]
-                    self.assertEqual(run.steps[0].observation, long)
-                    if not cut:
-                        self.assertEqual(text, long)
-                        continue
-                    found = re.search(r"\n.*?(\d+)\D+(\d+)\D+(\d+).*\n", text)
-                    first, last, total = map(int, found.groups())
-                    self.assertEqual(total, len(long))
-                    self.assertEqual(text[: found.start()], long[: first - 1])
-                    self.assertEqual(text[found.end() :], long[last:])
-                    kept = len(text) - len(found.group())
-                    self.assertEqual(kept, 20_000 if most is None else most)
+        for most, cut in ((100, True), (len(long) - 1, True), (len(long), False), (None, True)):
+            with self.subTest(most=most):
+                tools = [
+                    agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda: long)
+                ]
+                answers = [_call(protocol, ("a", "f", {})), _text(protocol, "ok")]
+                settings = {} if most is None else {"max_observation": most}
+                run, server = self.play(protocol, answers, tools=tools, **settings)
+                text = _results(protocol, server.sent[1])[0][1]
+                self.assertEqual(run.steps[0].observation, long)
+                if not cut:
+                    self.assertEqual(text, long)
+                    continue
+                found = re.search(r"\n.*?(\d+)\D+(\d+)\D+(\d+).*\n", text)
+                first, last, total = map(int, found.groups())
+                self.assertEqual(total, len(long))
+                self.assertEqual(text[: found.start()], long[: first - 1])
+                self.assertEqual(text[found.end() :], long[last:])
+                kept = len(text) - len(found.group())
+                self.assertEqual(kept, 20_000 if most is None else most)
 
-    def test_blank_tasks(self):
-        for protocol in _PROTOCOLS:
-            for task in ("", " \n", ["", "x"]):
-                with self.subTest(protocol=protocol, task=task):
-                    self.assertEqual(
-                        self.play(protocol, [_text(protocol, "ok")], task=task)[0].output, "ok"
-                    )
+    @_each_protocol
+    def test_blank_tasks(self, protocol):
+        for task in ("", " \n", ["", "x"]):
+            with self.subTest(task=task):
+                self.assertEqual(
+                    self.play(protocol, [_text(protocol, "ok")], task=task)[0].output, "ok"
+                )
 
-    def test_trim(self):
-        for protocol in _PROTOCOLS:
-            rows = [  # trim; the cities in the last request
-                (1, "34"), (2, "234"), (3, "1234"), (4, "01234"), (99, "01234"), (0, ""), (None, "01234"),
-                (lambda steps: [], ""), (lambda steps: steps, "01234"), (lambda steps: steps[-1:], "34"),
-                (lambda steps: steps[:1] + steps[3:4], "034"),
-            ]  # fmt: skip
-            for trim, cities in rows:
-                with self.subTest(protocol=protocol, trim=trim, cities=cities):
-                    groups = [("0",), ("1",), ("2",), ("3", "4")]
-                    answers = [
-                        _call(protocol, *[("a" + c, "get_weather", {"city": c}) for c in group])
-                        for group in groups
-                    ]
-                    answers.append(_text(protocol, "ok"))
-                    run, server = self.play(
-                        protocol, answers, trim=trim, prefix=trim is None, task="THE TASK"
-                    )
-                    results = _results(protocol, server.sent[-1])
-                    self.assertEqual("".join(t[-1] for _, t in results), cities)
-                    self.assertIn("THE TASK", json.dumps(server.said()[0]))
-                    self.assertEqual(len(run.steps), 5)
+    @_each_protocol
+    def test_trim(self, protocol):
+        rows = [  # trim; the cities in the last request
+            (1, "34"), (2, "234"), (3, "1234"), (4, "01234"), (99, "01234"), (0, ""), (None, "01234"),
+            (lambda steps: [], ""), (lambda steps: steps, "01234"), (lambda steps: steps[-1:], "34"),
+            (lambda steps: steps[:1] + steps[3:4], "034"),
+        ]  # fmt: skip
+        for trim, cities in rows:
+            with self.subTest(trim=trim, cities=cities):
+                groups = [("0",), ("1",), ("2",), ("3", "4")]
+                answers = [
+                    _call(protocol, *[("a" + c, "get_weather", {"city": c}) for c in group])
+                    for group in groups
+                ]
+                answers.append(_text(protocol, "ok"))
+                run, server = self.play(
+                    protocol, answers, trim=trim, prefix=trim is None, task="THE TASK"
+                )
+                results = _results(protocol, server.sent[-1])
+                self.assertEqual("".join(t[-1] for _, t in results), cities)
+                self.assertIn("THE TASK", json.dumps(server.said()[0]))
+                self.assertEqual(len(run.steps), 5)
 
-    def test_trim_over_turns_and_notices(self):
-        for protocol in _PROTOCOLS:
-            for trim in (0, 1, 2, 5):
-                with self.subTest(protocol=protocol, trim=trim):
-                    call = _call(protocol, ("a", "get_weather", {"city": "B"}))
-                    answers = [call, _text(protocol, ""), _text(protocol, "one"), _text(protocol, ""),
-                               _call(protocol, ("b", "get_weather", {"city": "C"})), _text(protocol, "two")]  # fmt: skip
-                    server = _Server(protocol, answers, prefix=False)
-                    model = _model(protocol, server, trim=trim)
-                    run = agentloop.run(model, "FIRST", [get_weather])
-                    run = agentloop.run(model, run.follow_up("SECOND"), [get_weather])
-                    self.assertEqual(run.output, "two")
-                    text = json.dumps(server.said())
-                    self.assertIn("FIRST", text)
-                    self.assertIn("SECOND", text)
-                    self.assertEqual("sunny in C" in text, trim >= 1)
-                    self.assertEqual("sunny in B" in text, trim >= 4)
+    @_each_protocol
+    def test_trim_over_turns_and_notices(self, protocol):
+        for trim in (0, 1, 2, 5):
+            with self.subTest(trim=trim):
+                call = _call(protocol, ("a", "get_weather", {"city": "B"}))
+                answers = [call, _text(protocol, ""), _text(protocol, "one"), _text(protocol, ""),
+                           _call(protocol, ("b", "get_weather", {"city": "C"})), _text(protocol, "two")]  # fmt: skip
+                server = _Server(protocol, answers, prefix=False)
+                model = _model(protocol, server, trim=trim)
+                run = agentloop.run(model, "FIRST", [get_weather])
+                run = agentloop.run(model, run.follow_up("SECOND"), [get_weather])
+                self.assertEqual(run.output, "two")
+                text = json.dumps(server.said())
+                self.assertIn("FIRST", text)
+                self.assertIn("SECOND", text)
+                self.assertEqual("sunny in C" in text, trim >= 1)
+                self.assertEqual("sunny in B" in text, trim >= 4)
 
-    def test_two_hundred_steps(self):
+    @_each_protocol
+    def test_two_hundred_steps(self, protocol):
         """What was sent is sent again, byte for byte, and the frame around it stays."""
-        for protocol in _PROTOCOLS:
-            for stream in (False, True):
-                for cache in (False, True) if protocol == "anthropic" else (False,):
-                    with self.subTest(protocol=protocol, stream=stream, cache=cache):
-                        answers = []
-                        for n in range(200):
-                            call = ("a%d" % n, "get_weather", {"city": "\u00fc%d" % n})
-                            answers.append(_reply(protocol, "Step %d." % n, [call]))
-                        answers.append(_text(protocol, "ok"))
-                        if stream:
-                            answers = [_stream(protocol, a) for a in answers]
-                        settings = {"system": "s", "on_text": len if stream else None}
-                        if cache:
-                            settings["cache"] = True
-                        run, server = self.play(
-                            protocol,
-                            answers,
-                            max_requests=201,
-                            prefix=False,
-                            strict=False,
-                            **settings,
-                        )
-                        self.assertEqual((run.output, len(run.steps)), ("ok", 200))
-                        mark, raws = b', "cache_control": {"type": "ephemeral"}', server.raw
-                        if cache:
-                            self.assertEqual({raw.count(mark) for raw in raws}, {3})
-                            raws = [raw.replace(mark, b"") for raw in raws]
-                        for old, new in zip(raws, raws[1:]):
-                            self.assertEqual(old[-2:], b"]}")  # the messages stand last
-                            self.assertTrue(new.startswith(old[:-2]))
-                        for at in (0, 1, 2, 57, 200):
-                            body = _strict(server.raw[at].replace(mark, b""))
-                            _CHECKS[protocol](body, set(), False)
-                            _, messages = _split(server.raw[at])
-                            per = {"chat": 2, "responses": 3, "anthropic": 2}[protocol]
-                            first = 2 if protocol == "chat" else 1
-                            self.assertEqual(len(messages), first + per * at)
+        for stream in (False, True):
+            for cache in (False, True) if protocol == "anthropic" else (False,):
+                with self.subTest(stream=stream, cache=cache):
+                    answers = []
+                    for n in range(200):
+                        call = ("a%d" % n, "get_weather", {"city": "\u00fc%d" % n})
+                        answers.append(_reply(protocol, "Step %d." % n, [call]))
+                    answers.append(_text(protocol, "ok"))
+                    if stream:
+                        answers = [_stream(protocol, a) for a in answers]
+                    settings = {"system": "s", "on_text": len if stream else None}
+                    if cache:
+                        settings["cache"] = True
+                    run, server = self.play(
+                        protocol,
+                        answers,
+                        max_requests=201,
+                        prefix=False,
+                        strict=False,
+                        **settings,
+                    )
+                    self.assertEqual((run.output, len(run.steps)), ("ok", 200))
+                    mark, raws = b', "cache_control": {"type": "ephemeral"}', server.raw
+                    if cache:
+                        self.assertEqual({raw.count(mark) for raw in raws}, {3})
+                        raws = [raw.replace(mark, b"") for raw in raws]
+                    for old, new in zip(raws, raws[1:]):
+                        self.assertEqual(old[-2:], b"]}")  # the messages stand last
+                        self.assertTrue(new.startswith(old[:-2]))
+                    for at in (0, 1, 2, 57, 200):
+                        body = _strict(server.raw[at].replace(mark, b""))
+                        _CHECKS[protocol](body, set(), False)
+                        _, messages = _split(server.raw[at])
+                        per = {"chat": 2, "responses": 3, "anthropic": 2}[protocol]
+                        first = 2 if protocol == "chat" else 1
+                        self.assertEqual(len(messages), first + per * at)
 
-    def test_nothing_is_encoded_twice(self):
+    @_each_protocol
+    def test_nothing_is_encoded_twice(self, protocol):
         """The work per request grows with what is new: observations are asked for their text once."""
 
         class Value:
@@ -12064,17 +12067,15 @@ class ConversationTests(_ModelCase):
                 Value.asked += 1
                 return "value"
 
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                Value.asked = 0
-                tools = [agentloop.Tool("f", "", {"type": "object", "properties": {}}, Value)]
-                answers = [_call(protocol, ("a%d" % n, "f", {})) for n in range(30)]
-                answers.append(_text(protocol, "ok"))
-                server = _Server(protocol, answers)
-                model = _model(protocol, server)
-                run = agentloop.run(model, "go", tools, max_requests=99)
-                self.assertEqual(len(run.steps), 30)
-                self.assertLessEqual(Value.asked, 60)
+        Value.asked = 0
+        tools = [agentloop.Tool("f", "", {"type": "object", "properties": {}}, Value)]
+        answers = [_call(protocol, ("a%d" % n, "f", {})) for n in range(30)]
+        answers.append(_text(protocol, "ok"))
+        server = _Server(protocol, answers)
+        model = _model(protocol, server)
+        run = agentloop.run(model, "go", tools, max_requests=99)
+        self.assertEqual(len(run.steps), 30)
+        self.assertLessEqual(Value.asked, 60)
 
     def test_cache_breakpoints(self):
         mark = {"cache_control": {"type": "ephemeral"}}
@@ -12119,43 +12120,41 @@ class ConversationTests(_ModelCase):
         self.assertEqual(len(_results("chat", servers["chat"].sent[2])), 6)
 
     @_real_threads
-    def test_eight_threads_share_one_model(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
+    @_each_protocol
+    def test_eight_threads_share_one_model(self, protocol):
+        def answer(body):
+            number = re.search(r"task-(\d+)-", json.dumps(body)).group(1)
+            done = _results(protocol, body)
+            if len(done) < 2:
+                return json.loads(
+                    json.dumps(_call(protocol, ("a", "get_weather", {"city": number})))
+                )
+            return _text(protocol, number)
 
-                def answer(body):
-                    number = re.search(r"task-(\d+)-", json.dumps(body)).group(1)
-                    done = _results(protocol, body)
-                    if len(done) < 2:
-                        return json.loads(
-                            json.dumps(_call(protocol, ("a", "get_weather", {"city": number})))
-                        )
-                    return _text(protocol, number)
+        server = _Server(protocol, [lambda b: json.dumps(answer(b))] * 1300, prefix=False)
+        model, wrong = _model(protocol, server), []
 
-                server = _Server(protocol, [lambda b: json.dumps(answer(b))] * 1300, prefix=False)
-                model, wrong = _model(protocol, server), []
+        def work(k):
+            try:
+                for n in range(50):
+                    number = str(k * 100 + n)
+                    run = agentloop.run(model, "task-%s-" % number, [get_weather])
+                    if (
+                        run.output != number
+                        or [s.observation for s in run.steps] != ["sunny in " + number] * 2
+                    ):
+                        wrong.append((number, run))
+            except BaseException as e:
+                wrong.append(e)
 
-                def work(k):
-                    try:
-                        for n in range(50):
-                            number = str(k * 100 + n)
-                            run = agentloop.run(model, "task-%s-" % number, [get_weather])
-                            if (
-                                run.output != number
-                                or [s.observation for s in run.steps] != ["sunny in " + number] * 2
-                            ):
-                                wrong.append((number, run))
-                    except BaseException as e:
-                        wrong.append(e)
-
-                server.__class__ = _Threaded
-                threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-                for t in threads:
-                    t.start()
-                for t in threads:
-                    t.join(60)
-                self.assertEqual(wrong[:3], [])
-                self.assertEqual(len(server.raw), 1200)
+        server.__class__ = _Threaded
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(60)
+        self.assertEqual(wrong[:3], [])
+        self.assertEqual(len(server.raw), 1200)
 
 
 class _Threaded(_Server):
@@ -12217,31 +12216,30 @@ class OddityTests(_ModelCase):
                 run, server = self.play("chat", [[error, part, *rest]], on_text=len)
                 self.assertEqual(run.output, "part")
 
-    def test_a_complete_stream_counts_although_the_line_breaks_after_it(self):
-        for protocol in _PROTOCOLS:
-            whole = _stream(protocol, _reply(protocol, "ok", []))
-            for end in (
-                ConnectionResetError("x"),
-                http.client.IncompleteRead(b""),
-                TimeoutError("x"),
-                ssl.SSLError("x"),
-            ):
-                cuts = {"chat": (0, 1), "anthropic": (0, 1), "responses": (0,)}[protocol]
-                for cut in cuts:
-                    with self.subTest(protocol=protocol, end=end, cut=cut):
-                        texts, stream = [], whole[: len(whole) - cut] + [end]
-                        run, server = self.play(protocol, [stream], on_text=texts.append)
-                        self.assertEqual(
-                            (run.output, "".join(texts), len(server.raw)), ("ok", "ok", 1)
-                        )
+    @_each_protocol
+    def test_a_complete_stream_counts_although_the_line_breaks_after_it(self, protocol):
+        whole = _stream(protocol, _reply(protocol, "ok", []))
+        for end in (
+            ConnectionResetError("x"),
+            http.client.IncompleteRead(b""),
+            TimeoutError("x"),
+            ssl.SSLError("x"),
+        ):
+            cuts = {"chat": (0, 1), "anthropic": (0, 1), "responses": (0,)}[protocol]
+            for cut in cuts:
+                with self.subTest(end=end, cut=cut):
+                    texts, stream = [], whole[: len(whole) - cut] + [end]
+                    run, server = self.play(protocol, [stream], on_text=texts.append)
+                    self.assertEqual(
+                        (run.output, "".join(texts), len(server.raw)), ("ok", "ok", 1)
+                    )
 
-    def test_nothing_is_read_after_the_end_of_a_stream(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                stream = _stream(protocol, _text(protocol, "ok"))
-                tail = [b": x\n\n"] * 3 + [b'data: {"choices":[{"delta":{"content":"more"}}]}\n\n']
-                run, server = self.play(protocol, [[b"".join(stream + tail)]], on_text=len)
-                self.assertEqual((run.output, server.closed), ("ok", 1))
+    @_each_protocol
+    def test_nothing_is_read_after_the_end_of_a_stream(self, protocol):
+        stream = _stream(protocol, _text(protocol, "ok"))
+        tail = [b": x\n\n"] * 3 + [b'data: {"choices":[{"delta":{"content":"more"}}]}\n\n']
+        run, server = self.play(protocol, [[b"".join(stream + tail)]], on_text=len)
+        self.assertEqual((run.output, server.closed), ("ok", 1))
 
     def test_the_first_bytes(self):
         good = _text("chat", "ok")
@@ -12375,16 +12373,15 @@ class OddityTests(_ModelCase):
                 self.assertIsInstance(server.said()[1]["content"], str)
                 self.assertTrue(server.said()[1]["content"].strip())
 
-    def test_complete_where_a_tool_is_called(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                server = _Server(
-                    protocol,
-                    [_call(protocol, ("a", "x", {})), _text(protocol, "Final Answer: ok")],
-                    prefix=False,
-                )
-                run = agentloop.run(agentloop.ReActText(_model(protocol, server).complete), "go")
-                self.assertEqual((run.output, _statuses(run)), ("ok", ["invalid_response"]))
+    @_each_protocol
+    def test_complete_where_a_tool_is_called(self, protocol):
+        server = _Server(
+            protocol,
+            [_call(protocol, ("a", "x", {})), _text(protocol, "Final Answer: ok")],
+            prefix=False,
+        )
+        run = agentloop.run(agentloop.ReActText(_model(protocol, server).complete), "go")
+        self.assertEqual((run.output, _statuses(run)), ("ok", ["invalid_response"]))
 
     def test_a_key_is_hidden_before_words_are_cut(self):
         key = "sk-" + "Kk" * 30
@@ -12524,29 +12521,29 @@ class HttpTests(_ModelCase):
 
         return answer
 
-    def test_one_connection_is_kept(self):
-        for protocol in _PROTOCOLS:
-            for stream in (False, True):
-                with self.subTest(protocol=protocol, stream=stream):
-                    with _Http(self.answer(protocol, stream)) as server:
-                        model = _CLASSES[protocol](
-                            "m", base_url=server.url, on_text=len if stream else None
-                        )
-                        for _ in range(2):
-                            run = agentloop.run(model, "go", [get_weather])
-                            self.assertEqual((run.output, len(run.steps)), ("ok", 3))
-                        self.assertEqual((server.connections, len(server.heads)), (1, 8))
-                        for head in server.heads:
-                            path = head.split(" ")[:2]
-                            want = {
-                                "chat": "/v1/chat/completions",
-                                "responses": "/v1/responses",
-                                "anthropic": "/v1/messages",
-                            }
-                            self.assertEqual(path, ["POST", want[protocol]])
-                            self.assertNotIn("authorization", head.lower())
-                            self.assertIn("accept-encoding: identity", head.lower())
-                        del model
+    @_each_protocol
+    def test_one_connection_is_kept(self, protocol):
+        for stream in (False, True):
+            with self.subTest(stream=stream):
+                with _Http(self.answer(protocol, stream)) as server:
+                    model = _CLASSES[protocol](
+                        "m", base_url=server.url, on_text=len if stream else None
+                    )
+                    for _ in range(2):
+                        run = agentloop.run(model, "go", [get_weather])
+                        self.assertEqual((run.output, len(run.steps)), ("ok", 3))
+                    self.assertEqual((server.connections, len(server.heads)), (1, 8))
+                    for head in server.heads:
+                        path = head.split(" ")[:2]
+                        want = {
+                            "chat": "/v1/chat/completions",
+                            "responses": "/v1/responses",
+                            "anthropic": "/v1/messages",
+                        }
+                        self.assertEqual(path, ["POST", want[protocol]])
+                        self.assertNotIn("authorization", head.lower())
+                        self.assertIn("accept-encoding: identity", head.lower())
+                    del model
 
     def test_a_kept_connection_that_died_is_no_failure(self):
         for end in (None, "reset"):
@@ -12651,17 +12648,16 @@ class HttpTests(_ModelCase):
             over.set()
             self.assertEqual(caught.exception.kind, "timeout")
 
-    def test_a_server_that_keeps_the_line_open_after_the_end(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                over = threading.Event()
-                pieces = _chunked(_stream(protocol, _text(protocol, "ok")), end=False)
-                with _Http(lambda n, head, body: [*pieces, lambda: over.wait(20), None]) as server:
-                    started = time.monotonic()
-                    run = self.ask(server.url, protocol, retries=0, on_text=len, timeout=15)
-                    over.set()
-                    self.assertLess(time.monotonic() - started, 10)
-                self.assertEqual((run.output, len(server.heads)), ("ok", 1))
+    @_each_protocol
+    def test_a_server_that_keeps_the_line_open_after_the_end(self, protocol):
+        over = threading.Event()
+        pieces = _chunked(_stream(protocol, _text(protocol, "ok")), end=False)
+        with _Http(lambda n, head, body: [*pieces, lambda: over.wait(20), None]) as server:
+            started = time.monotonic()
+            run = self.ask(server.url, protocol, retries=0, on_text=len, timeout=15)
+            over.set()
+            self.assertLess(time.monotonic() - started, 10)
+        self.assertEqual((run.output, len(server.heads)), ("ok", 1))
 
     def test_forms_of_http(self):
         document = json.dumps(_text("chat", "o\u4f60k"), ensure_ascii=False).encode("utf-8")
