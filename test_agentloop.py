@@ -7726,6 +7726,16 @@ class _Server:
         return self.sent[at].get("messages") or self.sent[at]["input"]
 
 
+class _Threaded(_Server):
+    """Answers by what is in the request, not by its number: the one answer is a function."""
+
+    def __call__(self, method, url, headers, body, timeout):
+        self.raw.append(body)
+        sent = _strict(body)
+        _CHECKS[self.protocol](sent, set(), False)
+        return 200, _JSON, iter([json.dumps(self.answers[0](sent)).encode("utf-8")])
+
+
 def _unrecorded(test):
     """A test whose server says what the protocol's types do not have, and gets it back as it came:
     its bodies tell a type check nothing."""
@@ -7746,6 +7756,28 @@ def _text(protocol, text, **more):
 def _call(protocol, *calls, **more):
     """A reply with calls: (id, name, arguments)."""
     return _reply(protocol, None, calls, **more)
+
+
+# One call of get_weather, as each protocol's reply holds it.
+_CHAT_CALL = {
+    "id": "a",
+    "type": "function",
+    "function": {"name": "get_weather", "arguments": '{"city": "B"}'},
+}
+
+
+_RESPONSES_CALL = {
+    "type": "function_call",
+    "call_id": "a",
+    "name": "get_weather",
+    "arguments": '{"city":"B"}',
+}
+
+
+_ANTHROPIC_CALL = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
+
+
+_REASONING = {"type": "reasoning", "encrypted_content": "e", "summary": []}
 
 
 def _weather(protocol, city="B", call_id="a", **more):
@@ -7834,6 +7866,25 @@ def _stream(protocol, document):
     return _sse(*events, {**last, "usage": {}}, {"type": "message_stop"}, done=False)
 
 
+def _pieces(data, size):
+    """b"abcde", 2 -> [b"ab", b"cd", b"e"]"""
+    return [data[n : n + size] for n in range(0, len(data), size)]
+
+
+def _bare_tool(function, name="f", **more):
+    """A tool that takes any arguments, and has no description."""
+    return agentloop.Tool(name, "", {"type": "object", "properties": {}}, function, **more)
+
+
+def _run_in_threads(work, count):
+    """work(0), work(1), ... at the same time, to their ends."""
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+
+
 def _streamed(protocol, answers):
     """The answers, each document as the chunks of a stream."""
     return [_stream(protocol, a) if isinstance(a, dict) else a for a in answers]
@@ -7846,43 +7897,41 @@ class _Http:
     def __init__(self, answer, tls=None):
         self.answer, self.tls = answer, tls
         self.heads, self.bodies, self.connections, self.open = [], [], 0, 0
-        self.lock = threading.Lock()
+        self.lock, self.is_over = threading.Condition(), False
         self.listener = socket.socket()
         self.listener.bind(("127.0.0.1", 0))
         self.listener.listen(64)
         self.port = self.listener.getsockname()[1]
         self.url = "%s://127.0.0.1:%d" % ("https" if tls else "http", self.port)
-        self.threads = [threading.Thread(target=self._accept)]
+        self.sockets, self.threads = [], [threading.Thread(target=self._accept)]
         self.threads[0].start()
-        self.sockets = []
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exc):
         with self.lock:
-            self.listener.close()
+            self.is_over = True
             for s in self.sockets:
                 with contextlib.suppress(OSError):
                     s.shutdown(socket.SHUT_RDWR)
-        with contextlib.suppress(OSError):  # accept() may still wait
-            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        with socket.socket() as last:  # accept() still waits
+            last.connect(("127.0.0.1", self.port))
+            self.threads[0].join(10)
+        self.listener.close()
         for t in self.threads:
             t.join(10)
 
+    def wait_until_closed(self):
+        """Return once no connection is open, or after 10 s."""
+        with self.lock:
+            self.lock.wait_for(lambda: self.open == 0, 10)
+
     def _accept(self):
-        self.listener.settimeout(0.2)
         while True:
-            try:
-                s = self.listener.accept()[0]
-            except socket.timeout:
-                if self.listener.fileno() < 0:
-                    return
-                continue
-            except (OSError, ValueError):
-                return
+            s = self.listener.accept()[0]
             with self.lock:
-                if self.listener.fileno() < 0:
+                if self.is_over:
                     s.close()
                     return
                 self.connections += 1
@@ -7908,11 +7957,12 @@ class _Http:
             s.close()
             with self.lock:
                 self.open -= 1
+                self.lock.notify_all()
 
     def _awaited(self, s):
         """Wait for a request. Under Wine a shutdown does not wake who reads, so it is looked at."""
         while not select.select([s], [], [], 0.1)[0]:
-            if self.listener.fileno() < 0:
+            if self.is_over:
                 return False
         return True
 
@@ -8013,19 +8063,78 @@ class _ModelCase(unittest.TestCase):
         model = _model(protocol, server, **settings, **body)
         return agentloop.run(model, task, tools, **options), server
 
-    def fails(self, protocol, answers, kind=None, status=None, **settings):
-        """The ModelError that a run ends with; gives (error, server)."""
-        own = {k: settings.pop(k) for k in ("task", "tools") if k in settings}
-        server = _Server(protocol, answers, strict=settings.pop("strict", True))
-        model = _model(protocol, server, **settings)
+    def fails(self, protocol, answers, kind=None, status=None, task="go", tools=(get_weather,), **settings):
+        """The ModelError that a run ends with, of this kind and status; gives (error, server)."""
+        body = settings.pop("body", {})
+        server = _Server(protocol, answers, extra=body, strict=settings.pop("strict", True))
+        model = _model(protocol, server, **settings, **body)
         with self.assertRaises(agentloop.ModelError) as caught:
-            agentloop.run(model, own.get("task", "go"), own.get("tools", [get_weather]))
+            agentloop.run(model, task, tools)
         error = caught.exception
         if kind:
             self.assertEqual((error.kind, error.status), (kind, status), str(error))
         self.assertNotIn(_KEY, str(error))
         self.assertIsInstance(error.agent_run, agentloop.AgentRun)
         return error, server
+
+
+@_sockets
+class _HttpCase(_ModelCase):
+    """The transport over real sockets, on loopback."""
+
+    def ask(self, url, protocol="chat", task="go", **settings):
+        """A run against the server at this URL."""
+        model = _CLASSES[protocol]("m", base_url=url, **{"api_key": _KEY, **settings})
+        return agentloop.run(model, task, [get_weather])
+
+    def refused(self, url, kind, **settings):
+        """The ModelError, of this kind, that a run against the server at this URL ends with."""
+        with self.assertRaises(agentloop.ModelError) as caught:
+            self.ask(url, **settings)
+        self.assertEqual(caught.exception.kind, kind, str(caught.exception))
+        return caught.exception
+
+    def answer(self, protocol, stream=False):
+        """For _Http: three calls, then an answer, over and over."""
+
+        def answer(number, head, body):
+            sent = _strict(body)
+            _CHECKS[protocol](sent, set(), False)
+            n = len(_results(protocol, sent))
+            reply = _weather(protocol, call_id="c%d" % n) if n < 3 else _text(protocol, "ok")
+            return _chunked(_stream(protocol, reply)) if stream else _http(reply)
+
+        return answer
+
+
+class _ReActCase(_ModelCase):
+    """Thought, Action, Action Input, Observation, Final Answer, as models really write them."""
+
+    def drive(self, replies, tools=None, task="go", model=None, **options):
+        """(run, what ran, prompts); the prompts only grow."""
+        ran, prompts, left = [], [], list(replies)
+
+        def find(text: str) -> str:
+            ran.append(("find", text))
+            return "found " + text
+
+        def add(a: int, b: int) -> int:
+            ran.append(("add", a, b))
+            return a + b
+
+        def now() -> str:
+            ran.append(("now",))
+            return "noon"
+
+        def complete(prompt):
+            prompts.append(prompt)
+            return left.pop(0)
+
+        model = model or agentloop.ReActText(complete)
+        run = agentloop.run(model, task, [find, add, now] if tools is None else tools, **options)
+        for old, new in zip(prompts, prompts[1:]):
+            self.assertTrue(new.startswith(old), (old, new))
+        return run, ran, prompts
 
 
 class RequestTests(_ModelCase):
@@ -8533,12 +8642,12 @@ class PreservedTests(_ModelCase):
     }
 
     def test_chat_messages_come_back_as_they_came(self):
-        call = self.CALL
+        call = {**_CHAT_CALL, "function": {"name": "get_weather"}}
+        call["function"]["arguments"] = '{"city":  "B\u00fc", "city":"B"}'
         signed = {**call, "extra_content": {"google": {"thought_signature": "s=="}}}
         second = {**call, "id": "b"}
-        thought = [
-            {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}], "closed": True}
-        ]
+        texts = [{"type": "text", "text": "hm"}]
+        thought = [{"type": "thinking", "thinking": texts, "closed": True}]
         named = {**call, "function": {**call["function"], "thought": [1], "note": None}}
         rows = [
             {"content": None, "tool_calls": [call]},
@@ -8572,7 +8681,7 @@ class PreservedTests(_ModelCase):
                 agentloop.run(model, run.follow_up("and?"), [get_weather])
                 sent = server.said()[1]
                 self.assertEqual(sent, message)
-                self.assertEqual(json.dumps(sent), json.dumps({k: sent[k] for k in sent}))
+                self.assertEqual(list(sent), list(message))
 
     @_protocols("chat", "responses")
     def test_good_arguments_are_never_written_anew(self, protocol):
@@ -8583,17 +8692,11 @@ class PreservedTests(_ModelCase):
             '{"city": ' + "9" * 400 + "}",
         ):
             with self.subTest(text=text):
-                answers = [_asks(protocol, text), _text(protocol, "ok")]
-                server = self.play(protocol, answers)[1]
+                server = self.play(protocol, [_asks(protocol, text), _text(protocol, "ok")])[1]
                 self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], text)
 
     def test_anthropic_blocks_come_back_as_they_came(self):
-        use = {
-            "type": "tool_use",
-            "id": "a",
-            "name": "get_weather",
-            "input": {"city": "B", "n": 1.0},
-        }
+        use = {**_ANTHROPIC_CALL, "input": {"city": "B", "n": 1.0}}
         rows = [
             [{"type": "thinking", "thinking": "hm", "signature": "s"}, use],
             [{"type": "thinking", "thinking": "", "signature": "s"}, use],
@@ -8612,57 +8715,46 @@ class PreservedTests(_ModelCase):
                 self.assertEqual(run.steps[0].action.message["content"], blocks)
 
     def test_responses_items_come_back_without_id_and_status(self):
-        call = {"type": "function_call", "call_id": "a", "name": "get_weather"}
-        call["arguments"] = '{"city":"B"}'
-        thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
+        call, thought = _RESPONSES_CALL, _REASONING
         text = {"type": "message", "role": "assistant", "phase": "commentary"}
         text["content"] = [{"type": "output_text", "text": "a", "annotations": [], "logprobs": []}]
         search = {"type": "web_search_call", "action": {"q": "x"}}
         stored = {"id": "x_1", "status": "completed"}
         blank = {**text, "content": [{"type": "output_text", "text": " \n"}]}
+        refused = {**text, "content": [{"type": "refusal", "refusal": ""}]}
+        plain = {"type": "reasoning", "content": [{"text": "x"}], "id": "r"}
+        second = {**thought, "encrypted_content": "f"}
+        new, new2 = {"type": "new", "id": "1"}, {"type": "new2", "z": 1}
         rows = [  # the items of the reply; what of them goes back
             ([thought, call], [thought, call]),
-            (
-                [{**thought, **stored}, {**text, **stored}, {**call, **stored}],
-                [thought, text, call],
-            ),
+            ([{**thought, **stored}, {**text, **stored}, {**call, **stored}], [thought, text, call]),
             ([{**search, **stored}, call], [{**search, **stored}, call]),
-            ([{"type": "new", "id": "1"}, call, {"type": "new2", "z": 1}], 0),
+            ([new, call, new2], [new, call, new2]),
             ([{"type": "reasoning", "id": "rs_1", "summary": []}, call], [call]),
             ([{"type": "reasoning", "content": [], "summary": [], "id": "r"}, call], [call]),
-            ([{"type": "reasoning", "content": [{"text": "x"}], "id": "r"}, call], None),
+            ([plain, call], [{"type": "reasoning", "content": [{"text": "x"}], "summary": []}, call]),
             ([call, thought], [call]),
-            ([call, thought, {**thought, "encrypted_content": "f"}], [call]),
-            ([thought, {**thought, "encrypted_content": "f"}, call], None),
+            ([call, thought, second], [call]),
+            ([thought, second, call], [thought, second, call]),
             ([{**text, "content": []}, call], [call]),
             ([thought, blank, call], [thought, call]),
-            ([thought, call, {**call, "call_id": "b"}], None),
+            ([thought, call, {**call, "call_id": "b"}], [thought, call, {**call, "call_id": "b"}]),
             ([call, blank, thought, {**blank, "content": []}], [call]),
-            ([{**text, "content": [{"type": "refusal", "refusal": ""}]}, call], [call]),
+            ([refused, call], [call]),
             ([{"encrypted_content": "e", "type": "reasoning"}, call], [thought, call]),
-        ]
+        ]  # fmt: skip
         for items, back in rows:
             with self.subTest(items=items):
                 document = {"status": "completed", "output": items}
                 run, server = self.play("responses", [document, _text("responses", "ok")])
                 n = len(run.steps)
-                sent = server.said()[1:-n]
-                if not back:
-                    own = ("message", "function_call", "reasoning")
-                    back = [
-                        {k: v for k, v in i.items() if k != "id" or i["type"] not in own}
-                        for i in items
-                    ]
-                    back = [{"summary": [], **i} if i["type"] == "reasoning" else i for i in back]
-                self.assertEqual(sent, back)
+                self.assertEqual(server.said()[1:-n], back)
                 self.assertEqual(run.steps[0].action.message, items)
                 self.assertEqual(_statuses(run), ["ok"] * n)
 
     def test_calls_of_a_client_that_nobody_runs(self):
         """`No tool output found for custom tool call`, in each request from then on."""
-        call = {"type": "function_call", "call_id": "a", "name": "get_weather"}
-        call["arguments"] = '{"city":"B"}'
-        thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
+        call, thought = _RESPONSES_CALL, _REASONING
         kinds = ["custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call"]
         for kind in [*kinds, "computer_call"]:
             foreign = {"type": kind, "id": "x_1", "call_id": "x", "status": "completed"}
@@ -8722,39 +8814,34 @@ class PreservedTests(_ModelCase):
                     )
 
     def test_the_input_of_a_servers_tool_is_an_object(self):
-        use = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
         search = {"type": "server_tool_use", "id": "s", "name": "web", "input": '{"q": "x'}
         found = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
-        answers = [{"content": [search, found, use], "stop_reason": "tool_use"}]
-        server = self.play("anthropic", [*answers, _text("anthropic", "ok")])[1]
-        self.assertEqual(server.said()[1]["content"], [{**search, "input": {}}, found, use])
+        blocks = [search, found, _ANTHROPIC_CALL]
+        answers = [{"content": blocks, "stop_reason": "tool_use"}, _text("anthropic", "ok")]
+        server = self.play("anthropic", answers)[1]
+        back = [{**search, "input": {}}, found, _ANTHROPIC_CALL]
+        self.assertEqual(server.said()[1]["content"], back)
 
     def test_the_container_of_the_last_reply(self):
         """`container_id is required when there are pending tool uses generated by code execution`
         (anthropic-sdk-typescript#1114)."""
-        for stream in (False, True):
-            with self.subTest(stream=stream):
-                answers = []
-                for name in ("c1", None, "c2"):
-                    call = ("id%d" % len(answers), "get_weather", {"city": "B"})
-                    document = _call("anthropic", call, usage={})
-                    answers.append(document)
-                    if name:
-                        document["container"] = {"id": name, "expires_at": "2026-12-01"}
-                answers.append(_text("anthropic", "ok"))
-                if stream:
-                    plain = answers
-                    answers = [_stream("anthropic", a) for a in plain]
-                    for at in (0, 2):
-                        delta = {"stop_reason": "tool_use", "container": plain[at]["container"]}
-                        event = {"type": "message_delta", "delta": delta}
-                        answers[at][-2] = _sse(event, done=False)[0]
+        plain = []
+        for n, name in enumerate(("c1", None, "c2")):
+            plain.append(_weather("anthropic", call_id="id%d" % n, usage={}))
+            if name:
+                plain[n]["container"] = {"id": name, "expires_at": "2026-12-01"}
+        plain.append(_text("anthropic", "ok"))
+        streamed = _streamed("anthropic", plain)
+        for at in (0, 2):
+            delta = {"stop_reason": "tool_use", "container": plain[at]["container"]}
+            streamed[at][-2] = _sse({"type": "message_delta", "delta": delta}, done=False)[0]
+        for answers, on_text in ((plain, None), (streamed, len)):
+            with self.subTest(on_text=on_text):
                 server = _Server("anthropic", answers, extra=["container"], prefix=False)
-                model = _model("anthropic", server, on_text=len if stream else None)
-                run = agentloop.run(model, "go", [get_weather])
+                run = agentloop.run(_model("anthropic", server, on_text=on_text), "go", [get_weather])
                 sent = [body.get("container") for body in server.sent]
                 self.assertEqual(sent, [None, "c1", "c1", "c2"])
-                stored = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
+                stored = _saved(run)
                 fresh = _model("anthropic", None)
                 self.assertEqual(fresh.body(stored.follow_up("?"), {})["container"], "c2")
                 # In another protocol's conversation there is no such thing.
@@ -8763,8 +8850,8 @@ class PreservedTests(_ModelCase):
                 self.assertNotIn("container", json.dumps(body))
 
     def test_a_responses_reply_of_which_nothing_can_be_sent(self):
-        thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
-        for items in ([], [thought], [{"type": "message", "role": "assistant", "content": []}]):
+        blank = {"type": "message", "role": "assistant", "content": []}
+        for items in ([], [_REASONING], [blank]):
             with self.subTest(items=items):
                 answers = [{"status": "completed", "output": items}, _text("responses", "ok")]
                 run, server = self.play("responses", answers)
@@ -8772,30 +8859,30 @@ class PreservedTests(_ModelCase):
                 _task, stand_in, notice = server.said()
                 self.assertEqual((stand_in["type"], stand_in["role"]), ("message", "assistant"))
                 self.assertTrue(stand_in["content"].strip())
-                self.assertRegex(notice["content"], "empty|neither")
+                self.assertIn("neither a call nor an answer", notice["content"])
 
 
 class ReadingTests(_ModelCase):
     """What a reply means; what is doubtful does not run."""
 
-    def test_calls_count_whatever_the_finish_reason_says(self):
+    @_each_protocol
+    def test_calls_count_whatever_the_finish_reason_says(self, protocol):
         reasons = {
             "chat": ("stop", "tool_calls", "function_call", None, "", "eos"),
             "anthropic": ("end_turn", "tool_use", "stop_sequence", None),
             "responses": ("completed", None),
         }
-        for protocol, words in reasons.items():
-            for reason in words:
-                with self.subTest(protocol=protocol, reason=reason):
-                    call = [("a", "get_weather", {"city": "B"})]
-                    more = {"status" if protocol == "responses" else "reason": reason}
-                    answers = [_reply(protocol, "I look.", call, **more)]
-                    answers.append(_text(protocol, "ok"))
-                    run, _ = self.play(protocol, answers)
-                    self.assertEqual(_statuses(run), ["ok"])
-                    self.assertEqual((run.steps[0].action.log, run.output), ("I look.", "ok"))
+        for reason in reasons[protocol]:
+            with self.subTest(reason=reason):
+                call = [("a", "get_weather", {"city": "B"})]
+                more = {"status" if protocol == "responses" else "reason": reason}
+                answers = [_reply(protocol, "I look.", call, **more), _text(protocol, "ok")]
+                run, _ = self.play(protocol, answers)
+                self.assertEqual(_statuses(run), ["ok"])
+                self.assertEqual((run.steps[0].action.log, run.output), ("I look.", "ok"))
 
-    def test_empty_replies(self):
+    @_each_protocol
+    def test_empty_replies(self, protocol):
         rows = {
             "chat": [
                 _chat({"role": "assistant", "content": None}),
@@ -8812,7 +8899,7 @@ class ReadingTests(_ModelCase):
             "responses": [
                 {"status": "completed", "output": []},
                 {"output": [{"type": "reasoning", "encrypted_content": "e", "summary": []}]},
-                {"output": [{"type": "message", "role": "assistant", "content": "not parts"}]},
+                {"output": [{"type": "message", "role": "assistant", "content": " "}]},
                 {"output": ["x", None, {"type": "message", "content": [{"type": "output_text"}]}]},
                 {"output": [{"type": "web_search_call", "id": "ws", "status": "completed"}]},
             ],
@@ -8824,21 +8911,18 @@ class ReadingTests(_ModelCase):
                 {"content": [None, {"type": "text", "text": None}]},
             ],
         }
-        rows["responses"][2]["output"][0]["content"] = " "
-        for protocol, documents in rows.items():
-            for document in documents:
-                with self.subTest(protocol=protocol, document=document):
-                    run, server = self.play(protocol, [document, _text(protocol, "ok")])
-                    self.assertEqual((run.state, run.output), ("model_ended", "ok"))
-                    self.assertEqual(_statuses(run), ["invalid_response"])
-                    self.assertRegex(run.steps[0].observation, "empty|neither")
-                    action = run.steps[0].action
-                    self.assertEqual((action.tool, action.tool_input, action.call_id), ("", {}, ""))
-                    self.assertRegex(_notice(protocol, server.sent[1]), "empty|neither")
+        for document in rows[protocol]:
+            with self.subTest(document=document):
+                run, server = self.play(protocol, [document, _text(protocol, "ok")])
+                self.assertEqual((run.state, run.output), ("model_ended", "ok"))
+                self.assertEqual(_statuses(run), ["invalid_response"])
+                self.assertIn("neither a call nor an answer", run.steps[0].observation)
+                action = run.steps[0].action
+                self.assertEqual((action.tool, action.tool_input, action.call_id), ("", {}, ""))
+                self.assertIn("neither a call nor an answer", _notice(protocol, server.sent[1]))
 
     def test_cut_at_the_output_limit(self):
-        call, usage = [("a", "get_weather", {"city": "B"})], {"usage": None}
-        for protocol, more, settings in (
+        rows = [  # protocol, fields of the reply, settings
             ("chat", {"reason": "length"}, {}),
             ("chat", {"reason": "tool_calls"}, {"body": {"max_completion_tokens": 9}}),
             ("chat", {"reason": "tool_calls"}, {"body": {"max_tokens": 9}}),
@@ -8849,12 +8933,15 @@ class ReadingTests(_ModelCase):
             ("responses", {"status": "incomplete"}, {}),
             ("responses", {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, {}),
             ("responses", {}, {"body": {"max_output_tokens": 9}}),
-        ):  # fmt: skip
+        ]  # fmt: skip
+        call = [("a", "get_weather", {"city": "B"})]
+        for protocol, more, settings in rows:
             for text, calls in ((None, call), ("half an ans", []), ("I look.", call), (None, [])):
                 with self.subTest(protocol=protocol, more=more, text=text, calls=calls):
-                    usage = _usage(protocol, 5, 9)
-                    answers = [_reply(protocol, text, calls, usage=usage, **more)]
-                    answers.append(_text(protocol, "ok", usage=_usage(protocol, 5, 2)))
+                    answers = [
+                        _reply(protocol, text, calls, usage=_usage(protocol, 5, 9), **more),
+                        _text(protocol, "ok", usage=_usage(protocol, 5, 2)),
+                    ]
                     run, server = self.play(protocol, answers, **settings)
                     self.assertEqual(_statuses(run), ["invalid_response"])
                     self.assertIn("output limit", run.steps[0].observation)
@@ -8866,8 +8953,9 @@ class ReadingTests(_ModelCase):
                 answers = [_text(protocol, "ok", usage=_usage(protocol, 5, 9))]
                 self.assertEqual(self.play(protocol, answers, **settings)[0].output, "ok")
 
-    def test_finish_reasons(self):
-        """In any case of letters, on every protocol that hands one on."""
+    @_protocols("chat", "anthropic")
+    def test_finish_reasons(self, protocol):
+        """In any case of letters."""
         rows = {  # what it says of the reply: the words
             "whole": ("stop", "STOP", "end_turn", "eos", "stop_sequence", "", None, 5),
             "noted": ("paused_by_host", "Malformed_Function_Call"),
@@ -8876,38 +8964,35 @@ class ReadingTests(_ModelCase):
             "again": ("error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled",
                       "Cancelled", "timeout"),
         }  # fmt: skip
-        for kind, reasons in rows.items():
-            for reason in reasons:
-                for protocol in ("chat", "anthropic"):
-                    for stream in (False, True):
-                        with self.subTest(reason=reason, protocol=protocol, stream=stream):
-                            if stream and not isinstance(reason, str):
-                                continue
-                            call = ("a", "get_weather", {"city": "B"})
-                            calls = [] if kind in ("whole", "noted") else [call]
-                            first = _reply(protocol, "part", calls, reason=reason)
-                            answers = [first, _text(protocol, "ok")]
-                            if stream:
-                                if reason == "":
-                                    continue  # no reason: the stream was cut
-                                answers = [_stream(protocol, a) for a in answers]
-                            with _logged() as log:
-                                on_text = len if stream else None
-                                run, server = self.play(protocol, answers, on_text=on_text)
-                            statuses = ["invalid_response"] if kind == "cut" else []
-                            self.assertEqual(_statuses(run), statuses)
-                            refused = kind == "refused"
-                            self.assertEqual(run.finish.reason, "refusal" if refused else "stop")
-                            first_counts = kind in ("whole", "noted", "refused")
-                            self.assertEqual(run.output, "part" if first_counts else "ok")
-                            self.assertEqual(repr(reason) in log.getvalue(), kind == "noted")
-                            if kind == "again":
-                                self.assertEqual(server.raw[0], server.raw[1])
-                                self.assertEqual(run.requests, 1)
+        for kind, reason in ((kind, reason) for kind in rows for reason in rows[kind]):
+            for stream in (False, True):
+                if stream and reason in ("", None, 5):
+                    continue  # no reason: the stream was cut
+                with self.subTest(reason=reason, stream=stream):
+                    calls = [] if kind in ("whole", "noted") else [("a", "get_weather", {"city": "B"})]
+                    first = _reply(protocol, "part", calls, reason=reason)
+                    with _logged() as log:
+                        answers = [first, _text(protocol, "ok")]
+                        run, server = self.play(protocol, answers, stream=stream)
+                    statuses = ["invalid_response"] if kind == "cut" else []
+                    self.assertEqual(_statuses(run), statuses)
+                    is_refused = kind == "refused"
+                    self.assertEqual(run.finish.reason, "refusal" if is_refused else "stop")
+                    first_counts = kind in ("whole", "noted", "refused")
+                    self.assertEqual(run.output, "part" if first_counts else "ok")
+                    self.assertEqual(repr(reason) in log.getvalue(), kind == "noted")
+                    if kind == "again":
+                        self.assertEqual(server.raw[0], server.raw[1])
+                        self.assertEqual(run.requests, 1)
+
+    def test_a_finish_reason_that_is_an_error_is_in_the_message(self):
         for reason in ("error", "network_error"):
-            answer = _text("chat", "half", reason=reason)
-            error, _ = self.fails("chat", [answer], "server", None, retries=0)
-            self.assertIn(reason, str(error))
+            with self.subTest(reason=reason):
+                answer = _text("chat", "half", reason=reason)
+                error, _ = self.fails("chat", [answer], "server", None, retries=0)
+                self.assertIn(reason, str(error))
+
+    def test_the_status_of_a_response(self):
         for status in ("cancelled", "in_progress"):
             with self.subTest(status=status), _logged() as log:
                 answers = [_text("responses", "part", status=status), _text("responses", "ok")]
@@ -8935,15 +9020,13 @@ class ReadingTests(_ModelCase):
                 self.assertEqual(_statuses(run), ["invalid_response"] * is_cut)
 
     def test_several_choices_are_one_reply(self):
-        """Gateways before Claude and the Responses API put its blocks into choices of their own;
-        where the caller asked for several, the first is the reply."""
+        """Gateways before Claude and the Responses API put its blocks into choices of their own."""
         text = {"role": "assistant", "content": "Let me see."}
-        calls = []
+        both = []
         for n in "ab":
             f = {"name": "get_weather", "arguments": '{"city": "%s"}' % n}
-            call = {"id": n, "type": "function", "function": f}
-            calls.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        both = [c["tool_calls"][0] for c in calls]
+            both.append({"id": n, "type": "function", "function": f})
+        calls = [{"role": "assistant", "content": None, "tool_calls": [call]} for call in both]
         more = {"role": "assistant", "content": " Yes.", "reasoning": "hm"}
         rows = [  # the messages of the choices; text, calls of the one message
             ([text, calls[0]], "Let me see.", both[:1]),
@@ -8954,12 +9037,11 @@ class ReadingTests(_ModelCase):
         for messages, content, wanted in rows:
             for stream in (False, True):
                 with self.subTest(messages=messages, stream=stream):
-                    choices = []
-                    for n, message in enumerate(messages):
-                        choice = {"index": n, "finish_reason": "stop", "message": message}
-                        if stream:
-                            choice["delta"] = choice.pop("message")
-                        choices.append(choice)
+                    key = "delta" if stream else "message"
+                    choices = [
+                        {"index": n, "finish_reason": "stop", key: message}
+                        for n, message in enumerate(messages)
+                    ]
                     answer = {"choices": choices}
                     if stream:
                         answer = _sse(*({"choices": [c]} for c in choices))
@@ -8971,22 +9053,24 @@ class ReadingTests(_ModelCase):
                     self.assertEqual({s.action.log for s in run.steps}, {content})
                     self.assertEqual(_statuses(run), ["ok"] * len(wanted))
                     self.assertEqual("".join(texts), content + "ok" if stream else "")
-        document = {
-            "choices": [{"message": text}, {"message": calls[0], "finish_reason": "length"}]
-        }
+        cut = {"message": calls[0], "finish_reason": "length"}
+        document = {"choices": [{"message": text}, cut]}
         run, _ = self.play("chat", [document, _text("chat", "ok")])
         self.assertEqual(_statuses(run), ["invalid_response"])
-        for stream in (False, True):
-            answer = {"choices": [{"index": 1, "message": more}, {"index": 0, "message": text}]}
-            if stream:
-                deltas = [{"index": 1, "delta": more}, {"index": 0, "delta": text}]
-                answer = _sse(*({"choices": [d]} for d in deltas))
-            else:
-                answer["choices"].reverse()
-            run, _ = self.play("chat", [answer], body={"n": 2}, on_text=len if stream else None)
-            self.assertEqual(run.output, "Let me see.")
 
-    def test_a_draft_is_no_part_of_the_answer(self):
+    def test_where_several_choices_were_asked_for_the_first_is_the_reply(self):
+        first = {"role": "assistant", "content": "Let me see."}
+        second = {"role": "assistant", "content": " Yes.", "reasoning": "hm"}
+        document = {"choices": [{"index": 0, "message": first}, {"index": 1, "message": second}]}
+        deltas = [{"index": 1, "delta": second}, {"index": 0, "delta": first}]
+        stream = _sse(*({"choices": [d]} for d in deltas))
+        for answer, on_text in ((document, None), (stream, len)):
+            with self.subTest(on_text=on_text):
+                run, _ = self.play("chat", [answer], body={"n": 2}, on_text=on_text)
+                self.assertEqual(run.output, "Let me see.")
+
+    @_each_protocol
+    def test_a_draft_is_no_part_of_the_answer(self, protocol):
         """Servers without a parser for reasoning hand the draft on in the text."""
         rows = [  # the text; the answer, None where the reply is empty
             ("<think>\nWarm.\n</think>\n\ndone", "done"), ("<think>ok</think>done", "done"), (" <think></think> a b ", "a b "),
@@ -8994,20 +9078,18 @@ class ReadingTests(_ModelCase):
             ("say <think>hm</think>", "say <think>hm</think>"), ("a</think>b", "a</think>b"),
             ("<think>a</think><think>b</think>c", "<think>b</think>c"), ("  plain ", "  plain "),
         ]  # fmt: skip
-        for protocol in _PROTOCOLS:
-            for text, answer in rows:
-                with self.subTest(protocol=protocol, text=text):
-                    first = _text(protocol, text)
-                    server = _Server(protocol, [first, _text(protocol, "ok"), _text(protocol, "e")])
-                    model = _model(protocol, server)
-                    run = agentloop.run(model, "go", [get_weather])
-                    self.assertEqual(run.output, "ok" if answer is None else answer)
-                    self.assertEqual(_statuses(run), ["invalid_response"] * (answer is None))
-                    agentloop.run(model, run.follow_up("more"), [get_weather])
-                    self.assertIn(json.dumps(text)[1:-1], json.dumps(server.said()[1]))
+        for text, answer in rows:
+            with self.subTest(text=text):
+                server = _Server(protocol, [_text(protocol, t) for t in (text, "ok", "e")])
+                model = _model(protocol, server)
+                run = agentloop.run(model, "go", [get_weather])
+                self.assertEqual(run.output, "ok" if answer is None else answer)
+                self.assertEqual(_statuses(run), ["invalid_response"] * (answer is None))
+                agentloop.run(model, run.follow_up("more"), [get_weather])
+                self.assertIn(json.dumps(text)[1:-1], json.dumps(server.said()[1]))
         call = [("a", "get_weather", {"city": "B"})]
-        answers = [_reply("chat", "<think>hm</think>I look.", call), _text("chat", "ok")]
-        self.assertEqual(self.play("chat", answers)[0].steps[0].action.log, "I look.")
+        answers = [_reply(protocol, "<think>hm</think>I look.", call), _text(protocol, "ok")]
+        self.assertEqual(self.play(protocol, answers)[0].steps[0].action.log, "I look.")
 
     def test_the_final_answer_of_the_responses_api(self):
         """A comment taken for a part of the answer makes models stop early (langchain4j#6399)."""
@@ -9016,8 +9098,6 @@ class ReadingTests(_ModelCase):
             content = [{"type": "output_text", "text": text}]
             return {"type": "message", "role": "assistant", "content": content, "phase": phase}
 
-        call = {"type": "function_call", "call_id": "a", "name": "get_weather"}
-        call["arguments"] = '{"city": "B"}'
         one, two, end = message("I look. ", "commentary"), message("Hm. "), "final_answer"
         rows = [  # the items; the answer and the comment
             ([one, message("done", end)], "done", "I look. "),
@@ -9035,8 +9115,8 @@ class ReadingTests(_ModelCase):
                 self.assertEqual(server.said()[1:-1], items)
                 body = _model("chat", None).body(run.follow_up("more"), {})
                 self.assertEqual(body["messages"][1]["content"], answer)
-        answers = [{"output": [one, message("so", end), call]}, _text("responses", "ok")]
-        run, _ = self.play("responses", answers)
+        items = [one, message("so", end), _RESPONSES_CALL]
+        run, _ = self.play("responses", [{"output": items}, _text("responses", "ok")])
         self.assertEqual(run.steps[0].action.log, "I look. so")
 
     @_each_protocol
@@ -9125,24 +9205,20 @@ class ReadingTests(_ModelCase):
                 self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], "{}")
 
     def test_refusals(self):
-        call = {"id": "a", "type": "function"}
-        call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
         said = {"type": "message", "role": "assistant"}
         said["content"] = [{"type": "refusal", "refusal": "I will not."}]
-        asked = {"type": "function_call", "call_id": "a", "name": "get_weather"}
-        asked["arguments"] = '{"city": "B"}'
-        use = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
-        part = [{"type": "text", "text": "Well"}, use]
+        part = [{"type": "text", "text": "Well"}, _ANTHROPIC_CALL]
         why = {"incomplete_details": {"reason": "content_filter"}}
         details = {"stop_details": {"type": "x", "category": "cyber", "explanation": "No harm."}}
-        rows = [
+        calls = {"tool_calls": [_CHAT_CALL]}
+        rows = [  # protocol, reply; what the refusal says
             ("chat", _chat({"content": None, "refusal": "I will not."}), "I will not."),
-            ("chat", _chat({"content": None, "refusal": "No.", "tool_calls": [call]}), "No."),
-            ("chat", _chat({"content": "Well", "tool_calls": [call]}, "content_filter"), "Well"),
+            ("chat", _chat({"content": None, "refusal": "No.", **calls}), "No."),
+            ("chat", _chat({"content": "Well", **calls}, "content_filter"), "Well"),
             ("chat", _chat({"content": None}, "content_filter"), ""),
             ("responses", {"status": "completed", "output": [said]}, "I will not."),
-            ("responses", {"status": "completed", "output": [said, asked]}, "I will not."),
-            ("responses", {"status": "incomplete", "output": [asked], **why}, ""),
+            ("responses", {"status": "completed", "output": [said, _RESPONSES_CALL]}, "I will not."),
+            ("responses", {"status": "incomplete", "output": [_RESPONSES_CALL], **why}, ""),
             ("anthropic", {"content": part, "stop_reason": "refusal"}, "Well"),
             ("anthropic", {"content": [], "stop_reason": "refusal"}, ""),
             ("anthropic", {"content": [], "stop_reason": "refusal", **details}, "cyber: No harm."),
@@ -9162,15 +9238,14 @@ class ReadingTests(_ModelCase):
                         answer = _stream(protocol, document)
                     if stream and "stop_details" in document:
                         delta = {k: document[k] for k in ("stop_reason", "stop_details")}
-                        event = {"type": "message_delta", "delta": delta}
-                        answer[-2] = _sse(event, done=False)[0]
-                    asked_ = []
+                        answer[-2] = _sse({"type": "message_delta", "delta": delta}, done=False)[0]
+                    judged = []
                     server = _Server(protocol, [answer, _text(protocol, "ok")])
                     model = _model(protocol, server, on_text=len if stream else None)
-                    run = agentloop.run(model, "go", [get_weather], accept=asked_.append)
+                    run = agentloop.run(model, "go", [get_weather], accept=judged.append)
                     self.assertEqual((run.state, run.steps), ("model_ended", []))
                     self.assertEqual((run.finish.reason, run.output), ("refusal", output))
-                    self.assertEqual(asked_, [])
+                    self.assertEqual(judged, [])
                     agentloop.run(model, run.follow_up("Why?"), [get_weather])  # stays legal
 
     def test_a_filtered_choice_without_a_message(self):
@@ -9178,8 +9253,7 @@ class ReadingTests(_ModelCase):
         choice = {"index": 0, "finish_reason": "content_filter", "logprobs": None}
         for answer in ({"choices": [choice]}, _sse({"choices": [choice]})):
             with self.subTest(answer=answer):
-                answers = [answer, _text("chat", "ok")]
-                server = _Server("chat", answers)
+                server = _Server("chat", [answer, _text("chat", "ok")])
                 model = _model("chat", server, retries=0)
                 run = agentloop.run(model, "go")
                 self.assertEqual((run.finish.reason, run.output), ("refusal", ""))
@@ -9194,22 +9268,13 @@ class ReadingTests(_ModelCase):
 
     def test_pause_turn(self):
         search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web", "input": {"q": "x"}}
-        text = {"type": "text", "text": "Searching."}
+        blocks = [{"type": "text", "text": "Searching."}, search]
+        pause = {"content": blocks, "stop_reason": "pause_turn"}
+        answers = [pause, _weather("anthropic"), _text("anthropic", "ok")]
         for stream in (False, True):
             with self.subTest(stream=stream):
-                pause = {"content": [text, search], "stop_reason": "pause_turn"}
-                answers = [pause, _call("anthropic", ("a", "get_weather", {"city": "B"}))]
-                answers.append(_text("anthropic", "ok"))
-                settings = {}
-                if stream:
-                    answers, settings = (
-                        [_stream("anthropic", a) for a in answers],
-                        {"on_text": len},
-                    )
-                run, server = self.play("anthropic", answers, paused=True, **settings)
-                self.assertEqual(
-                    server.said(1)[-1], {"role": "assistant", "content": [text, search]}
-                )
+                run, server = self.play("anthropic", answers, paused=True, stream=stream)
+                self.assertEqual(server.said(1)[-1], {"role": "assistant", "content": blocks})
                 self.assertEqual((run.requests, run.output), (3, "ok"))
                 self.assertEqual(_statuses(run), ["invalid_response", "ok"])
                 self.assertEqual(run.steps[0].observation, "")
@@ -9226,23 +9291,22 @@ class ReadingTests(_ModelCase):
         self.assertIn("<function=get_weather>{x", _notice("chat", server.sent[1]))
         del error["failed_generation"]
         self.assertEqual(self.play("chat", answers)[0].output, "ok")
-        # Inside the message of a proxy (OpenHands#10187); the model is shown what it wrote.
-        error["failed_generation"] = "import csv\nprint(Rome)"
+
+    def test_tool_use_failed_inside_the_message_of_a_proxy(self):
+        """The model is shown what it wrote (OpenHands#10187)."""
+        error = {"message": "Failed to call a function.", "type": "invalid_request_error"}
+        error.update(code="tool_use_failed", failed_generation="import csv\nprint(Rome)")
         inner = json.dumps({"error": error})
-        proxies = ["litellm.BadRequestError: GroqException - %s\n. Received Model Group=coding"]
-        proxies += ["%s", json.dumps(error).replace("%", "%%")]
-        for words in proxies:
+        proxy = "litellm.BadRequestError: GroqException - %s\n. Received Model Group=coding"
+        for words in (proxy % inner, inner, json.dumps(error)):
             with self.subTest(words=words):
-                wrapped = {"message": words % inner if "%s" in words else words, "code": "400"}
+                wrapped = {"message": words, "code": "400"}
                 answers = [(400, {}, {"error": wrapped}), _text("chat", "ok")]
                 run, server = self.play("chat", answers)
                 self.assertEqual(_statuses(run), ["invalid_response"])
                 self.assertIn("print(Rome)", _notice("chat", server.sent[1]))
-        for words in (
-            "tool_use_failed, they say",
-            'x {"code": "tool_use_failed"',
-            'a {"code": "tool_use_failed_2"}',
-        ):
+        others = ["tool_use_failed, they say", 'x {"code": "tool_use_failed"']
+        for words in [*others, 'a {"code": "tool_use_failed_2"}']:
             with self.subTest(words=words):  # no such error
                 answers = [(400, {}, {"error": {"message": words}})]
                 self.fails("chat", answers, "bad_request", 400)
@@ -9258,33 +9322,30 @@ class ReadingTests(_ModelCase):
                 self.assertEqual((run.output, run.steps, log.getvalue()), (text, [], ""))
 
     def test_nothing_is_printed_where_logging_is_not_set_up(self):
-        logger = logging.getLogger("agentloop")
-        handlers, logger.handlers = logger.handlers, []
-        root, logging.root.handlers = logging.root.handlers, []
-        error = io.StringIO()
-        try:
-            with contextlib.redirect_stderr(error):
-                self.play("chat", [_text("chat", "ok", reason="brand_new")])  # is logged
-        finally:
-            logger.handlers, logging.root.handlers = handlers, root
+        logger, error = logging.getLogger("agentloop"), io.StringIO()
+        with mock.patch.object(logger, "handlers", []), mock.patch.object(
+            logging.root, "handlers", []
+        ), contextlib.redirect_stderr(error):
+            self.play("chat", [_text("chat", "ok", reason="brand_new")])  # is logged
         self.assertEqual(error.getvalue(), "")
 
     def test_answers_in_parts(self):
-        parts = [{"type": "text", "text": "a "}, {"type": "thinking", "thinking": "no"}, 7]
-        parts += [{"type": "text", "text": "b"}, {"type": "text", "text": None}]
-        parts += [{"type": "reasoning", "text": "no"}, {"type": "refused", "text": "no"}]
-        run, _ = self.play("chat", [_chat({"role": "assistant", "content": parts})])
-        self.assertEqual(run.output, "a b")
+        parts = [
+            {"type": "text", "text": "a "}, {"type": "thinking", "thinking": "no"}, 7,
+            {"type": "text", "text": "b"}, {"type": "text", "text": None},
+            {"type": "reasoning", "text": "no"}, {"type": "refused", "text": "no"},
+        ]  # fmt: skip
         texts = [{"type": "output_text", "text": t} for t in ("a\n", " b", "")]
-        items = [
-            {"type": "message", "content": texts[:2]},
-            {"type": "message", "content": texts[1:]},
-        ]
-        run, _ = self.play("responses", [{"status": "completed", "output": items}])
-        self.assertEqual(run.output, "a\n b b")
+        items = [{"type": "message", "content": c} for c in (texts[:2], texts[1:])]
         blocks = [{"type": "text", "text": t} for t in ("a\n", " b")]
-        run, _ = self.play("anthropic", [{"content": blocks, "stop_reason": "end_turn"}])
-        self.assertEqual(run.output, "a\n b")
+        rows = [  # protocol, reply, answer
+            ("chat", _chat({"role": "assistant", "content": parts}), "a b"),
+            ("responses", {"status": "completed", "output": items}, "a\n b b"),
+            ("anthropic", {"content": blocks, "stop_reason": "end_turn"}, "a\n b"),
+        ]
+        for protocol, document, output in rows:
+            with self.subTest(protocol=protocol):
+                self.assertEqual(self.play(protocol, [document])[0].output, output)
 
     @_each_protocol
     def test_names(self, protocol):
@@ -9294,7 +9355,7 @@ class ReadingTests(_ModelCase):
         rows = [  # the name that came; the status, the name sent back
             ("look", "ok", "look"),
             (" look\n", "ok", "look"),
-            ("functions.look", "ok", ""),
+            ("functions.look", "ok", "look"),
             ("Look", "unknown_tool", "Look"),
             ("look_", "unknown_tool", "look_"),
             ("functions.functions.look", "unknown_tool", "functions_functions_look"),
@@ -9315,17 +9376,16 @@ class ReadingTests(_ModelCase):
                 self.assertEqual(_statuses(run), [status])
                 if status == "unknown_tool":
                     self.assertIn("look", run.steps[0].observation)
-                sent = _sent_calls(protocol, server.sent[1])[0][1]
-                self.assertRegex(sent, r"\A[a-zA-Z0-9_-]{1,64}\Z")
-                self.assertIn(sent, (back,) if back else ("look", "functions_look"))
-                name = run.steps[0].action.message
-                self.assertEqual(name, json.loads(json.dumps(name)))
+                self.assertEqual(_sent_calls(protocol, server.sent[1])[0][1], back)
+                message = run.steps[0].action.message
+                self.assertIn(json.dumps(name), json.dumps(message))  # as it came
 
-    def test_arguments(self):
+    @_each_protocol
+    def test_arguments(self, protocol):
         good = '{"city": "B"}'
         deep = '{"city": ' + "[" * 5000 + "]" * 5000 + "}"
         fenced = '```json\n{"city": "B```C"}\n```'
-        rows = [  # what came; status, and the arguments as they go back, or a part of the notice
+        rows = [  # what came; status, and the arguments as they go back
             (good, "ok", good),
             ("", "invalid_arguments", "{}"),
             (None, "invalid_arguments", "{}"),
@@ -9337,8 +9397,8 @@ class ReadingTests(_ModelCase):
             ("{'city': 'B'}", "ok", {"city": "B"}),
             ("{'city': 'B', 'city': 'C',}", "ok", {"city": "C"}),
             ({"city": "B"}, "ok", {"city": "B"}),
-            ('{"city": "\ud800"}', "any", "any"),
-            ('{"city": "\\ud800"}', "any", "any"),
+            ('{"city": "\ud800"}', "ok", {"city": "\ufffd" * 3}),  # no UTF-8
+            ('{"city": "\\ud800"}', "ok", {"city": "?"}),
             ('{"city": NaN}', "invalid_arguments", "{}"),
             ('{"city": "B", "x": Infinity}', "invalid_arguments", "{}"),
             ("[1]", "invalid_arguments", "{}"),
@@ -9354,30 +9414,28 @@ class ReadingTests(_ModelCase):
             ("B", "invalid_arguments", "{}"),
             ("__import__('os')", "invalid_arguments", "{}"),
         ]
-        for protocol in _PROTOCOLS:
-            for given, status, back in rows:
-                with self.subTest(protocol=protocol, given=str(given)[:60]):
-                    answers = [_asks(protocol, given), _text(protocol, "ok")]
-                    run, server = self.play(protocol, answers)
-                    if status == "any":
-                        self.assertIn(run.steps[0].status, ("ok", "invalid_arguments"))
-                    else:
-                        self.assertEqual(_statuses(run), [status])
-                        self.assertLess(len(str(run.steps[0].observation)), 1000)
-                    sent = _sent_calls(protocol, server.sent[1])[0][2]
-                    if protocol == "anthropic":
-                        sent, back = json.dumps(sent), json.loads(back) if back == good else back
-                    if isinstance(back, dict):
-                        self.assertEqual(json.loads(sent), back)
-                    elif back != "any":
-                        self.assertEqual(sent, back)
-        for given in ("[1]", good + good, "B"):
-            run, _ = self.play("chat", [_asks("chat", given), _text("chat", "ok")])
-            self.assertIn("one JSON object", run.steps[0].observation)
-            self.assertIn(given[:9].replace('"', '\\"'), run.steps[0].observation)
+        for given, status, back in rows:
+            with self.subTest(given=str(given)[:60]):
+                run, server = self.play(protocol, [_asks(protocol, given), _text(protocol, "ok")])
+                self.assertEqual(_statuses(run), [status])
+                self.assertLess(len(str(run.steps[0].observation)), 1000)
+                sent = _sent_calls(protocol, server.sent[1])[0][2]
+                if protocol == "anthropic":
+                    self.assertEqual(sent, json.loads(back) if isinstance(back, str) else back)
+                elif isinstance(back, dict):
+                    self.assertEqual(json.loads(sent), back)
+                else:
+                    self.assertEqual(sent, back)
+
+    def test_a_step_about_arguments_shows_them(self):
+        for given in ("[1]", '{"city": "B"}' * 2, "B"):
+            with self.subTest(given=given):
+                run, _ = self.play("chat", [_asks("chat", given), _text("chat", "ok")])
+                self.assertIn("one JSON object", run.steps[0].observation)
+                self.assertIn(given[:9].replace('"', '\\"'), run.steps[0].observation)
 
     @_each_protocol
-    def test_a_call_without_arguments_key(self, protocol):
+    def test_a_call_without_arguments(self, protocol):
         def now() -> str:
             return "noon"
 
@@ -9385,16 +9443,13 @@ class ReadingTests(_ModelCase):
             with self.subTest(given=given):
                 document = _asks(protocol, given, name="now")
                 if given == "gone":
-                    if protocol == "chat":
-                        call = document["choices"][0]["message"]["tool_calls"][0]
-                        del call["function"]["arguments"]
-                    elif protocol == "responses":
-                        del document["output"][0]["arguments"]
-                    else:
-                        del document["content"][0]["input"]
-                run, server = self.play(
-                    protocol, [document, _text(protocol, "ok")], tools=[now]
-                )
+                    call = {
+                        "chat": lambda: document["choices"][0]["message"]["tool_calls"][0]["function"],
+                        "responses": lambda: document["output"][0],
+                        "anthropic": lambda: document["content"][0],
+                    }[protocol]()
+                    del call["input" if protocol == "anthropic" else "arguments"]
+                run, server = self.play(protocol, [document, _text(protocol, "ok")], tools=[now])
                 self.assertEqual(_statuses(run), ["ok"])
                 want = {} if protocol == "anthropic" else "{}"
                 self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], want)
@@ -9427,18 +9482,12 @@ class ReadingTests(_ModelCase):
                 with self.subTest(ids=ids, stream=stream):
                     answers = []
                     for n, pair in enumerate(ids):
-                        calls = [
-                            (i, "get_weather", {"city": "%d%d" % (n, k)})
-                            for k, i in enumerate(pair)
-                        ]
+                        cities = ["%d%d" % (n, k) for k in range(2)]
+                        calls = [(i, "get_weather", {"city": c}) for i, c in zip(pair, cities)]
                         answers.append(_call(protocol, *calls))
                     answers.append(_text(protocol, "ok"))
-                    if stream:
-                        answers = [_stream(protocol, a) for a in answers]
-                    settings = {"on_text": len if stream else None}
-                    run, server = self.play(protocol, answers, **settings)
-                    if not (stream and protocol == "chat" and ids[0] == ("", "")):
-                        self.assertEqual(_statuses(run), ["ok"] * 4)
+                    run, server = self.play(protocol, answers, stream=stream)
+                    self.assertEqual(_statuses(run), ["ok"] * 4)
                     results = _results(protocol, server.sent[-1])
                     want = ["sunny in 00", "sunny in 01", "sunny in 10", "sunny in 11"]
                     self.assertEqual([text for _, text in results], want)
@@ -9446,37 +9495,33 @@ class ReadingTests(_ModelCase):
                     self.assertEqual(len(set(made)), 4)
                     if protocol != "anthropic":
                         self.assertEqual([i for i, _ in results], made)
-                    _again, server2 = self.play(protocol, answers, **settings)
+                    _again, server2 = self.play(protocol, answers, stream=stream)
                     self.assertEqual(server2.raw, server.raw)  # no chance, no clock
 
     @_each_protocol
     def test_a_good_id_stays(self, protocol):
-        answers = [_call(protocol, ("toolu_01-X", "get_weather", {"city": "B"}))]
-        run, server = self.play(protocol, [*answers, _text(protocol, "ok")])
+        answers = [_weather(protocol, call_id="toolu_01-X"), _text(protocol, "ok")]
+        run, server = self.play(protocol, answers)
         self.assertEqual(run.steps[0].action.call_id, "toolu_01-X")
         self.assertEqual(_results(protocol, server.sent[1])[0][0], "toolu_01-X")
 
     @_each_protocol
     def test_a_made_up_id_is_taken_by_every_provider(self, protocol):
-        answers = [
-            _asks(protocol, {"city": "B"}, call_id=None),
-            _text(protocol, "ok"),
-        ]
+        answers = [_asks(protocol, {"city": "B"}, call_id=None), _text(protocol, "ok")]
         run, server = self.play(protocol, answers)
         made = _results(protocol, server.sent[1])[0][0]
         self.assertRegex(made, r"\A[a-zA-Z0-9]{9}\Z")
         self.assertEqual(made, run.steps[0].action.call_id)
 
     @_unrecorded  # a custom call has no `function`: no type allows what this server says
-    def test_only_a_missing_type_of_a_call_is_mended(self):
-        f = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        other = {"id": "a", "type": "custom", "function": f}
+    def test_only_a_missing_type_of_a_call_is_repaired(self):
+        other = {**_CHAT_CALL, "type": "custom"}
         answers = [_chat({"content": "a", "tool_calls": [other]}), _text("chat", "ok")]
         server = self.play("chat", answers, strict=False)[1]
         self.assertEqual(server.said()[1]["tool_calls"], [other])
 
-    def test_chat_mends(self):
-        f = {"name": "get_weather", "arguments": '{"city": "B"}'}
+    def test_chat_repairs_calls(self):
+        f = _CHAT_CALL["function"]
         server = self.play("chat", [
             _chat({"content": "a", "tool_calls": [{"id": "a", "function": f}]}),
             _chat({"content": "b", "tool_calls": [{"id": "b", "type": None, "function": f}]}),
@@ -9496,15 +9541,14 @@ class ReadingTests(_ModelCase):
 
     def test_the_form_before_tool_calls_is_no_call(self):
         """Nobody asks for it any more; servers that send zero values send it empty."""
-        f = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        call = {"id": "a", "type": "function", "function": f}
+        f = _CHAT_CALL["function"]
         rows = [  # beside the content; statuses, whether a call goes back
             ("ok", {"function_call": {"name": "", "arguments": ""}}, [], False),
             ("ok", {"function_call": f}, [], False),
             ("", {"function_call": f}, ["invalid_response"], False),
-            (None, {"function_call": {}, "tool_calls": [call]}, ["ok"], True),
-            (None, {"function_call": f, "tool_calls": [{**call, "custom": {}}]}, ["ok"], True),
-        ]
+            (None, {"function_call": {}, "tool_calls": [_CHAT_CALL]}, ["ok"], True),
+            (None, {"function_call": f, "tool_calls": [{**_CHAT_CALL, "custom": {}}]}, ["ok"], True),
+        ]  # fmt: skip
         for content, more, statuses, has_call in rows:
             for stream in (False, True):
                 with self.subTest(more=more, stream=stream):
@@ -9520,10 +9564,10 @@ class ReadingTests(_ModelCase):
                     self.assertNotIn("function_call", server.said()[1])
                     self.assertEqual("tool_calls" in server.said()[1], has_call)
 
-    def test_anthropic_mends(self):
-        use = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
+    def test_anthropic_repairs_blocks(self):
+        use = _ANTHROPIC_CALL
         blanks = [{"type": "text", "text": t} for t in ("", " \n", None)]
-        rows = [
+        rows = [  # the blocks of the reply; what of them goes back
             ([*blanks, use], [use]),
             ([blanks[0], use, blanks[1]], [use]),
             ([{**use, "input": None}], [{**use, "input": {}}]),
@@ -9534,36 +9578,26 @@ class ReadingTests(_ModelCase):
         ]
         for blocks, back in rows:
             with self.subTest(blocks=blocks):
-                answers = [
-                    {"content": blocks, "stop_reason": "tool_use"},
-                    _text("anthropic", "ok"),
-                ]
-                run, server = self.play("anthropic", answers)
+                document = {"content": blocks, "stop_reason": "tool_use"}
+                run, server = self.play("anthropic", [document, _text("anthropic", "ok")])
                 self.assertEqual(server.said()[1]["content"], back)
                 self.assertEqual(run.steps[0].action.message["content"], blocks)
         for blocks in ([], blanks):
             with self.subTest(blocks=blocks):
-                answers = [
-                    {"content": blocks, "stop_reason": "end_turn"},
-                    _text("anthropic", "ok"),
-                ]
-                server = self.play("anthropic", answers)[1]
+                document = {"content": blocks, "stop_reason": "end_turn"}
+                server = self.play("anthropic", [document, _text("anthropic", "ok")])[1]
                 self.assertTrue(server.said()[1]["content"][0]["text"].strip())
 
     @_each_protocol
     def test_json_for_a_stream_and_a_stream_for_json(self, protocol):
-        kinds = [_JSON, _SSE, {}, {"content-type": "text/plain; charset=utf-8"}]
-        for kind in kinds:
+        document = _text(protocol, "\u4f60ok")
+        stream = b"".join(_stream(protocol, document))
+        bodies = {"document": document, "stream": stream, "chunks": _pieces(stream, 7)}
+        for kind in (_JSON, _SSE, {}, {"content-type": "text/plain; charset=utf-8"}):
             for asked in (False, True):
-                document = _text(protocol, "\u4f60ok")
-                for sent in ("document", "stream", "chunks"):
+                for sent, body in bodies.items():
                     with self.subTest(kind=kind, asked=asked, sent=sent):
                         texts = []
-                        stream = b"".join(_stream(protocol, document))
-                        body = json.dumps(document).encode()
-                        body = body if sent == "document" else stream
-                        if sent == "chunks":
-                            body = [stream[n : n + 7] for n in range(0, len(stream), 7)]
                         on_text = texts.append if asked else None
                         run, _ = self.play(protocol, [(200, kind, body)], on_text=on_text)
                         self.assertEqual(run.output, "\u4f60ok")
@@ -9573,28 +9607,24 @@ class ReadingTests(_ModelCase):
         good = _text("chat", "ok")
         text = json.dumps(good)
         packed = gzip.compress(text.encode())
-        rows = [
-            ("list", [good] and json.dumps([good]), {}),
+        rows = [  # what is special; the body, the headers
+            ("list", json.dumps([good]), {}),
             ("bom", "\ufeff" + text, {}),
             ("space", "\n\n  " + text + "\n", {}),
             ("nan", text[:-1] + ', "logprob": NaN, "x": -Infinity}', {}),
             ("gzip told", packed, {"content-encoding": "gzip"}),
-            ("gzip in silence", packed, {}),
+            ("gzip without a word", packed, {}),
             ("gzip in pieces", [packed[:9], packed[9:30], packed[30:]], {}),
             ("created", text, {"content-type": "text/html"}),
         ]
         for name, body, head in rows:
             with self.subTest(name):
-                body = body.encode("utf-8") if isinstance(body, str) else body
                 run, server = self.play("chat", [(200, head, body)])
                 self.assertEqual((run.output, len(server.raw)), ("ok", 1))
         stream = gzip.compress(b"".join(_stream("chat", good)))
-        pieces = [stream[n : n + 5] for n in range(0, len(stream), 5)]
         head = {"content-type": "text/event-stream", "content-encoding": "gzip"}
-        self.assertEqual(self.play("chat", [(200, head, pieces)], on_text=len)[0].output, "ok")
-        broken = packed[:10] + b"\xff" * 30
-        _error, server = self.fails("chat", [(200, {}, broken)] * 2, "bad_response", retries=1)
-        self.assertEqual(len(server.raw), 2)
+        answers = [(200, head, _pieces(stream, 5))]
+        self.assertEqual(self.play("chat", answers, on_text=len)[0].output, "ok")
 
 
 def _deltas(*deltas, reason="tool_calls", done=True, choice=None):
@@ -9656,159 +9686,45 @@ class StreamTests(_ModelCase):
         p = _part
         one, two = ("f", "x"), ("f", "y")
         x, y = '{"city": "x"}', '{"city": "y"}'
-        rows = [  # the deltas; what runs
+        # fmt: off
+        rows = [  # what is special; the deltas; what runs
             ("all at once", [[p("f", x, index=0, id="a"), p("f", y, index=1, id="b")]], [one, two]),
-            (
-                "in pieces",
-                [
-                    [p("f", "", index=0, id="a")],
-                    [p(None, x[:5], index=0)],
-                    [p(None, x[5:], index=0)],
-                ],
-                [one],
-            ),
-            (
-                "interleaved by index",
-                [
-                    [p("f", x[:4], index=0, id="a"), p("f", y[:7], index=1, id="b")],
-                    [p(None, y[7:], index=1), p(None, x[4:], index=0)],
-                ],
-                [one, two],
-            ),
-            (
-                "no index, name and id open",
-                [
-                    [p("f", x[:4], id="a")],
-                    [p(None, x[4:])],
-                    [p("f", y[:4], id="b")],
-                    [p(None, y[4:])],
-                ],
-                [one, two],
-            ),
-            (
-                "no index, the id names the call",
-                [
-                    [p("f", "", id="a")],
-                    [p("f", "", id="b")],
-                    [p(None, x, id="a")],
-                    [p(None, y, id="b")],
-                ],
-                [one, two],
-            ),
-            (
-                "index 0 for all, name and id open",
-                [[p("f", x, index=0, id="a")], [p("f", y, index=0, id="b")]],
-                [one, two],
-            ),
-            (
-                "index 0 for all, then pieces",
-                [
-                    [p("f", x[:3], index=0, id="a")],
-                    [p(None, x[3:], index=0)],
-                    [p("f", y[:3], index=0, id="b")],
-                    [p(None, y[3:], index=0)],
-                ],
-                [one, two],
-            ),
-            (
-                "the id comes later",
-                [[p("f", "", index=0)], [p(None, x, index=0, id="a")]],
-                [one],
-            ),
-            (
-                "the id comes before the name",
-                [[p(None, "", index=0, id="a")], [p("f", x, index=0, id="a")]],
-                [one],
-            ),
-            (
-                "another id, no name yet: the same call, its first id stays",
-                [[p(None, "", index=0, id="a")], [p("f", x, index=0, id="b")]],
-                [one],
-            ),
-            (
-                "another id without a name: the same call",
-                [[p("f", x[:4], index=0, id="a")], [p(None, x[4:], index=0, id="b")]],
-                [one],
-            ),
-            (
-                "a new id in each delta, no index",
-                [[p("f", x[:4], id="a")], [p(None, x[4:], id="b")]],
-                [one],
-            ),
-            (
-                "name repeated",
-                [[p("f", x[:4], index=0, id="a")], [p("f", x[4:], index=0, id="a")]],
-                [one],
-            ),
-            (
-                "name repeated without an id",
-                [[p("f", x[:4], index=0, id="a")], [p("f", x[4:], index=0)]],
-                [one],
-            ),
-            (
-                "name split",
-                [[p("g", "", index=0, id="a")], [p("e", "", index=0)], [p("t", x, index=0)]],
-                [("get", "x")],
-            ),
-            (
-                "empty names around it",
-                [[p("", "", index=0, id="a")], [p("f", x, index=0)], [p("", "", index=0)]],
-                [one],
-            ),
-            (
-                "nulls around it",
-                [
-                    [p("null", "null", index=0, id="a", type="null")],
-                    [p("f", x, index=0, id="null", type="function")],
-                    [p("null", "null", index="null", id="null")],
-                ],
-                [one],
-            ),
-            (
-                "empty ids after it",
-                [[p("f", x[:4], index=0, id="a")], [p("", x[4:], index=0, id="")]],
-                [one],
-            ),
-            (
-                "index starts at 1",
-                [[p("f", x, index=1, id="a")], [p("f", y, index=2, id="b")]],
-                [one, two],
-            ),
-            (
-                "higher index first",
-                [[p("f", x, index=5, id="a")], [p("f", y, index=0, id="b")]],
-                [one, two],
-            ),
-            (
-                "null index",
-                [[p("f", x, index="null", id="a")], [p("f", y, index="null", id="b")]],
-                [one, two],
-            ),
+            ("in pieces", [[p("f", "", index=0, id="a")], [p(None, x[:5], index=0)], [p(None, x[5:], index=0)]], [one]),
+            ("interleaved by index", [[p("f", x[:4], index=0, id="a"), p("f", y[:7], index=1, id="b")],
+                                      [p(None, y[7:], index=1), p(None, x[4:], index=0)]], [one, two]),
+            ("no index, name and id open", [[p("f", x[:4], id="a")], [p(None, x[4:])],
+                                            [p("f", y[:4], id="b")], [p(None, y[4:])]], [one, two]),
+            ("no index, the id names the call", [[p("f", "", id="a")], [p("f", "", id="b")],
+                                                 [p(None, x, id="a")], [p(None, y, id="b")]], [one, two]),
+            ("index 0 for all, name and id open", [[p("f", x, index=0, id="a")], [p("f", y, index=0, id="b")]], [one, two]),
+            ("index 0 for all, then pieces", [[p("f", x[:3], index=0, id="a")], [p(None, x[3:], index=0)],
+                                              [p("f", y[:3], index=0, id="b")], [p(None, y[3:], index=0)]], [one, two]),
+            ("the id comes later", [[p("f", "", index=0)], [p(None, x, index=0, id="a")]], [one]),
+            ("the id comes before the name", [[p(None, "", index=0, id="a")], [p("f", x, index=0, id="a")]], [one]),
+            ("another id, no name yet: the same call", [[p(None, "", index=0, id="a")], [p("f", x, index=0, id="b")]], [one]),
+            ("another id without a name: the same call", [[p("f", x[:4], index=0, id="a")], [p(None, x[4:], index=0, id="b")]], [one]),
+            ("a new id in each delta, no index", [[p("f", x[:4], id="a")], [p(None, x[4:], id="b")]], [one]),
+            ("name repeated", [[p("f", x[:4], index=0, id="a")], [p("f", x[4:], index=0, id="a")]], [one]),
+            ("name repeated without an id", [[p("f", x[:4], index=0, id="a")], [p("f", x[4:], index=0)]], [one]),
+            ("name split", [[p("g", "", index=0, id="a")], [p("e", "", index=0)], [p("t", x, index=0)]], [("get", "x")]),
+            ("empty names around it", [[p("", "", index=0, id="a")], [p("f", x, index=0)], [p("", "", index=0)]], [one]),
+            ("nulls around it", [[p("null", "null", index=0, id="a", type="null")], [p("f", x, index=0, id="null", type="function")],
+                                 [p("null", "null", index="null", id="null")]], [one]),
+            ("empty ids after it", [[p("f", x[:4], index=0, id="a")], [p("", x[4:], index=0, id="")]], [one]),
+            ("index starts at 1", [[p("f", x, index=1, id="a")], [p("f", y, index=2, id="b")]], [one, two]),
+            ("higher index first", [[p("f", x, index=5, id="a")], [p("f", y, index=0, id="b")]], [one, two]),
+            ("null index", [[p("f", x, index="null", id="a")], [p("f", y, index="null", id="b")]], [one, two]),
             ("no ids by index", [[p("f", x, index=0)], [p("f", y, index=1)]], [one, two]),
             ("arguments as an object", [[p("f", {"city": "x"}, index=0, id="a")]], [one]),
             ("no arguments", [[p("f", None, index=0, id="a")]], [("f", 0)]),
-            (
-                "function null",
-                [[p("f", x, index=0, id="a")], [{"index": 0, "function": None}]],
-                [one],
-            ),
+            ("function null", [[p("f", x, index=0, id="a")], [{"index": 0, "function": None}]], [one]),
             ("rubbish beside", [[None, 3, p("f", x, index=0, id="a")]], [one]),
             ("tool_calls null", [[p("f", x, index=0, id="a")], {"tool_calls": None}], [one]),
-            (
-                "an index that is none",
-                [[p("f", x[:4], index=[1], id="a")], [p(None, x[4:], index={})]],
-                [one],
-            ),
-            (
-                "many pieces",
-                [
-                    [p("f", "", index=0, id="a")],
-                    *([p(None, " ", index=0)] for _ in range(2500)),
-                    [p(None, x, index=0)],
-                ],
-                [one],
-            ),
+            ("an index that is none", [[p("f", x[:4], index=[1], id="a")], [p(None, x[4:], index={})]], [one]),
+            ("many pieces", [[p("f", "", index=0, id="a")], *([p(None, " ", index=0)] for _ in range(2500)),
+                             [p(None, x, index=0)]], [one]),
         ]
+        # fmt: on
         for name, deltas, want in rows:
             for done in (True, False):
                 with self.subTest(name, done=done):
@@ -9817,58 +9733,32 @@ class StreamTests(_ModelCase):
                     self.assertEqual(_statuses(run), ["ok"] * len(want))
                     for call in message["tool_calls"]:
                         self.assertNotIn("index", call)
-        ran, message, _ = self.echo(
-            _deltas([p("f", x, index=0, id="a"), p("f", x, index=0, id="b")])
-        )
-        self.assertEqual([c["id"] for c in message["tool_calls"]], ["a", "b"])
-        first = [[p(None, "", index=0, id="a")], [p("f", x, index=0, id="b")]]
-        self.assertEqual(self.echo(_deltas(*first))[1]["tool_calls"][0]["id"], "a")
+
+    def test_the_first_id_of_a_streamed_call_stays(self):
+        x = '{"city": "x"}'
+        two = [[_part("f", x, index=0, id="a"), _part("f", x, index=0, id="b")]]
+        one = [[_part(None, "", index=0, id="a")], [_part("f", x, index=0, id="b")]]
+        for deltas, ids in ((two, ["a", "b"]), (one, ["a"])):
+            with self.subTest(ids=ids):
+                message = self.echo(_deltas(*deltas))[1]
+                self.assertEqual([c["id"] for c in message["tool_calls"]], ids)
 
     def test_unknown_keys_are_collected(self):
+        signature = {"google": {"thought_signature": "s"}}
+        # fmt: off
         deltas = [
-            {
-                "role": "assistant",
-                "content": "",
-                "reasoning_content": "I ",
-                "reasoning_details": [{"a": 1}],
-            },
-            {
-                "role": "assistant",
-                "reasoning_content": "think",
-                "reasoning_details": [{"b": 2}],
-                "n": 1,
-            },
-            {
-                "role": "",
-                "reasoning_content": None,
-                "reasoning_details": None,
-                "n": None,
-                "flag": True,
-            },
-            {
-                "reasoning_content": "",
-                "reasoning_details": [],
-                "empty": "",
-                "none": None,
-                "list": [],
-            },
+            {"role": "assistant", "content": "", "reasoning_content": "I ", "reasoning_details": [{"a": 1}]},
+            {"role": "assistant", "reasoning_content": "think", "reasoning_details": [{"b": 2}], "n": 1},
+            {"role": "", "reasoning_content": None, "reasoning_details": None, "n": None, "flag": True},
+            {"reasoning_content": "", "reasoning_details": [], "empty": "", "none": None, "list": []},
             [_part("f", "{}", index=0, id="a", type="function")],
-            [
-                {
-                    "index": 0,
-                    "type": "function",
-                    "extra_content": {"google": {"thought_signature": "s"}},
-                }
-            ],
+            [{"index": 0, "type": "function", "extra_content": signature}],
             [{"index": 0, "function": {"note": "x"}}, {"index": 0, "function": {"note": "y"}}],
         ]
+        # fmt: on
         _, message, run = self.echo(_deltas(*deltas))
-        call = {
-            "id": "a",
-            "type": "function",
-            "function": {"name": "f", "arguments": "{}", "note": "xy"},
-        }
-        call["extra_content"] = {"google": {"thought_signature": "s"}}
+        f = {"name": "f", "arguments": "{}", "note": "xy"}
+        call = {"id": "a", "type": "function", "function": f, "extra_content": signature}
         want = {"role": "assistant", "content": "", "reasoning_content": "I think", "n": 1}
         want.update(flag=True, empty="", none=None, list=[], tool_calls=[call])
         want["reasoning_details"] = [{"a": 1}, {"b": 2}]
@@ -9939,21 +9829,19 @@ class StreamTests(_ModelCase):
                 heard = "".join(d["content"] for d in deltas if isinstance(d, dict)) or "so"
                 self.assertEqual("".join(texts), heard + "ok")
 
-    def test_an_error_after_the_limit_changes_nothing(self):
+    @_protocols("chat", "anthropic")  # a stream of the Responses API is over with `response.incomplete`
+    def test_an_error_after_the_limit_changes_nothing(self, protocol):
         """The reply used all of max_tokens, and the router adds `Token limit reached`."""
         error = {"error": {"code": 400, "message": "Token limit reached"}, "choices": []}
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                if protocol == "responses":
-                    continue  # the stream is over with `response.incomplete`
-                reason = "max_tokens" if protocol == "anthropic" else "length"
-                stream = _stream(protocol, _text(protocol, "half", reason=reason))[:-1]
-                stream += _sse(error)
-                run, _ = self.play(protocol, [stream, _text(protocol, "ok")], on_text=len)
-                self.assertEqual(_statuses(run), ["invalid_response"])
-                self.assertIn("output limit", run.steps[0].observation)
-        stream = _stream("chat", _text("chat", "whole"))[:-1] + _sse(error)
-        error, _ = self.fails("chat", [stream], retries=0, on_text=len)
+        reason = "max_tokens" if protocol == "anthropic" else "length"
+        stream = _stream(protocol, _text(protocol, "half", reason=reason))[:-1] + _sse(error)
+        run, _ = self.play(protocol, [stream, _text(protocol, "ok")], on_text=len)
+        self.assertEqual(_statuses(run), ["invalid_response"])
+        self.assertIn("output limit", run.steps[0].observation)
+        if protocol == "chat":  # after a whole reply it is an error
+            stream = _stream("chat", _text("chat", "whole"))[:-1] + _sse(error)
+            failure, _ = self.fails("chat", [stream], "context_length", 400, on_text=len)
+            self.assertIn("Token limit reached", str(failure))
 
     def test_the_choices_of_a_stream_end_one_by_one(self):
         first = {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}
@@ -10018,7 +9906,7 @@ class StreamTests(_ModelCase):
     def test_lines_of_the_stream(self):
         document = {"choices": [{"delta": {"content": "o\u4f60k"}, "finish_reason": "stop"}]}
         text = json.dumps(document, ensure_ascii=False)
-        two = text[:11] + "\n" + text[11:]
+        halves = (text[:11], text[11:])
         rows = [
             "data: %s\n\n" % text,
             "data:%s\n\ndata:[DONE]\n\n" % text,
@@ -10034,32 +9922,28 @@ class StreamTests(_ModelCase):
             "data\ndatab: {\n\ndata: %s\n\n" % text,
             "data: \n\ndata:\n\ndata: %s\n\n" % text,
             "\n\n\ndata: %s\n\n" % text,
-            "".join("data: %s\n" % line for line in two.split("\n")) + "\n",
-            "".join("data: %s\r\n" % line for line in two.split("\n")) + "\r\n",
-            "".join("data: %s\r" % line for line in two.split("\n")) + "\r",
+            "data: %s\ndata: %s\n\n" % halves,
+            "data: %s\r\ndata: %s\r\n\r\n" % halves,
+            "data: %s\rdata: %s\r\r" % halves,
             "data: %s\n\ndata: [DONE]" % text,
         ]
         for row in rows:
             raw = row.encode("utf-8")
             for size in (1, 2, 3, 7, 10**6):
                 with self.subTest(row=row[:40], size=size):
-                    chunks = [raw[n : n + size] for n in range(0, len(raw), size)]
-                    run, server = self.play("chat", [chunks], on_text=len)
+                    run, server = self.play("chat", [_pieces(raw, size)], on_text=len)
                     self.assertEqual((run.output, len(server.raw)), ("o\u4f60k", 1))
 
     @_each_protocol
     def test_a_cut_stream_is_asked_again_and_nothing_of_it_is_used(self, protocol):
-        whole = _stream(
-            protocol, _reply(protocol, "one", [("a", "get_weather", {"city": "X"})])
-        )
-        raw = b"".join(whole)
-        ends = {
+        reply = _reply(protocol, "one", [("a", "get_weather", {"city": "X"})])
+        raw = b"".join(_stream(protocol, reply))
+        end = {
             "chat": b'"tool_calls"',
             "responses": b"response.completed",
             "anthropic": b'"tool_use"',
-        }
-        last = raw.rindex(ends[protocol])
-        last = raw.rindex(b"data:", 0, last)
+        }[protocol]
+        last = raw.rindex(b"data:", 0, raw.rindex(end))
         cuts = sorted({last * n // 12 for n in range(1, 12)} | {last, last - 2, last + 30})
         good = _stream(protocol, _text(protocol, "ok"))
         for at in cuts:
@@ -10067,13 +9951,13 @@ class StreamTests(_ModelCase):
                 with self.subTest(at=at, end=end):
                     texts = []
                     self.waits.clear()
-                    settings = {"on_text": texts.append}
-                    run, server = self.play(protocol, [[raw[:at], *end], good], **settings)
+                    answers = [[raw[:at], *end], good]
+                    run, server = self.play(protocol, answers, on_text=texts.append)
                     self.assertEqual((run.steps, run.output), ([], "ok"))
                     self.assertEqual(server.raw[0], server.raw[1])
                     self.assertEqual((run.requests, len(self.waits)), (1, 1))
                     self.assertTrue("".join(texts).endswith("ok"))
-        with self.subTest(what="after the last retry"):
+        with self.subTest("after the last retry"):
             error, _ = self.fails(protocol, [[raw[:last]]] * 2, "connection", None, retries=1)
             self.assertEqual((error.agent_run.steps, error.agent_run.pending), ([], []))
 
@@ -10094,46 +9978,46 @@ class StreamTests(_ModelCase):
 
     @_each_protocol
     def test_an_error_in_a_stream_fails_it_whatever_follows(self, protocol):
-        errors = [  # the error, and whether it is asked again, else its kind
-            ({"error": {"message": "boom", "code": 500}}, True),
-            ({"error": {"message": "boom", "code": "503"}}, True),
-            ({"error": {"message": "boom", "code": 429}}, True),
+        again = "asked again"
+        rows = [  # the error; its kind, where it is not asked again
+            ({"error": {"message": "boom", "code": 500}}, again),
+            ({"error": {"message": "boom", "code": "503"}}, again),
+            ({"error": {"message": "boom", "code": 429}}, again),
             ({"error": {"message": "boom", "code": 400}}, "bad_request"),
             ({"error": {"message": "boom", "code": 401}}, "auth"),
-            ({"error": {"message": "boom", "type": "server_error", "code": None}}, True),
-            ({"error": {"message": "boom", "type": "overloaded_error"}}, True),
-            ({"error": {"message": "boom", "type": "rate_limit_error"}}, True),
-            ({"error": {"message": "boom", "type": "who_knows"}}, True),
-            ({"error": "boom"}, True),
-            ({"error": {"message": "boom"}, "choices": []}, True),
+            ({"error": {"message": "boom", "type": "server_error", "code": None}}, again),
+            ({"error": {"message": "boom", "type": "overloaded_error"}}, again),
+            ({"error": {"message": "boom", "type": "rate_limit_error"}}, again),
+            ({"error": {"message": "boom", "type": "who_knows"}}, again),
+            ({"error": "boom"}, again),
+            ({"error": {"message": "boom"}, "choices": []}, again),
             ({"error": {"message": "boom", "type": "invalid_request_error"}}, "bad_request"),
             ({"error": {"message": "boom", "type": "authentication_error"}}, "auth"),
             ({"error": {"message": "boom", "type": "permission_error"}}, "auth"),
             ({"error": {"message": "boom", "code": "invalid_prompt"}}, "bad_request"),
-            ({"error": {"code": "rate_limit_exceeded", "type": "invalid_request_error"}}, True),
-            ({"error": {"code": "server_error", "type": "invalid_request_error"}}, True),
+            ({"error": {"code": "rate_limit_exceeded", "type": "invalid_request_error"}}, again),
+            ({"error": {"code": "server_error", "type": "invalid_request_error"}}, again),
             ({"error": {"message": "prompt is too long"}}, "context_length"),
             ({"error": {"message": "x", "code": "context_length_exceeded"}}, "context_length"),
-            ({"type": "error", "message": "boom", "code": "server_is_overloaded"}, True),
+            ({"type": "error", "message": "boom", "code": "server_is_overloaded"}, again),
             ({"type": "error", "message": "boom", "code": "invalid_prompt"}, "bad_request"),
-            ({"type": "error", "error": {"type": "overloaded_error", "message": "boom"}}, True),
-            ({"type": "error", "error": {"type": "api_error", "message": "boom"}}, True),
+            ({"type": "error", "error": {"type": "overloaded_error", "message": "boom"}}, again),
+            ({"type": "error", "error": {"type": "api_error", "message": "boom"}}, again),
         ]
-        whole = _stream(
-            protocol, _reply(protocol, "part", [("a", "get_weather", {"city": "X"})])
-        )
-        for error, again in errors:
+        reply = _reply(protocol, "part", [("a", "get_weather", {"city": "X"})])
+        whole = _stream(protocol, reply)
+        for error, kind in rows:
             stream = whole[:3] + _sse(error, done=False) + whole[3:]
             document = json.dumps(error)
             for answer in (stream, document, (200, _JSON, "[%s]" % document)):
                 with self.subTest(error=error, answer=str(answer)[:20]):
-                    if again is True:
-                        good = _text(protocol, "ok")
-                        run, _ = self.play(protocol, [answer, good], on_text=len)
+                    if kind == again:
+                        answers = [answer, _text(protocol, "ok")]
+                        run, _ = self.play(protocol, answers, on_text=len)
                         self.assertEqual((run.output, run.steps), ("ok", []))
                     else:
                         failed, server = self.fails(protocol, [answer], on_text=len)
-                        self.assertEqual(failed.kind, again)
+                        self.assertEqual(failed.kind, kind)
                         self.assertEqual(len(server.raw), 1)
 
     def test_responses_that_fail(self):
@@ -10141,32 +10025,31 @@ class StreamTests(_ModelCase):
         item = _asks("responses")["output"][0]
         done = {"type": "response.output_item.done", "output_index": 0, "item": item}
         failed = {"status": "failed", "output": [item]}
-        rows = [  # the error, asked again or the kind
-            ({"code": "rate_limit_exceeded", "message": "x"}, True),
-            ({"code": "server_error", "message": "x"}, True),
-            ({"code": "server_is_overloaded", "message": "x"}, True),
-            ({"code": "brand_new", "message": "x"}, True),
-            (None, True),
-            ("gone", True),
+        again = "asked again"
+        rows = [  # the error; its kind, where it is not asked again
+            ({"code": "rate_limit_exceeded", "message": "x"}, again),
+            ({"code": "server_error", "message": "x"}, again),
+            ({"code": "server_is_overloaded", "message": "x"}, again),
+            ({"code": "brand_new", "message": "x"}, again),
+            (None, again),
+            ("gone", again),
             ({"code": "invalid_prompt", "message": "x"}, "bad_request"),
             ({"code": "x", "type": "invalid_request_error"}, "bad_request"),
             ({"code": "context_length_exceeded", "message": "x"}, "context_length"),
         ]
-        for error, again in rows:
-            events = [done, {"type": "response.failed", "response": {**failed, "error": error}}]
-            missing = [done, {"type": "response.completed", "response": {**failed, "error": error}}]
-            for answer in (_sse(*events), _sse(*missing), {**failed, "error": error}):
+        for error, kind in rows:
+            response = {**failed, "error": error}
+            events = [done, {"type": "response.failed", "response": response}]
+            missing = [done, {"type": "response.completed", "response": response}]
+            for answer in (_sse(*events), _sse(*missing), response):
                 with self.subTest(error=error, answer=answer):
-                    if again is True:
+                    if kind == again:
                         run, _ = self.play("responses", [answer, good], on_text=len)
                         self.assertEqual((run.output, run.steps), ("ok", []))
                     else:
-                        self.fails("responses", [answer], again, None, on_text=len)
-        for answer in (
-            _sse({"type": "response.failed"}),
-            {"status": "completed"},
-            {"output": None},
-        ):
+                        self.fails("responses", [answer], kind, None, on_text=len)
+        bare = _sse({"type": "response.failed"})
+        for answer in (bare, {"status": "completed"}, {"output": None}):
             with self.subTest(answer=answer):
                 run, _ = self.play("responses", [answer, good], on_text=len)
                 self.assertEqual(run.output, "ok")
@@ -10336,14 +10219,12 @@ class StreamTests(_ModelCase):
         class Odd(BaseException):
             pass
 
-        for error in (OSError("mine"), TimeoutError("mine"), http.client.HTTPException("mine"),
-                      ValueError("mine"), KeyboardInterrupt(), Odd("mine")):  # fmt: skip
+        errors = [OSError("mine"), TimeoutError("mine"), http.client.HTTPException("mine")]
+        for error in [*errors, ValueError("mine"), KeyboardInterrupt(), Odd("mine")]:
             for stream in (True, False):
                 with self.subTest(error=error, stream=stream):
-                    document = _call(protocol, ("a", "get_weather", {"city": "B"}))
-                    answers = [document, _text(protocol, "oh"), _text(protocol, "ok")]
-                    if stream:
-                        answers = [_stream(protocol, a) for a in answers]
+                    answers = [_weather(protocol), _text(protocol, "oh"), _text(protocol, "ok")]
+                    answers = _streamed(protocol, answers) if stream else answers
                     texts = []
 
                     def on_text(text):
@@ -10366,30 +10247,32 @@ class StreamTests(_ModelCase):
     def test_comments_are_silence(self):
         clock = [0.0]
 
-        def tick():
+        def tick(then=b": keep-alive\n\n"):
             clock[0] += 40
-            return b": keep-alive\n\n"
+            return then
 
-        good = _deltas({"content": "ok"}, reason="stop")
-        half = good[0]
+        after = [functools.partial(tick, b) for b in (b"\n", b": ", b"event: ping\n\n")]
+        line, space, ping = after
+        named, empty = functools.partial(tick, b"data"), functools.partial(tick, b": {}")
+        half, *rest = good = _deltas({"content": "ok"}, reason="stop")
         rows = [  # chunks, the timeout; whether it is silence
             ([tick] * 4 + good, 100, True),
             ([tick] * 2 + good, 100, False),
-            ([tick, half, tick, tick, *good[1:]], 100, False),
-            ([tick, tick, half, tick, tick, *good[1:]], 100, False),
-            ([half, tick, tick, tick, *good[1:]], 100, True),
-            ([half] + [lambda: tick() and b"\n"] * 3 + good[1:], 100, True),
-            ([half] + [lambda: tick() and b": "] * 3 + good[1:], 100, True),
-            ([half] + [lambda: tick() and b"event: ping\n\n"] * 3 + good[1:], 100, False),
-            ([half] + [lambda: tick() and b"data"] + [lambda: tick() and b": {}"] * 1 + [b"\n\n"] + good[1:], 50, False),
-        ]  # fmt: skip
-        for at, (chunks, timeout, silent) in enumerate(rows):
+            ([tick, half, tick, tick, *rest], 100, False),
+            ([tick, tick, half, tick, tick, *rest], 100, False),
+            ([half, tick, tick, tick, *rest], 100, True),
+            ([half, line, line, line, *rest], 100, True),
+            ([half, space, space, space, *rest], 100, True),
+            ([half, ping, ping, ping, *rest], 100, False),
+            ([half, named, empty, b"\n\n", *rest], 50, False),
+        ]
+        for at, (chunks, timeout, is_silent) in enumerate(rows):
             with self.subTest(row=at):
                 clock[0] = 0.0
                 with mock.patch("time.monotonic", lambda: clock[0]):
                     answers = [chunks, _text("chat", "again")]
                     run, _server = self.play("chat", answers, on_text=len, timeout=timeout)
-                self.assertEqual(run.output, "again" if silent else "ok")
+                self.assertEqual(run.output, "again" if is_silent else "ok")
         with mock.patch("time.monotonic", lambda: clock[0]):
             error, _ = self.fails("chat", [[tick] * 9], "timeout", None, timeout=100, retries=0)
         self.assertIn("100", str(error))
@@ -10403,87 +10286,80 @@ def _key_of_the_test():
 class FailureTests(_ModelCase):
     """Asked again, or given up with an error that says where to look."""
 
-    def test_what_is_asked_again(self):
+    @_each_protocol
+    def test_what_is_asked_again(self, protocol):
+        statuses = (408, 409, 425, 429, 500, 502, 503, 504, 520, 529, 599)
         rows = [
-            (status, {}, "busy")
-            for status in (408, 409, 425, 429, 500, 502, 503, 504, 520, 529, 599)
-        ]
-        rows += [ConnectionResetError("x"), ConnectionRefusedError("x"), BrokenPipeError("x")]
-        rows += [TimeoutError("x"), socket.timeout("x"), socket.gaierror(-2, "x"), OSError("x")]
-        rows += [
-            http.client.RemoteDisconnected("x"),
-            http.client.BadStatusLine("x"),
-            ssl.SSLError("x"),
-        ]
-        rows += [
-            http.client.IncompleteRead(b""),
-            (200, _JSON, ""),
-            (200, {}, " \n"),
-            (204, {}, ""),
-        ]
-        rows += [
-            (200, _JSON, '{"choi'),
-            (200, _SSE, b"data: {\n\n"),
-            (200, _JSON, "[]"),
-            {},
-        ]
-        rows += [[ConnectionResetError("x")], [b'{"cho', ConnectionResetError("x")]]
-        rows += [(200, _SSE, [b""]), (503, _SSE, _sse({"error": "x"})), (429, {}, None)]
-        for protocol in _PROTOCOLS:
-            for bad in rows:
-                with self.subTest(protocol=protocol, bad=bad):
-                    del self.waits[:]
-                    run, server = self.play(protocol, [bad, bad, _text(protocol, "ok")])
-                    self.assertEqual((run.output, run.requests, run.steps), ("ok", 1, []))
-                    self.assertEqual(len(set(server.raw)), 1)
-                    self.assertEqual((len(server.raw), len(self.waits)), (3, 2))
-        for bad in ({"choices": []}, {"choices": None}, {"choices": [None]}, {"choices": [{}]},
-                    {"id": 1}, {"choices": [{"message": None}]}, {"choices": "x"}):  # fmt: skip
+            *((status, {}, "busy") for status in statuses),
+            ConnectionResetError("x"), ConnectionRefusedError("x"), BrokenPipeError("x"), TimeoutError("x"),
+            socket.timeout("x"), socket.gaierror(-2, "x"), OSError("x"), ssl.SSLError("x"),
+            http.client.RemoteDisconnected("x"), http.client.BadStatusLine("x"), http.client.IncompleteRead(b""),
+            (200, _JSON, ""), (200, {}, " \n"), (204, {}, ""), (200, _JSON, '{"choi'), (200, _SSE, b"data: {\n\n"),
+            (200, _JSON, "[]"), {}, [ConnectionResetError("x")], [b'{"cho', ConnectionResetError("x")],
+            (200, _SSE, [b""]), (503, _SSE, _sse({"error": "x"})), (429, {}, None),
+        ]  # fmt: skip
+        for bad in rows:
+            with self.subTest(bad=bad):
+                self.waits.clear()
+                run, server = self.play(protocol, [bad, bad, _text(protocol, "ok")])
+                self.assertEqual((run.output, run.requests, run.steps), ("ok", 1, []))
+                self.assertEqual(len(set(server.raw)), 1)
+                self.assertEqual((len(server.raw), len(self.waits)), (3, 2))
+
+    def test_a_document_without_a_choice_is_asked_again(self):
+        rows = [{"choices": []}, {"choices": None}, {"choices": [None]}, {"choices": [{}]}]
+        rows += [{"id": 1}, {"choices": [{"message": None}]}, {"choices": "x"}]
+        for bad in rows:
             with self.subTest(bad=bad):
                 run, server = self.play("chat", [bad, _text("chat", "ok")])
                 self.assertEqual((run.output, len(server.raw)), ("ok", 2))
                 error, _ = self.fails("chat", [bad] * 3, "bad_response", None, retries=2)
                 self.assertIn("asked 3 times", str(error))
 
-    def test_retries_are_bounded(self):
-        for protocol in _PROTOCOLS:
-            for retries in (0, 1, 4):
-                with self.subTest(protocol=protocol, retries=retries):
-                    del self.waits[:]
-                    answers = [(503, {}, "busy")] * 9
-                    error, server = self.fails(protocol, answers, "server", 503, retries=retries)
-                    self.assertEqual((len(server.raw), len(self.waits)), (retries + 1, retries))
-                    self.assertEqual("asked %d times" % (retries + 1) in str(error), retries > 0)
-                    self.assertEqual(error.agent_run.requests, 1)
-        self.assertEqual(len(self.fails("chat", [(500, {}, "")] * 9)[1].raw), 5)
+    @_each_protocol
+    def test_retries_are_bounded(self, protocol):
+        for retries in (0, 1, 4):
+            with self.subTest(retries=retries):
+                self.waits.clear()
+                answers = [(503, {}, "busy")] * 9
+                error, server = self.fails(protocol, answers, "server", 503, retries=retries)
+                self.assertEqual((len(server.raw), len(self.waits)), (retries + 1, retries))
+                self.assertEqual("asked %d times" % (retries + 1) in str(error), retries > 0)
+                self.assertEqual(error.agent_run.requests, 1)
+        _, server = self.fails(protocol, [(500, {}, "")] * 9, "server", 500)
+        self.assertEqual(len(server.raw), 5)
 
     def test_the_wait_grows(self):
-        self.fails("chat", [(503, {}, "busy")] * 9, retries=7)
-        self.assertTrue(all(0.3 <= w <= 10 for w in self.waits), self.waits)
-        self.assertGreater(sum(self.waits[4:]), 4 * sum(self.waits[:3]))
+        for chance in (0.75, 1.0, 1.25):
+            with self.subTest(chance=chance), mock.patch("random.uniform", lambda *of: chance):
+                self.waits.clear()
+                self.fails("chat", [(503, {}, "busy")] * 9, "server", 503, retries=7)
+                self.assertEqual(self.waits, [chance * n for n in (0.5, 1, 2, 4, 8, 8, 8)])
+        self.waits.clear()
+        self.fails("chat", [(503, {}, "busy")] * 9, "server", 503, retries=1)
+        self.assertTrue(0.375 <= self.waits[0] <= 0.625, self.waits)
 
     def test_retry_after(self):
-        soon = email.utils.format_datetime(
-            datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=20),
-            usegmt=True,
-        )
-        past = "Wed, 21 Oct 2015 07:28:00 GMT"
-        rows = [  # the header, the least and the most that may be waited
-            ("0", 0, 0), ("7", 7, 7), (" 3 ", 3, 3), ("2.5", 2.5, 2.5), ("99999", 10, 120),
-            ("9" * 5000, 0, 120), (soon, 15, 21), (past, 0, 2), ("-5", 0, 2), ("soon", 0, 2), ("", 0, 2),
-            ("nan", 0, 2), ("inf", 0, 120), ("1e400", 0, 120), ("\u0663", 0, 5), ("1.2.3", 0, 2),
-            ("Fri, 31 Dec 9999 23:59:59 GMT", 0, 120), ("Fri, 31 Dec 99999 23:59:59 GMT", 0, 2),
-            ("Wed, 99 Foo 2015", 0, 2), ("Wed, 21 Oct 2099 07:28:00 -0000", 0, 120), (".", 0, 2),
-            ("Wed, 21 Oct 2099 07:28:00 +9999", 0, 120), ("1;2", 0, 2), ("120, 60", 0, 120),
+        now = time.time() // 1
+        soon = email.utils.formatdate(now + 20, usegmt=True)
+        own = 0.5  # where the header names no wait
+        rows = [  # the header; the wait
+            ("0", 0), ("7", 7), (" 3 ", 3), ("2.5", 2.5), ("99999", 60), ("9" * 5000, 60), (soon, 20),
+            ("Wed, 21 Oct 2015 07:28:00 GMT", own), ("-5", own), ("soon", own), ("", own), ("nan", own),
+            ("inf", own), ("1e400", own), ("\u0663", own), ("1.2.3", own), (".", own), ("1;2", own),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 60), ("Fri, 31 Dec 99999 23:59:59 GMT", own),
+            ("Wed, 99 Foo 2015", own), ("Wed, 21 Oct 2099 07:28:00 -0000", 60),
+            ("Wed, 21 Oct 2099 07:28:00 +9999", own), ("120, 60", own),
         ]  # fmt: skip
         for status in (429, 503):
-            for value, least, most in rows:
+            for value, wait in rows:
                 with self.subTest(status=status, value=value[:40]):
-                    del self.waits[:]
-                    head = {"retry-after": value}
-                    run, _ = self.play("chat", [(status, head, "x"), _text("chat", "ok")])
-                    self.assertEqual((run.output, len(self.waits)), ("ok", 1))
-                    self.assertTrue(least <= self.waits[0] <= most, self.waits)
+                    self.waits.clear()
+                    answers = [(status, {"retry-after": value}, "x"), _text("chat", "ok")]
+                    with mock.patch("random.uniform", lambda *of: 1.0):
+                        with mock.patch("time.time", lambda: now):
+                            run, _ = self.play("chat", answers)
+                    self.assertEqual((run.output, self.waits), ("ok", [wait]))
 
     @_each_protocol
     def test_kinds(self, protocol):
@@ -10512,21 +10388,17 @@ class FailureTests(_ModelCase):
             (502, "<html><head><style>x{}</style></head><body><h1>Bad  \n Gateway</h1>", "server", "Bad Gateway"),
             (409, "conflict", "server", "conflict"),
         ]  # fmt: skip
-        kinds = {"auth", "rate_limit", "context_length", "bad_request", "server"}
-        kinds |= {"timeout", "connection", "bad_response"}
         for status, body, kind, word in rows:
             with self.subTest(status=status, body=str(body)[:40]):
                 text = body if isinstance(body, str) else json.dumps(body)
-                error, server = self.fails(
-                    protocol, [(status, {}, text)] * 2, kind, status, retries=1
-                )
+                answers = [(status, {}, text)] * 2
+                error, server = self.fails(protocol, answers, kind, status, retries=1)
                 again = status in (409, 429) or status >= 500
                 self.assertEqual(len(server.raw), 1 + again)
                 self.assertIn(word, str(error))
                 self.assertIn("http://127.0.0.1:9/v1/", str(error))
                 self.assertNotIn("<h1>", str(error))
                 self.assertNotIn("x{}", str(error))
-                self.assertIn(error.kind, kinds)
 
     @_each_protocol
     def test_kinds_without_a_status(self, protocol):
@@ -10590,63 +10462,72 @@ class FailureTests(_ModelCase):
             "too many tokens: total number of tokens in the prompt cannot exceed 4081",
             "Input length 9000 exceeds the maximum length 8192",
             "invalid params, context window exceeds limit",
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+            "Your request exceeded model token limit: 8192",
+            "Please reduce the length of the messages or completion.",
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000",
+            "Range of input length should be [1, 30720]",
         ]
         errors = [{"error": {"message": w, "type": "invalid_request_error"}} for w in words]
+        errors += [{"error": {"message": w}} for w in words[14:]]
         errors += [{"error": w} for w in words[:3]] + [{"detail": words[0]}, [{"error": words[1]}]]
         errors += [{"error": {"message": "x", "code": "context_length_exceeded"}}]
         errors += [{"error": {"message": "x", "type": "exceed_context_size_error", "code": 400}}]
         for status in (400, 404, 413, 422, 500, 503):
             for error in errors:
                 with self.subTest(status=status, error=error):
-                    found, server = self.fails("chat", [(status, {}, json.dumps(error))])
-                    self.assertEqual((found.kind, found.status), ("context_length", status))
+                    answers = [(status, {}, json.dumps(error))]
+                    found, server = self.fails("chat", answers, "context_length", status)
                     self.assertEqual(len(server.raw), 1)
                     self.assertIn("trim", str(found))
-        for text in (
+        code = {"message": "x", "code": "context_length_exceeded"}
+        for error in (code, {"message": "maximum context length"}):
+            with self.subTest(error=error):  # under whatever status
+                self.fails("chat", [(429, {}, {"error": error})], "context_length", 429)
+
+    def test_words_that_mean_no_overflowing_context(self):
+        rows = [
             "Invalid value for 'temperature'", "max_tokens is too large: 100000", "string too long",
-            ("Unsupported parameter: 'max_tokens' is not supported with this model. Use "
-            "'max_completion_tokens' instead."),
-        ):  # fmt: skip
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            "Unsupported value: 'max_tokens' exceeds the maximum of 4096 output tokens",
+        ]  # fmt: skip
+        for text in rows:
             with self.subTest(text):
                 self.fails("chat", [(400, {}, {"error": {"message": text}})], "bad_request", 400)
         rate = {"error": {"message": "Request too large on tokens per minute (TPM): Limit 6000"}}
-        self.fails("chat", [(429, {}, rate)] * 2, "rate_limit", 429, retries=1)
+        _, server = self.fails("chat", [(429, {}, rate)] * 2, "rate_limit", 429, retries=1)
+        self.assertEqual(len(server.raw), 1)
 
-    def test_a_mend_that_the_server_names_is_in_the_message(self):
+    def test_a_fix_that_the_server_names_is_in_the_message(self):
         texts = [
-            (
-                "Function tools with reasoning_effort are not supported for m in "
-                "/v1/chat/completions. Please use /v1/responses or set reasoning_effort to 'none'."
-            ),
-            (
-                "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
-                "'max_completion_tokens' instead."
-            ),
+            "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. "
+            "Please use /v1/responses or set reasoning_effort to 'none'.",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            "Use 'max_completion_tokens' instead.",
             "x" * 400 + " Use 'max_completion_tokens' instead",
-        ]
+        ]  # fmt: skip
         for text in texts:
             for body in ({}, {"reasoning_effort": "high", "max_tokens": 9}):
                 with self.subTest(text=text[:30], body=body):
-                    server = _Server("chat", [(400, {}, {"error": {"message": text}})], extra=body)
-                    with self.assertRaises(agentloop.ModelError) as caught:
-                        agentloop.run(_model("chat", server, **body), "go", [get_weather])
-                    self.assertIn(text, str(caught.exception))
-                    self.assertEqual((caught.exception.kind, len(server.raw)), ("bad_request", 1))
+                    answers = [(400, {}, {"error": {"message": text}})]
+                    error, server = self.fails("chat", answers, "bad_request", 400, body=body)
+                    self.assertIn(text, str(error))
+                    self.assertEqual(len(server.raw), 1)
 
     def test_a_long_message_is_cut(self):
         for body in ({"error": {"message": "w" * 10**5}}, {"x": "y" * 10**5}):
             for status in (400, 200):
                 with self.subTest(status=status, body=str(body)[:20]):
                     error, _ = self.fails("chat", [(status, {}, body)] * 5)
+                    self.assertEqual("asked 5 times" in str(error), status == 200)
                     self.assertLess(len(str(error)), 1500)
         error, _ = self.fails("chat", [(400, {}, {"error": "a\u202eb\x1b[31m\ud800"})])
         self.assertTrue(str(error).isprintable(), str(error))
 
     def test_a_property_refused_by_name_is_left_out_from_then_on(self):
-        f = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        call = {"id": "a", "type": "function", "function": f}
-        message = {"role": "assistant", "content": None, "reasoning": "hm", "tool_calls": [call]}
-        words = [
+        message = {"role": "assistant", "content": None, "reasoning": "hm", "tool_calls": [_CHAT_CALL]}
+        without = {k: v for k, v in message.items() if k != "reasoning"}
+        refusals = [
             {"error": {"message": "property 'reasoning' is unsupported"}},
             {"error": {"message": "'messages.1' : for 'role:assistant' the following must be satisfied"
                                   "[('messages.1' : property 'reasoning' is unsupported)]"}},
@@ -10660,35 +10541,25 @@ class FailureTests(_ModelCase):
             {"error": {"message": 'Unknown name "reasoning" at \'messages[1]\': `role` is required'}},
         ]  # fmt: skip
         for status in (400, 422):
-            for refusal in words:
+            for refusal in refusals:
                 with self.subTest(status=status, refusal=refusal):
-                    body = refusal if isinstance(refusal, str) else json.dumps(refusal)
-                    answers = [
-                        _chat(message),
-                        (status, {}, body),
-                        _chat({**message, "tool_calls": [{**call, "id": "b"}]}),
-                    ]
-                    answers += [_text("chat", "ok")]
+                    second = {**message, "tool_calls": [{**_CHAT_CALL, "id": "b"}]}
+                    answers = [_chat(message), (status, {}, refusal), _chat(second), _text("chat", "ok")]
                     with _logged() as log:
                         run, server = self.play("chat", answers, prefix=False)
-                    self.assertEqual(
-                        (run.output, run.requests, _statuses(run)), ("ok", 3, ["ok"] * 2)
-                    )
+                    self.assertEqual((run.output, run.requests), ("ok", 3))
+                    self.assertEqual(_statuses(run), ["ok"] * 2)
                     self.assertEqual(self.waits, [])
                     self.assertIn("reasoning", log.getvalue())
                     self.assertIn("reasoning", server.said(1)[1])
                     for at in (2, 3):
                         for m in server.said(at):
                             self.assertNotIn("reasoning", m)
-                    self.assertEqual(
-                        server.said(2)[1], {k: v for k, v in message.items() if k != "reasoning"}
-                    )
+                    self.assertEqual(server.said(2)[1], without)
                     self.assertEqual(run.steps[0].action.message, message)
 
     def test_a_refusal_that_names_nothing_of_ours_is_an_error(self):
-        f = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        call = {"id": "a", "type": "function", "function": f}
-        message = {"role": "assistant", "content": None, "tool_calls": [call], "reasoning": "hm"}
+        message = {"role": "assistant", "content": None, "tool_calls": [_CHAT_CALL], "reasoning": "hm"}
         body = {"reasoning": {"effort": "low"}, "foo": 1}
         rows = [  # what the server says; the caller's fields
             ("property 'content' is unsupported", {}),
@@ -10704,13 +10575,11 @@ class FailureTests(_ModelCase):
         for words, extra in rows:
             with self.subTest(words=words, extra=extra):
                 answers = [_chat(message), (400, {}, {"error": {"message": words}})]
-                server = _Server("chat", answers, extra=extra)
-                with self.assertRaises(agentloop.ModelError) as caught:
-                    agentloop.run(_model("chat", server, **extra), "go", [get_weather])
-                self.assertEqual((caught.exception.kind, len(server.raw)), ("bad_request", 2))
+                _, server = self.fails("chat", answers, "bad_request", 400, body=extra)
+                self.assertEqual(len(server.raw), 2)
 
     def test_what_the_adapter_added_may_be_left_out_too(self):
-        rows = [
+        rows = [  # protocol, the field, how a server refuses it
             ("chat", "stream_options", "Unrecognized request argument supplied: stream_options"),
             ("chat", "stream", "stream is not supported with tools"),
             ("responses", "include", "Encrypted content is not supported with this model."),
@@ -10722,25 +10591,22 @@ class FailureTests(_ModelCase):
         for protocol, name, words in rows:
             with self.subTest(protocol=protocol, name=name):
                 answers = [(400, {}, {"error": {"message": words}}), (503, {}, "busy")]
-                answers += [
-                    _call(protocol, ("a", "get_weather", {"city": "B"})),
-                    _text(protocol, "ok"),
-                ]
+                answers += [_weather(protocol), _text(protocol, "ok")]
                 extra = {"stream_options", "store"}
                 server = _Server(protocol, answers, extra=extra, prefix=False)
-                model = _model(protocol, server, on_text=len)
-                run = agentloop.run(model, "go", [get_weather])
+                run = agentloop.run(_model(protocol, server, on_text=len), "go", [get_weather])
                 self.assertEqual((run.output, run.requests), ("ok", 2))
-                self.assertEqual(
-                    [name in body for body in server.sent], [True, False, False, False]
-                )
-        # Such a refusal spends no retry.
-        answers = [(400, {}, "Unknown parameter: 'include'."), (503, {}, "busy"), (503, {}, "busy")]
-        answers.append(_text("responses", "ok"))
+                sent = [name in body for body in server.sent]
+                self.assertEqual(sent, [True, False, False, False])
+
+    def test_a_field_left_out_spends_no_retry(self):
+        refusal, busy = (400, {}, "Unknown parameter: 'include'."), (503, {}, "busy")
+        answers = [refusal, busy, busy, _text("responses", "ok")]
         run, server = self.play("responses", answers, retries=2, prefix=False)
         self.assertEqual((run.output, len(server.raw)), ("ok", 4))
-        # Not what the request cannot do without.
-        for protocol, words in (
+
+    def test_what_the_request_cannot_do_without_is_not_left_out(self):
+        rows = [  # protocol, how a server refuses the request
             ("anthropic", "max_tokens: not permitted"),
             ("responses", "input is invalid"),
             ("responses", "Unsupported parameter: store"),  # without it, the server stores
@@ -10749,10 +10615,11 @@ class FailureTests(_ModelCase):
             ("responses", "Invalid schema for function 'look': please include a type, or store the schema elsewhere"),
             ("responses", "Invalid schema for function 'include'"),
             ("chat", "The stream of the tool is invalid"),
-        ):  # fmt: skip
+        ]  # fmt: skip
+        for protocol, words in rows:
             with self.subTest(protocol=protocol, words=words):
                 answers = [(400, {}, {"error": words})]
-                error, server = self.fails(protocol, answers, "bad_request", 400, on_text=len)
+                _, server = self.fails(protocol, answers, "bad_request", 400, on_text=len)
                 self.assertEqual(len(server.raw), 1)
 
     @_each_protocol
@@ -10770,44 +10637,59 @@ class FailureTests(_ModelCase):
             agentloop.run(model, "go", [once])
         run = caught.exception.agent_run
         self.assertEqual((run.state, run.requests, _statuses(run)), ("running", 2, ["ok"]))
-        copied = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
-        again = agentloop.run(model, copied, [once])
+        again = agentloop.run(model, _saved(run), [once])
         self.assertEqual((again.output, ran), ("ok", ["B"]))
         self.assertEqual(server.raw[1], server.raw[2])
 
-    def test_the_key_is_never_shown(self):
+    @_each_protocol
+    def test_the_key_is_never_shown(self, protocol):
         secret = "X-SECRET-4711-4711"
-        for protocol in _PROTOCOLS:
-            for bad in ((401, {}, {"error": "wrong key %s!" % _KEY}), (400, {}, "you sent " + secret),
-                        (200, {}, "<p>%s %s" % (_KEY, secret)), OSError("%s %s" % (_KEY, secret)),
-                        (307, {"location": "http://h/" + _KEY + secret}, "")):  # fmt: skip
-                with self.subTest(protocol=protocol, bad=bad):
-                    with _logged() as log:
-                        server = _Server(protocol, [bad])
-                        model = _model(protocol, server, headers={"X-Other": secret}, retries=0)
-                        with self.assertRaises(agentloop.ModelError) as caught:
-                            agentloop.run(model, "go", [get_weather])
-                    run = caught.exception.agent_run
-                    shown = [repr(model), str(model), repr(caught.exception), str(caught.exception)]
-                    shown += [log.getvalue(), repr(run), json.dumps(agentloop.to_json(run))]
-                    shown += [repr(pickle.dumps(run)), json.dumps(model.body(run, {}))]
-                    model.transport = None
-                    shown.append(repr(pickle.dumps(model)))
-                    for text in shown:
-                        self.assertNotIn(_KEY, text)
-                        self.assertNotIn(secret, text)
-        # A URL may hold one too.
-        server = _Server("chat", [(400, {}, {"error": "no"})])
-        model = _model("chat", server, base_url="https://h.test/v1?key=" + secret)
-        with self.assertRaises(agentloop.ModelError) as caught:
-            agentloop.run(model, "go")
-        self.assertIn("key=" + secret, server.seen[0][1])
-        self.assertNotIn(secret, str(caught.exception) + repr(model))
+        answers = [
+            (401, {}, {"error": "wrong key %s!" % _KEY}),
+            (400, {}, "you sent " + secret),
+            (200, {}, "<p>%s %s" % (_KEY, secret)),
+            OSError("%s %s" % (_KEY, secret)),
+            (307, {"location": "http://h/" + _KEY + secret}, ""),
+        ]
+        for bad in answers:
+            with self.subTest(bad=bad):
+                with _logged() as log:
+                    server = _Server(protocol, [bad])
+                    model = _model(protocol, server, headers={"X-Other": secret}, retries=0)
+                    with self.assertRaises(agentloop.ModelError) as caught:
+                        agentloop.run(model, "go", [get_weather])
+                run = caught.exception.agent_run
+                shown = [repr(model), str(model), repr(caught.exception), str(caught.exception)]
+                shown += [log.getvalue(), repr(run), json.dumps(agentloop.to_json(run))]
+                shown += [repr(pickle.dumps(run)), json.dumps(model.body(run, {}))]
+                model.transport = None
+                shown.append(repr(pickle.dumps(model)))
+                for text in shown:
+                    self.assertNotIn(_KEY, text)
+                    self.assertNotIn(secret, text)
+
+    def test_a_key_in_a_url_is_not_shown(self):
+        secret = "X-SECRET-4711-4711"
+        rows = [  # base_url; what of it is sent and secret
+            ("https://h.test/v1?key=" + secret, [secret]),
+            ("http://user:PASSWORD123@h/v1?api-key=SECRETKEY99", ["SECRETKEY99", "PASSWORD123"]),
+        ]
+        for base_url, secrets in rows:
+            with self.subTest(base_url=base_url):
+                server = _Server("chat", [(401, {}, {"error": "bad key " + secrets[0]})])
+                model = _model("chat", server, base_url=base_url)
+                with self.assertRaises(agentloop.ModelError) as caught:
+                    agentloop.run(model, "go")
+                self.assertIn("key=" + secrets[0], server.seen[0][1])
+                for word in secrets:
+                    self.assertNotIn(word, str(caught.exception) + repr(model))
 
     def test_what_a_refusal_means_by_its_words(self):
         rate = "Request too large for m on tokens per min (TPM): Limit 6000, Requested 9000"
         full = "maximum context length is 8192 tokens"
         raw = json.dumps({"error": {"message": full, "code": 400}})
+        routed = {"error": {"message": "Provider returned error", "metadata": {"raw": raw}}}
+        gone = {"error": {"message": "Provider returned error", "metadata": {"raw": "gone away"}}}
         wrapped = 'litellm.BadRequestError: P - {"error":{"message":"%s"}}\n. Model Group=m' % full
         python = "Error code: 400 - {'error': {'message': '%s', 'code': None}}" % full
         rows = [  # status, error; kind, how often it is asked with retries=1, what the text names
@@ -10835,10 +10717,8 @@ class FailureTests(_ModelCase):
             (500, {"error": {"message": "tools need --jinja"}}, "bad_request", 1, "--jinja"),
             # an overflow in other words, or passed on by a router or a proxy
             (400, {"error": {"message": "x", "type": "too_many_prompt_tokens"}}, "context_length", 1, "x"),
-            (400, {"error": {"message": "Provider returned error", "metadata": {"raw": raw}}},
-             "context_length", 1, "Provider returned error: maximum context"),
-            (502, {"error": {"message": "Provider returned error", "metadata": {"raw": "gone away"}}},
-             "server", 2, "gone away"),
+            (400, routed, "context_length", 1, "Provider returned error: maximum context"),
+            (502, gone, "server", 2, "gone away"),
             (400, {"error": {"message": "Provider returned error", "metadata": {}}}, "bad_request", 1, "P"),
             (400, {"error": {"message": wrapped}}, "context_length", 1, "BadRequestError"),
             (400, {"error": {"message": python}}, "context_length", 1, "Error code"),
@@ -10900,15 +10780,30 @@ class FailureTests(_ModelCase):
         answers = [lambda sent: far, lambda sent: _text("chat", "ok")]
         self.play("chat", answers, deadline=60)
         self.assertEqual(self.waits, [50])
-        # A transport that somebody else wrote is checked at each chunk.
-        late = [b" ", lambda: threading.Event().wait(0.06) or b" ", b" ", b" "]
-        error, server = self.fails("chat", [late] * 9, "timeout", None, deadline=0.05)
-        self.assertIn("no complete reply within the deadline of 0.05 s", str(error))
-        self.assertLessEqual(server.seen[0][3], 0.05)
+
+    def test_a_deadline_is_looked_at_between_the_chunks_of_any_transport(self):
+        clock = [0.0]
+
+        def late():
+            clock[0] += 6
+            return b" "
+
+        with mock.patch("time.monotonic", lambda: clock[0]):
+            error, server = self.fails("chat", [[b" ", late, b" "]] * 9, "timeout", None, deadline=5)
+        self.assertIn("no complete reply within the deadline of 5 s", str(error))
+        self.assertLessEqual(server.seen[0][3], 5)
         self.assertEqual(len(server.raw), 1)
-        # It is for each request anew.
-        city = [_call("chat", (str(n), "get_weather", {"city": "B"})) for n in range(3)]
-        run, server = self.play("chat", [*city, _text("chat", "ok")], deadline=5)
+
+    def test_a_deadline_is_for_each_request_anew(self):
+        clock = [0.0]
+
+        def slow(sent):
+            clock[0] += 4
+            return _weather("chat", call_id=str(len(sent["messages"])))
+
+        with mock.patch("time.monotonic", lambda: clock[0]):
+            answers = [slow, slow, slow, _text("chat", "ok")]
+            run, server = self.play("chat", answers, deadline=5)
         self.assertEqual((run.output, "deadline" in server.sent[0]), ("ok", False))
 
     def test_bounds_of_a_reply(self):
@@ -10921,17 +10816,15 @@ class FailureTests(_ModelCase):
             (200, _SSE, [b"data: ", *[megabyte] * 65], "bad_response", None),
             (200, _SSE, [b"data: " + megabyte + b"\n"] * 65, "bad_response", None),
             (200, _JSON, [bomb], "bad_response", None),
-            (200, _JSON, [bomb[n : n + 9999] for n in range(0, len(bomb), 9999)], "bad_response", None),
+            (200, _JSON, _pieces(bomb, 9999), "bad_response", None),
             (401, _JSON, [megabyte] * 65, "auth", 401),
             (200, _JSON, [b'{"choices": ' + b"[" * 100_000], "bad_response", None),
-        ]  # fmt: skip
+        ]
         for status, headers, chunks, kind, shown in rows:
             with self.subTest(status=status, headers=headers, first=chunks[0][:20]):
-                server = _Server("chat", [(status, headers, chunks)])
-                with self.assertRaises(agentloop.ModelError) as caught:
-                    agentloop.run(_model("chat", server, on_text=len, retries=0), "go")
-                self.assertEqual((caught.exception.kind, caught.exception.status), (kind, shown))
-                self.assertLess(len(str(caught.exception)), 1500)
+                answers = [(status, headers, chunks)]
+                error, _ = self.fails("chat", answers, kind, shown, on_text=len, retries=0)
+                self.assertLess(len(str(error)), 1500)
 
     def secret_in(self, error, secret):
         """True where a secret is in an exception, or in what it was raised from."""
@@ -10959,14 +10852,11 @@ class FailureTests(_ModelCase):
                 _sse({"error": {"message": secret}}),
             ]
             for answer in answers:
-                with self.subTest(secret=secret, answer=answer):
-                    server = _Server("chat", [answer])
-                    model = _model("chat", server, base_url=url, headers=headers, retries=0)
-                    with mock.patch.dict(os.environ, proxies):
-                        with self.assertRaises(agentloop.ModelError) as caught:
-                            agentloop.run(model, "go")
-                    self.assertFalse(self.secret_in(caught.exception, secret))
-                    self.assertNotIn(json.dumps(secret)[1:-1], str(caught.exception))
+                with self.subTest(secret=secret, answer=answer), mock.patch.dict(os.environ, proxies):
+                    settings = {"base_url": url, "headers": headers, "retries": 0, "tools": ()}
+                    error, _ = self.fails("chat", [answer], **settings)
+                    self.assertFalse(self.secret_in(error, secret))
+                    self.assertNotIn(json.dumps(secret)[1:-1], str(error))
 
     def test_a_short_key_is_hidden_where_it_stands_alone(self):
         words = "no such key: %s! A bad alphabet was asked for"
@@ -11014,15 +10904,23 @@ class FailureTests(_ModelCase):
         ]
         for answer in answers:
             with self.subTest(answer=answer):
-                error, server = self.fails(
-                    "chat", [answer] * 2, "connection", None, headers={"X-Own": "HEADER-99"}
-                )
+                settings = {"headers": {"X-Own": "HEADER-99"}}
+                error, server = self.fails("chat", [answer] * 2, "connection", None, **settings)
                 self.assertFalse(self.secret_in(error, _KEY))
                 self.assertFalse(self.secret_in(error, "HEADER-99"))
                 self.assertIn("the transport raised ", str(error))
                 self.assertEqual(len(server.raw), 1)
 
-        class Body(list):  # of a transport that fails once all is read
+    def test_what_a_transport_raises_without_a_secret_is_a_developers_mistake(self):
+        mistake = TypeError("a transport that takes no timeout")
+        for answer in (mistake, [b'{"choices', mistake]):
+            with self.subTest(answer=answer):
+                with self.assertRaises(TypeError) as caught:  # with its traceback
+                    self.play("chat", [answer])
+                self.assertIs(caught.exception, mistake)
+
+    def test_what_a_transport_raises_once_all_is_read_is_ignored(self):
+        class Body(list):
             def drain(self):
                 raise RuntimeError(_KEY)
 
@@ -11031,13 +10929,6 @@ class FailureTests(_ModelCase):
         body = Body([json.dumps(_text("chat", "ok")).encode()])
         model = _model("chat", lambda *request: (200, _JSON, body))
         self.assertEqual(model.complete("x"), "ok")
-        # Without a secret it is a developer's mistake, with its traceback.
-        mistake = TypeError("a transport that takes no timeout")
-        for answer in (mistake, [b'{"choices', mistake]):
-            with self.subTest(answer=answer):
-                with self.assertRaises(TypeError) as caught:
-                    self.play("chat", [answer])
-                self.assertIs(caught.exception, mistake)
 
     def test_a_context_is_for_the_default_transport(self):
         for transport in (_Server("chat", []), lambda *request: None):
@@ -11085,15 +10976,12 @@ class FailureTests(_ModelCase):
         for how in (copy.copy, copy.deepcopy, lambda m: copy.copy(copy.deepcopy(m))):
             for key in (_KEY, "", lambda: _KEY, None):
                 with self.subTest(how=how, key=key):
-                    server = _Server("chat", [_text("chat", "ok")] * 3)
-                    model = _model(
-                        "chat", server, api_key=key, headers={"X-Own": "1"},
-                        base_url="http://u:p@h.test/v1?v=1", metadata={"a": "b"},
-                    )  # fmt: skip
+                    server = _Server("chat", [_text("chat", "ok")] * 3, strict=False)
+                    settings = {"api_key": key, "headers": {"X-Own": "1"}, "metadata": {"a": "b"}}
+                    model = _model("chat", server, base_url="http://u:p@h.test/v1?v=1", **settings)
                     made = how(model)
                     with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "of-the-environment"}):
                         for asked in (model, made):
-                            server.strict = False
                             agentloop.run(asked, "go")
                     self.assertEqual(server.seen[0], server.seen[1])
                     made.headers["X-Own"] = "2"
@@ -11102,35 +10990,37 @@ class FailureTests(_ModelCase):
                     self.assertEqual(server.seen[2][2]["X-Own"], "1")
                     self.assertNotIn("other", str(server.seen[2]))
 
-    def test_pickling(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                model = _CLASSES[protocol]("m", base_url="http://127.0.0.1:9", api_key=_KEY,
-                                              system="s", timeout=7, temperature=1)  # fmt: skip
-                data = pickle.dumps(model)
-                self.assertNotIn(_KEY.encode(), data)
-                twin = pickle.loads(data)
-                tools = agentloop.registry([get_weather])
-                run = agentloop.AgentRun("go")
-                self.assertEqual(twin.body(run, tools), model.body(run, tools))
-                self.assertEqual(repr(twin), repr(model))
-                self.assertIn("http://127.0.0.1:9/v1/", repr(twin))
-        model = _model(
-            "chat", None, transport=agentloop.http_transport, on_text=len, api_key=lambda: "k"
-        )
-        pickle.loads(pickle.dumps(model))  # what cannot be pickled is left out
+    @_each_protocol
+    def test_pickling(self, protocol):
+        settings = {"base_url": "http://127.0.0.1:9", "api_key": _KEY, "system": "s", "timeout": 7}
+        model = _CLASSES[protocol]("m", temperature=1, **settings)
+        data = pickle.dumps(model)
+        self.assertNotIn(_KEY.encode(), data)
+        twin = pickle.loads(data)
+        tools = agentloop.registry([get_weather])
+        run = agentloop.AgentRun("go")
+        self.assertEqual(twin.body(run, tools), model.body(run, tools))
+        self.assertEqual(repr(twin), repr(model))
+        self.assertIn("http://127.0.0.1:9/v1/", repr(twin))
 
-    def test_a_pickle_holds_no_secret_and_says_what_to_set(self):
+    def test_a_pickle_leaves_out_what_cannot_be_pickled(self):
+        settings = {"on_text": lambda text: None, "api_key": lambda: "k"}
+        model = _model("chat", None, transport=agentloop.http_transport, **settings)
+        twin = pickle.loads(pickle.dumps(model))
+        self.assertIsNone(twin.on_text)
+        self.assertIs(type(twin.transport), type(agentloop.http_transport))
+
+    def test_a_pickle_holds_no_secret(self):
         url = "https://user:passW0RD@h.test/v1?api-key=query-S3CRET&version=vers-1"
-        environment = {"OPENAI_API_KEY": "sk-of-the-environment"}
-        with mock.patch.dict(os.environ, environment):
+        settings = {"base_url": url, "api_key": _KEY, "headers": {"X-Own": "header-S3CRET"}}
+        with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "sk-of-the-environment"}):
             for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-                model = agentloop.OpenAIChat(
-                    "m", base_url=url, api_key=_KEY, headers={"X-Own": "header-S3CRET"}
-                )
-                data = pickle.dumps(model, protocol)
+                data = pickle.dumps(agentloop.OpenAIChat("m", **settings), protocol)
                 for secret in (_KEY, "environment", "passW0RD", "S3CRET", "vers-1"):
                     self.assertNotIn(secret.encode(), data)
+
+    def test_an_unpickled_model_says_what_to_set(self):
+        environment = {"OPENAI_API_KEY": "sk-of-the-environment"}
         rows = [  # settings; what has to be set
             ({"api_key": _KEY}, "api_key"),
             ({"api_key": _key_of_the_test}, "api_key"),
@@ -11140,13 +11030,12 @@ class FailureTests(_ModelCase):
             ({"ssl_context": True}, "transport.ssl_context"),
         ]
         for settings, names in rows:
-            with self.subTest(names=names):
+            with self.subTest(settings=settings), mock.patch.dict(os.environ, environment):
                 made = agentloop.OpenAIChat("m", **{"api_key": "", **settings})
                 for _ in range(2):
                     made = pickle.loads(pickle.dumps(made))
-                with mock.patch.dict(os.environ, environment):
-                    with self.assertRaisesRegex(ValueError, "set its %s again" % names):
-                        made.complete("x")
+                with self.assertRaisesRegex(ValueError, "set its %s again" % names):
+                    made.complete("x")
 
     @_sockets
     def test_an_unpickled_model_asks_once_its_key_is_set(self):
@@ -11236,14 +11125,12 @@ class ConversationTests(_ModelCase):
             return n
 
         calls = [("b", "look", {"n": 1}), ("a", "look", {"n": 2}), ("c", "look", {"n": 3})]
-        _run, server = self.play(
-            protocol, [_call(protocol, *calls), _text(protocol, "ok")], tools=[look]
-        )
-        self.assertEqual(
-            _results(protocol, server.sent[1]), [("b", "1"), ("a", "2"), ("c", "3")]
-        )
+        answers = [_call(protocol, *calls), _text(protocol, "ok")]
+        _run, server = self.play(protocol, answers, tools=[look])
+        sent = server.sent[1]
+        self.assertEqual(_results(protocol, sent), [("b", "1"), ("a", "2"), ("c", "3")])
         want = {"chat": "uattt", "responses": "uaaattt", "anthropic": "uau"}
-        self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
+        self.assertEqual(_roles(protocol, sent), want[protocol])
 
     @_each_protocol
     def test_a_call_closed_before_its_time_keeps_its_place(self, protocol):
@@ -11276,76 +11163,57 @@ class ConversationTests(_ModelCase):
         def fail() -> str:
             raise ValueError("no")
 
-        calls = [
-            ("a", "get_weather", {"city": "B"}),
-            ("b", "fail", {}),
-            ("c", "nope", {}),
-            ("d", "get_weather", {}),
+        rows = [  # the call; whether it is marked
+            (("a", "get_weather", {"city": "B"}), False),
+            (("b", "fail", {}), True),
+            (("c", "nope", {}), True),
+            (("d", "get_weather", {}), True),
         ]
-        answers = [_call("anthropic", *calls), _text("anthropic", "ok")]
+        answers = [_call("anthropic", *(call for call, _ in rows)), _text("anthropic", "ok")]
         server = self.play("anthropic", answers, tools=[get_weather, fail])[1]
-        blocks = server.said()[-1]["content"]
-        self.assertEqual([b.get("is_error", False) for b in blocks], [False, True, True, True])
+        marks = [b.get("is_error", False) for b in server.said()[-1]["content"]]
+        self.assertEqual(marks, [is_marked for _, is_marked in rows])
 
-    def test_a_notice_has_an_assistant_message_before_it(self):
-        rows = {
-            "chat": [_text("chat", ""), _text("chat", "half", reason="length")],
-            "responses": [
-                {"status": "completed", "output": []},
-                _text("responses", "half", status="incomplete"),
-            ],
-            "anthropic": [
-                _text("anthropic", " "),
-                _text("anthropic", "half", reason="max_tokens"),
-            ],
-        }
+    @_each_protocol
+    def test_a_notice_has_an_assistant_message_before_it(self, protocol):
         error = {"error": {"code": "tool_use_failed", "message": "x", "failed_generation": "y"}}
-        rows["chat"] += [(400, {}, error)] * 2
-        for protocol, answers in rows.items():
-            with self.subTest(protocol=protocol):
-                answers = [*answers, _text(protocol, "ok")]
-                run, server = self.play(protocol, answers)
-                want = "ua" * (len(answers) - 1) + "u"
-                self.assertEqual(_roles(protocol, server.sent[-1]), want)
-                self.assertEqual(_statuses(run), ["invalid_response"] * (len(answers) - 1))
+        cut = {"status": "incomplete"} if protocol == "responses" else {"reason": "max_tokens"}
+        answers = [_text(protocol, ""), _text(protocol, "half", **cut)]
+        if protocol == "chat":
+            answers += [(400, {}, error)] * 2
+        run, server = self.play(protocol, [*answers, _text(protocol, "ok")])
+        self.assertEqual(_roles(protocol, server.sent[-1]), "ua" * len(answers) + "u")
+        self.assertEqual(_statuses(run), ["invalid_response"] * len(answers))
 
     @_each_protocol
     def test_the_user_speaks_after_a_result(self, protocol):
         """Mistral: Unexpected role 'user' after role 'tool'. An assistant message of our own stands
         between; only a picture is shown right after the results."""
-        image = agentloop.Image(_PNG)
-        shot = agentloop.Tool("shot", "", {"type": "object", "properties": {}}, lambda: image)
-        rows = {  # how the first turn ends; what is sent on Chat Completions
-            "budget": "uatau", "return_direct": "uatau", "picture": "uatu", "picture, then a reply": "uatuau",
-        }  # fmt: skip
-        for end, roles in rows.items():
+        shot = _bare_tool(lambda: agentloop.Image(_PNG), "shot")
+        direct = agentloop.tool(get_weather, return_direct=True)
+        picture = ("a", "shot", {})
+        weather = ("a", "get_weather", {"city": "B"})
+        rows = [  # how the first turn ends; its call, the tools, its requests; what is then sent
+            ("budget", weather, [get_weather], 1, "uatau", "uatu", "uau"),
+            ("return_direct", weather, [direct], 1, "uatau", "uatu", "uau"),
+            ("picture", picture, [shot], 1, "uatu", "uatu", "uau"),
+            ("picture, then a reply", picture, [shot], 2, "uatuau", "uatau", "uauau"),
+        ]
+        for end, call, tools, limit, *roles in rows:
             with self.subTest(end=end):
-                name = "shot" if "picture" in end else "get_weather"
-                given = {} if name == "shot" else {"city": "B"}
-                tools = [
-                    agentloop.tool(get_weather, return_direct=end == "return_direct"),
-                    shot,
-                ]
-                answers = [_call(protocol, ("a", name, given)), _text(protocol, "ok")]
-                answers.append(_text(protocol, "end"))
-                server = _Server(protocol, answers)
+                texts = [_text(protocol, "ok"), _text(protocol, "end")]
+                server = _Server(protocol, [_call(protocol, call), *texts])
                 model = _model(protocol, server)
-                limit = 2 if end == "picture, then a reply" else 1
                 run = agentloop.run(model, "go", tools, max_requests=limit)
                 run = agentloop.run(model, run.follow_up("and?"), tools)
-                want = {"chat": roles, "responses": "uatu", "anthropic": "uau"}[protocol]
-                if limit == 2 and protocol != "chat":
-                    want = want[:-1] + ("au" if protocol == "responses" else "uau")
+                want = dict(zip(_PROTOCOLS, roles))[protocol]
                 self.assertEqual(_roles(protocol, server.sent[limit]), want)
                 self.assertIn("and?", _notice(protocol, server.sent[limit]))
 
     def test_a_picture_has_no_is_error_beside_it(self):
         """`all content must be type text if is_error is true`."""
-        for observation, marked in (
-            (["by hand", agentloop.Image(_PNG)], False),
-            (agentloop.Image(_PNG), False),
-            ("no camera", True),
-        ):
+        image = agentloop.Image(_PNG)
+        for observation, marked in ((["by hand", image], False), (image, False), ("no camera", True)):
             with self.subTest(observation=observation):
                 run = agentloop.AgentRun("go", requests=1)
                 run.pending.append(agentloop.AgentAction("shot", {}, "c1", request=1))
@@ -11389,16 +11257,9 @@ class ConversationTests(_ModelCase):
     def test_follow_up(self, protocol):
         for stream in (False, True):
             with self.subTest(stream=stream):
-                answers = [
-                    _call(protocol, ("a", "get_weather", {"city": "B"})),
-                    _text(protocol, "one"),
-                    _text(protocol, ""),
-                    _text(protocol, "two"),
-                    _text(protocol, "three"),
-                ]
-                if stream:
-                    answers = [_stream(protocol, a) for a in answers]
-                server = _Server(protocol, answers)
+                texts = ("one", "", "two", "three")
+                answers = [_weather(protocol), *(_text(protocol, text) for text in texts)]
+                server = _Server(protocol, _streamed(protocol, answers) if stream else answers)
                 model = _model(protocol, server, on_text=len if stream else None)
                 run = agentloop.run(model, "go", [get_weather])
                 for task in ("second", ["third", "part"]):
@@ -11409,11 +11270,9 @@ class ConversationTests(_ModelCase):
                     self.assertIn(word, text)
                 # Read from JSON, or without what adapters keep on it, the same bytes go out.
                 tools = agentloop.registry([get_weather])
-                fresh = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
-                self.assertEqual(model.body(fresh, tools), model.body(run, tools))
-                self.assertEqual(
-                    model.body(pickle.loads(pickle.dumps(run)), tools), model.body(run, tools)
-                )
+                body = model.body(run, tools)
+                self.assertEqual(model.body(_saved(run), tools), body)
+                self.assertEqual(model.body(pickle.loads(pickle.dumps(run)), tools), body)
 
     @_each_protocol
     def test_a_follow_up_on_any_run(self, protocol):
@@ -11423,51 +11282,38 @@ class ConversationTests(_ModelCase):
         def boom() -> str:
             raise Stop()
 
-        for state in (
-            "interrupted",
-            "pending",
-            "fresh",
-            "budget",
-            "refused",
-            "error",
-            "invalid",
-        ):
-            with self.subTest(state=state):
-                calls = [
-                    ("a", "get_weather", {"city": "B"}),
-                    ("b", "boom", {}),
-                    ("c", "boom", {}),
-                ]
-                first = _call(protocol, *calls)
-                answers = {
-                    "refused": {"chat": _chat({"content": None, "refusal": "No."}),
-                                "responses": {"output": [], "status": "incomplete", "incomplete_details": {"reason": "content_filter"}},
-                                "anthropic": {"content": [], "stop_reason": "refusal"}}[protocol],
-                    "error": (400, {}, "no"),
-                    "invalid": _text(protocol, ""),
-                }  # fmt: skip
-                answers = [
-                    answers.get(state, first),
-                    _text(protocol, "ok"),
-                    _text(protocol, "end"),
-                ]
-                if state == "fresh":
-                    answers = answers[1:]
-                server = _Server(protocol, answers, prefix=False)
+        tools = [get_weather, boom]
+        calls = [("a", "get_weather", {"city": "B"}), ("b", "boom", {}), ("c", "boom", {})]
+        three = _call(protocol, *calls)
+        refusal = {
+            "chat": _chat({"content": None, "refusal": "No."}),
+            "responses": {"output": [], "status": "incomplete", "incomplete_details": {"reason": "content_filter"}},
+            "anthropic": {"content": [], "stop_reason": "refusal"},
+        }[protocol]  # fmt: skip
+        rows = [  # how the run ends; the first answer, the tools, its requests at the most
+            ("interrupted", three, tools, 9),
+            ("budget", three, [get_weather], 1),
+            ("refused", refusal, tools, 9),
+            ("error", (400, {}, "no"), tools, 9),
+            ("invalid", _text(protocol, ""), tools, 1),
+            ("pending", three, tools, 9),
+            ("fresh", None, tools, 0),
+        ]
+        for end, first, offered, limit in rows:
+            with self.subTest(end=end):
+                answers = [first, _text(protocol, "ok"), _text(protocol, "end")]
+                server = _Server(protocol, answers[first is None :], prefix=False)
                 model, run = _model(protocol, server), agentloop.AgentRun("go")
-                tools = [get_weather, boom]
-                if state == "pending":
+                if end == "pending":
                     events = agentloop.stream(model, run, tools)
                     next(events)
                     events.close()
-                elif state != "fresh":
+                elif first is not None:
                     with contextlib.suppress(Stop, agentloop.ModelError):
-                        limit = 1 if state in ("budget", "invalid") else 9
-                        tools = [get_weather] if state == "budget" else tools
-                        agentloop.run(model, run, tools, max_requests=limit)
-                turn = agentloop.run(model, run.follow_up("more"), [get_weather, boom])
+                        agentloop.run(model, run, offered, max_requests=limit)
+                turn = agentloop.run(model, run.follow_up("more"), tools)
                 self.assertEqual(turn.output, "ok")
-                if state == "interrupted":
+                if end == "interrupted":
                     self.assertEqual(_statuses(run), ["ok", "unknown_outcome", "not_executed"])
                     texts = [t for _, t in _results(protocol, server.sent[1])]
                     self.assertEqual(len(texts), 3)
@@ -11476,19 +11322,14 @@ class ConversationTests(_ModelCase):
 
     @_each_protocol
     def test_history_made_or_changed_by_hand(self, protocol):
-        server = _Server(
-            protocol, [_text(protocol, str(n)) for n in range(6)], prefix=False
-        )
+        server = _Server(protocol, [_text(protocol, str(n)) for n in range(6)], prefix=False)
         model = _model(protocol, server)
         run = agentloop.run(model, "zero")
         for n in range(1, 4):
             run = agentloop.run(model, run.follow_up("task %d" % n))
         self.assertEqual(_roles(protocol, server.sent[3]), "uauauau")
-        summary = agentloop.AgentRun(
-            "What was said?", finish=agentloop.AgentFinish("A summary.")
-        )
         run = run.follow_up("next")
-        run.history[:2] = [summary]
+        run.history[:2] = [agentloop.AgentRun("What was said?", finish=_end("A summary."))]
         run = agentloop.run(model, run)
         self.assertEqual(_roles(protocol, server.sent[4]), "uauauau")
         self.assertIn("A summary.", json.dumps(server.said(4)[1]))
@@ -11498,37 +11339,37 @@ class ConversationTests(_ModelCase):
         agentloop.run(model, run)
         self.assertEqual(_roles(protocol, server.sent[5]), "u")
 
-    def test_steps_changed_by_hand(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                calls = [
-                    _call(protocol, ("a%d" % n, "get_weather", {"city": "C%d" % n}))
-                    for n in range(3)
-                ]
-                server = _Server(protocol, [*calls, _text(protocol, "ok")], prefix=False)
-                run = agentloop.AgentRun("go")
-                events = agentloop.stream(_model(protocol, server), run, [get_weather])
-                for _event in events:
-                    if len(run.steps) == 3:
-                        run.steps = run.steps[1:]
-                        break
-                events.close()
-                agentloop.run(_model(protocol, server), run, [get_weather])
-                results = [t for _, t in _results(protocol, server.sent[3])]
-                self.assertEqual(results, ["sunny in C1", "sunny in C2"])
-        model = _model("chat", None)
-        tools = agentloop.registry([get_weather])
+    @_each_protocol
+    def test_a_step_taken_out_is_not_sent(self, protocol):
+        calls = [_weather(protocol, "C%d" % n, "a%d" % n) for n in range(3)]
+        server = _Server(protocol, [*calls, _text(protocol, "ok")], prefix=False)
         run = agentloop.AgentRun("go")
-        step = agentloop.AgentStep(agentloop.AgentAction("get_weather", {"city": "B"}, "a"), "x")
+        events = agentloop.stream(_model(protocol, server), run, [get_weather])
+        for _event in events:
+            if len(run.steps) == 3:
+                run.steps = run.steps[1:]
+                break
+        events.close()
+        agentloop.run(_model(protocol, server), run, [get_weather])
+        results = [t for _, t in _results(protocol, server.sent[3])]
+        self.assertEqual(results, ["sunny in C1", "sunny in C2"])
+
+    @_each_protocol
+    def test_each_change_of_a_run_is_seen(self, protocol):
+        """What the adapter kept of the run is not sent for what was changed."""
+        model, run = _model(protocol, None), agentloop.AgentRun("go")
+        tools = agentloop.registry([get_weather])
+        action = _act("get_weather", "a", city="B")
+        step = agentloop.AgentStep(action, "x")
         for change in (
             lambda: run.steps.append(step),
-            lambda: run.steps.append(agentloop.AgentStep(step.action, "y")),
-            lambda: setattr(run, "steps", [agentloop.AgentStep(step.action, "z"), run.steps[1]]),
-            lambda: run.steps.__setitem__(1, agentloop.AgentStep(step.action, "w")),
+            lambda: run.steps.append(agentloop.AgentStep(action, "y")),
+            lambda: setattr(run, "steps", [agentloop.AgentStep(action, "z"), run.steps[1]]),
+            lambda: run.steps.__setitem__(1, agentloop.AgentStep(action, "w")),
             lambda: run.steps.pop(),
             lambda: setattr(run, "task", "other"),
-            lambda: setattr(run, "finish", agentloop.AgentFinish("f")),
-            lambda: setattr(run, "finish", agentloop.AgentFinish("g")),
+            lambda: setattr(run, "finish", _end("f")),
+            lambda: setattr(run, "finish", _end("g")),
             lambda: setattr(run, "finish", None),
             lambda: run.steps.clear(),
             lambda: run.history.append(agentloop.AgentRun("early", steps=[step])),
@@ -11540,20 +11381,21 @@ class ConversationTests(_ModelCase):
             with self.subTest(run=run):
                 self.assertEqual(model.body(run, tools), model.body(copy.deepcopy(run), tools))
 
+    def three_steps(self):
+        """A follow-up on a run of three steps, with the results "amber", "beryl" and an object."""
+        run = agentloop.AgentRun(["go", "there"])
+        coral = {"seen": "coral", "rows": ["coral"]}
+        for n, seen in enumerate(("amber", "beryl", coral), 1):
+            action = agentloop.AgentAction("look", {"n": n}, "call0000%d" % n, "", None, n)
+            run.steps.append(agentloop.AgentStep(action, seen))
+            run.requests = n
+        run.finish = agentloop.AgentFinish("done")
+        return run.follow_up("and?")
+
     @_each_protocol
     def test_what_the_caller_changes_is_sent(self, protocol):
         """The conversation is then encoded anew; unchanged, it is the same bytes."""
         message = {"role": "assistant", "content": "x"}
-
-        def make():
-            run = agentloop.AgentRun(["go", "there"])
-            coral = {"seen": "coral", "rows": ["coral"]}
-            for n, seen in enumerate(("amber", "beryl", coral), 1):
-                action = agentloop.AgentAction("look", {"n": n}, "call0000%d" % n, "", None, n)
-                run.steps.append(agentloop.AgentStep(action, seen))
-                run.requests = n
-            run.finish = agentloop.AgentFinish("done")
-            return run.follow_up("and?")
 
         def first(run):
             return run.history[0]
@@ -11581,26 +11423,35 @@ class ConversationTests(_ModelCase):
         ]  # fmt: skip
         for at, (change, there, gone) in enumerate(changes):
             with self.subTest(at=at):
-                model, run = _model(protocol, None, system="Be brief."), make()
+                model, run = _model(protocol, None, system="Be brief."), self.three_steps()
                 before = json.dumps(model.body(run, {}))
                 self.assertEqual(json.dumps(model.body(run, {})), before)
-                self.assertEqual(json.dumps(model.body(make(), {})), before)
+                self.assertEqual(json.dumps(model.body(self.three_steps(), {})), before)
                 change(run)
                 body = json.dumps(model.body(run, {}))
                 self.assertEqual(body, json.dumps(model.body(copy.deepcopy(run), {})))
                 self.assertIn(there, body)
                 if gone:
                     self.assertNotIn('"%s"' % gone, body)
-        with self.subTest():
-            model, run = _model(protocol, None, system="Be brief."), make()
-            model.body(run, {})
-            model.system = "Be exact."
-            body = json.dumps(model.body(run, {}))
-            self.assertIn("Be exact.", body)
-            self.assertNotIn("Be brief.", body)
-            first(run).steps[0].observation = "a" * 50
-            model.max_observation = 10
-            self.assertNotIn("a" * 20, json.dumps(model.body(run, {})))
+
+    @_each_protocol
+    def test_a_setting_that_is_changed_counts(self, protocol):
+        model, run = _model(protocol, None, system="Be brief."), self.three_steps()
+        model.body(run, {})
+        model.system = "Be exact."
+        body = json.dumps(model.body(run, {}))
+        self.assertIn("Be exact.", body)
+        self.assertNotIn("Be brief.", body)
+        run.history[0].steps[0].observation = "a" * 50
+        model.max_observation = 10
+        self.assertNotIn("a" * 20, json.dumps(model.body(run, {})))
+
+    def trimmed(self, protocol, trim):
+        """The run and the server of two calls, a notice and two calls in one reply."""
+        calls = [_weather(protocol, "C" + n, "a" + n) for n in "12"]
+        pair = [("b%d" % n, "get_weather", {"city": "P%d" % n}) for n in (1, 2)]
+        answers = [*calls, _text(protocol, ""), _call(protocol, *pair), _text(protocol, "ok")]
+        return self.play(protocol, answers, trim=trim, prefix=False)
 
     @_each_protocol
     def test_trim_may_return_changed_copies(self, protocol):
@@ -11611,17 +11462,9 @@ class ConversationTests(_ModelCase):
         def deep(steps):
             return [dataclasses.replace(s, observation="[left out]") for s in copy.deepcopy(steps)]
 
-        def odd(steps):
-            actions = [dataclasses.replace(s.action, call_id="another") for s in steps]
-            return [agentloop.AgentStep(a, "x") for a in actions]
-
-        calls = [_call(protocol, ("a" + n, "get_weather", {"city": "C" + n})) for n in "12"]
-        pair = [("b%d" % n, "get_weather", {"city": "P%d" % n}) for n in (1, 2)]
-        answers = [*calls, _text(protocol, ""), _call(protocol, *pair), _text(protocol, "ok")]
         for trim, count in ((mask, 4), (deep, 5)):
             with self.subTest(trim=trim.__name__):
-                server = _Server(protocol, answers, prefix=False)
-                run = agentloop.run(_model(protocol, server, trim=trim), "go", [get_weather])
+                run, server = self.trimmed(protocol, trim)
                 text = json.dumps(server.said())
                 self.assertEqual(text.count("[left out]"), count)
                 self.assertEqual("sunny in P2" in text, trim is mask)
@@ -11629,28 +11472,32 @@ class ConversationTests(_ModelCase):
                 results = [i for i, _ in _results(protocol, server.sent[-1])]
                 self.assertEqual(results, ["a1", "a2", "b1", "b2"])
                 seen = [str(s.observation)[:8] for s in run.steps]
-                self.assertEqual(
-                    seen, ["sunny in"[:8]] * 2 + ["The repl"] + ["sunny in"[:8]] * 2
-                )
+                self.assertEqual(seen, ["sunny in"] * 2 + ["The repl"] + ["sunny in"] * 2)
         with self.subTest(trim="one of a pair"):
-            server = _Server(protocol, answers, prefix=False)
-            model = _model(protocol, server, trim=lambda steps: mask(steps[-2:])[:1])
-            agentloop.run(model, "go", [get_weather])
+            _, server = self.trimmed(protocol, lambda steps: mask(steps[-2:])[:1])
             results = _results(protocol, server.sent[-1])
             self.assertEqual(results, [("b1", "[left out]"), ("b2", "sunny in P2")])
-        with self.subTest(trim="no step of the run"):
-            with self.assertRaisesRegex(ValueError, "trim.*call_id"):
-                self.play(protocol, calls, trim=odd)
+
+    @_each_protocol
+    def test_trim_gives_steps_of_the_run(self, protocol):
+        def odd(steps):
+            actions = [dataclasses.replace(s.action, call_id="another") for s in steps]
+            return [agentloop.AgentStep(a, "x") for a in actions]
+
+        with self.assertRaisesRegex(ValueError, "trim.*call_id"):
+            self.trimmed(protocol, odd)
 
     @_each_protocol
     def test_ids_of_a_reply_that_is_composed_anew(self, protocol):
         """Mistral takes nine letters and digits, OpenAI 40 characters, Anthropic other letters."""
         ids = ["toolu_01A09q90qw90lq917835lq9", "toolu_" + "x" * 60, "a:b", "abcdefgh9"]
         used = [{"type": "tool_use", "id": i, "name": "note", "input": {}} for i in ids]
-        messages = {"anthropic": {"role": "assistant", "content": used}, "scripted": None}
-        messages["responses"] = [
-            {"type": "function_call", "call_id": i, "name": "note", "arguments": "{}"} for i in ids
-        ]
+        called = {"type": "function_call", "name": "note", "arguments": "{}"}
+        messages = {
+            "anthropic": {"role": "assistant", "content": used},
+            "scripted": None,
+            "responses": [{**called, "call_id": i} for i in ids],
+        }
         for source, message in messages.items():
             if protocol == source:
                 continue
@@ -11667,27 +11514,21 @@ class ConversationTests(_ModelCase):
                 again = _model(protocol, None).body(run.follow_up("?"), {})
                 self.assertEqual(again, body)
                 # An id of that reply is taken, also where the wire has another one.
-                answers = [_call(protocol, (ids[0], "get_weather", {"city": "B"}))]
-                server = _Server(protocol, [*answers, _text(protocol, "ok")])
-                turn = run.follow_up("?")
-                turn = agentloop.run(_model(protocol, server), turn, [get_weather])
+                answers = [_weather(protocol, call_id=ids[0]), _text(protocol, "ok")]
+                turn, _ = self.play(protocol, answers, task=run.follow_up("?"))
                 self.assertEqual(_statuses(turn), ["ok"])
 
-    def test_repairs_of_a_refused_request(self):
+    def test_a_property_that_is_demanded_is_added(self):
         """A demand is no refusal: what is demanded is added where a message has none."""
-        call = {"id": "a", "type": "function"}
-        call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        wrapped = {
-            "message": "Missing `reasoning_content` field in the assistant message.",
-            "type": "invalid_request_error",
-        }
+        wrapped = {"message": "Missing `reasoning_content` field in the assistant message."}
+        wrapped["type"] = "invalid_request_error"
         demands = [
             "The `reasoning_content` in the thinking mode must be passed back to the API.",
             "thinking is enabled but reasoning_content is missing in assistant tool call message",
             "reasoning_content is required",
             "Invalid request, unknown fields are ignored: messages.1.reasoning_content is missing",
             "litellm.BadRequestError: DeepseekException - " + json.dumps({"error": wrapped}),
-        ]  # fmt: skip
+        ]
         for words in demands:
             with self.subTest(words=words):
                 answers = []
@@ -11695,7 +11536,7 @@ class ConversationTests(_ModelCase):
                     message = {"role": "assistant", "content": None}
                     if n:
                         message["reasoning_content"] = thought
-                    message["tool_calls"] = [{**call, "id": str(n)}]
+                    message["tool_calls"] = [{**_CHAT_CALL, "id": str(n)}]
                     answers.append(_chat(message))
                 refusal = {"error": {"message": words, "type": "invalid_request_error"}}
                 answers += [(400, {}, refusal), _text("chat", "ok")]
@@ -11718,6 +11559,8 @@ class ConversationTests(_ModelCase):
                 with self.assertRaises(agentloop.ModelError):
                     agentloop.run(model, run.follow_up("more"))
                 self.assertEqual(len(server.raw), 1)
+
+    def test_a_property_that_is_demanded_and_not_permitted(self):
         words = "reasoning_content: Extra inputs are not permitted; only the required fields may be sent"
         answers = [_asks("chat"), (400, {}, {"error": {"message": words}}), _text("chat", "ok")]
         self.fails("chat", answers, "bad_request", 400)  # none was sent, and none is added
@@ -11725,132 +11568,117 @@ class ConversationTests(_ModelCase):
         server = self.play("chat", answers, prefix=False)[1]
         sent = ["reasoning_content" in m for m in (server.said(1)[1], server.said(2)[1])]
         self.assertEqual(sent, [True, False])
+
+    def test_a_demand_that_cannot_be_met_is_an_error(self):
         for protocol in ("responses", "anthropic"):
-            refusal = (400, {}, {"error": {"message": "reasoning_content is required"}})
-            self.fails(protocol, [refusal], "bad_request", 400)
+            with self.subTest(protocol=protocol):
+                refusal = (400, {}, {"error": {"message": "reasoning_content is required"}})
+                _, server = self.fails(protocol, [refusal], "bad_request", 400)
+                self.assertEqual(len(server.raw), 1)
+        message = {"role": "assistant", "content": None, "tool_calls": [_CHAT_CALL]}
+        message["reasoning"] = "x"
         for words in ("Missing field 'other'", "'reasoning' is required"):
             with self.subTest(words=words):  # nothing that we could add, and nothing left out
-                message = {
-                    "role": "assistant",
-                    "content": None,
-                    "tool_calls": [call],
-                    "reasoning": "x",
-                }
                 answers = [_chat(message), (400, {}, {"error": {"message": words}})]
-                error, server = self.fails("chat", answers, "bad_request", 400)
-        thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
-        items = [thought, *_asks("responses")["output"]]
-        words = {
-            "message": "The encrypted content gAAA could not be verified.",
-            "code": "invalid_encrypted_content",
-        }
-        answers = [{"status": "completed", "output": items}, (400, {}, {"error": words})]
-        error, server = self.fails("responses", answers, "bad_request", 400)
+                _, server = self.fails("chat", answers, "bad_request", 400)
+                self.assertEqual(len(server.raw), 2)
+        error = {"message": "The encrypted content gAAA could not be verified."}
+        error["code"] = "invalid_encrypted_content"
+        reply = {"status": "completed", "output": [_REASONING, *_asks("responses")["output"]]}
+        answers = [reply, (400, {}, {"error": error})]
+        _, server = self.fails("responses", answers, "bad_request", 400)
         self.assertIn("include", server.sent[1])
 
     def test_at_most_eight_repairs(self):
         names = ["vendor_%s" % letter for letter in "abcdefghijkl"]
-        call = {"id": "a", "type": "function"}
-        call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        message = {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [call],
-            **dict.fromkeys(names, 1),
-        }
+        message = {"role": "assistant", "content": None, "tool_calls": [_CHAT_CALL]}
+        message.update(dict.fromkeys(names, 1))
         refusals = [(400, {}, {"error": "Unsupported property: '%s'" % name}) for name in names]
         error, server = self.fails("chat", [_chat(message), *refusals], "bad_request", 400)
         self.assertEqual(len(server.raw), 1 + 1 + 8)
         self.assertIn("vendor_i", str(error))
         self.assertEqual(self.waits, [])
-        server = _Server("chat", [_chat(message), *refusals[:8], _text("chat", "ok")], prefix=False)
-        self.assertEqual(agentloop.run(_model("chat", server), "go", [get_weather]).output, "ok")
+        answers = [_chat(message), *refusals[:8], _text("chat", "ok")]
+        self.assertEqual(self.play("chat", answers, prefix=False)[0].output, "ok")
 
-    def test_arguments_that_json_cannot_hold(self):
+    @_each_protocol
+    def test_arguments_that_json_cannot_hold(self, protocol):
         """A call made by hand: what is sent is an object all the same."""
         for value in ({"n": {1}}, {"n": object()}, {1: 2}, {"n": float("nan")}, [1], None):
-            action = agentloop.AgentAction("f", value, "a", request=1)
-            run = agentloop.AgentRun("go", steps=[agentloop.AgentStep(action, "did")])
-            for protocol in _PROTOCOLS:
-                with self.subTest(protocol=protocol, value=value):
-                    body = _model(protocol, _Server(protocol, [])).body(run, {})
-                    [(_, name, sent)] = _sent_calls(protocol, body)
-                    self.assertEqual(name, "f")
-                    self.assertIn(sent, ("{}", {}))
+            with self.subTest(value=value):
+                action = agentloop.AgentAction("f", value, "a", request=1)
+                run = agentloop.AgentRun("go", steps=[agentloop.AgentStep(action, "did")])
+                body = _model(protocol, _Server(protocol, [])).body(run, {})
+                [(_, name, sent)] = _sent_calls(protocol, body)
+                self.assertEqual((name, sent), ("f", {} if protocol == "anthropic" else "{}"))
 
-    def test_replies_of_other_models(self):
-        """A run may go from one protocol to another, or have been scripted."""
+    def foreign_runs(self):
+        """Runs of each protocol, of Mistral's content, of ReAct, and one that was scripted."""
+        act, step = agentloop.AgentAction, agentloop.AgentStep
         scripted = agentloop.AgentRun("go", steps=[
-            agentloop.AgentStep(agentloop.AgentAction("get_weather", {"city": "B"}, "a", request=1), "sun"),
-            agentloop.AgentStep(agentloop.AgentAction("get_weather", '{"city": "C"}', "b", "Hm.", request=1), "rain"),
-            agentloop.AgentStep(agentloop.AgentAction("w\u00e4nn? ", {}, "c d", request=2), "no", "unknown_tool"),
-            agentloop.AgentStep(agentloop.AgentAction("", {}, "e", request=3), "no", "unknown_tool"),
-            agentloop.AgentStep(agentloop.AgentAction("", {}), "Again.", "invalid_response"),
-            agentloop.AgentStep(agentloop.AgentAction("get_weather", {}, "a", request=4), "no", "duplicate_call"),
-            agentloop.AgentStep(agentloop.AgentAction("get_weather", "{", "f", "Action: x", "Action: x"), "bad"),
-            agentloop.AgentStep(agentloop.AgentAction("", {}, "", "text", "text"), "No.", "not_accepted"),
+            step(act("get_weather", {"city": "B"}, "a", request=1), "sun"),
+            step(act("get_weather", '{"city": "C"}', "b", "Hm.", request=1), "rain"),
+            step(act("w\u00e4nn? ", {}, "c d", request=2), "no", "unknown_tool"),
+            step(act("", {}, "e", request=3), "no", "unknown_tool"),
+            step(act("", {}), "Again.", "invalid_response"),
+            step(act("get_weather", {}, "a", request=4), "no", "duplicate_call"),
+            step(act("get_weather", "{", "f", "Action: x", "Action: x"), "bad"),
+            step(act("", {}, "", "text", "text"), "No.", "not_accepted"),
         ])  # fmt: skip
+        use = {**_ANTHROPIC_CALL, "id": "a1"}
+        replies = {
+            "chat": _chat({"content": None, "reasoning": "r", "tool_calls": [{**_CHAT_CALL, "id": "a:1"}]}),
+            "responses": {"output": [_REASONING, *_asks("responses", call_id="a:1")["output"]]},
+            "anthropic": {"content": [{"type": "thinking", "thinking": "t", "signature": "s"}, use]},
+        }  # fmt: skip
         runs = {"scripted": scripted}
-        for protocol in _PROTOCOLS:
-            reply = {
-                "chat": _chat({"content": None, "reasoning": "r", "tool_calls": [
-                    {"id": "a:1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "B"}'}}]}),
-                "responses": {"output": [{"type": "reasoning", "encrypted_content": "e", "summary": []},
-                                         *_asks("responses", call_id="a:1")["output"]]},
-                "anthropic": {"content": [{"type": "thinking", "thinking": "t", "signature": "s"},
-                                          *_call("anthropic", ("a1", "get_weather", {"city": "B"}))["content"]]},
-            }[protocol]  # fmt: skip
+        for protocol, reply in replies.items():
             answers = [reply, _text(protocol, ""), _text(protocol, "fine")]
             runs[protocol] = self.play(protocol, answers)[0]
-        parts = [
-            {"type": "thinking", "thinking": [{"type": "text", "text": "t"}]},
-            {"type": "text", "text": "so"},
-        ]
+        thought = {"type": "thinking", "thinking": [{"type": "text", "text": "t"}]}
+        parts = [thought, {"type": "text", "text": "so"}]
         runs["mistral"] = self.play("chat", [_chat({"role": "assistant", "content": parts})])[0]
-        texts = ["Final Answer: fine", "hm", "Action: get_weather\nAction Input: B"]
-        runs["react"] = agentloop.run(
-            agentloop.ReActText(lambda prompt: texts.pop()), "go", [get_weather]
-        )
-        for name, run in runs.items():
-            for protocol in _PROTOCOLS:
-                with self.subTest(first=name, then=protocol):
-                    server = _Server(protocol, [_text(protocol, "ok")])
-                    turn = copy.deepcopy(run).follow_up("more")
-                    turn = agentloop.run(_model(protocol, server), turn, [get_weather])
-                    self.assertEqual(turn.output, "ok")
-                    sent = json.dumps(server.said())
-                    if name != protocol:
-                        for foreign in ("signature", "encrypted_content", "reasoning"):
-                            self.assertNotIn(foreign, sent)
-                    if name in _PROTOCOLS:
-                        self.assertIn("sunny in B", sent)
-                        self.assertIn("fine", sent)
-                    if name == "scripted":
-                        self.assertNotIn("w\u00e4nn", json.dumps(server.said(), ensure_ascii=False))
+        texts = iter(["Action: get_weather\nAction Input: B", "hm", "Final Answer: fine"])
+        runs["react"] = _drive(agentloop.ReActText(lambda prompt: next(texts)), "go", [get_weather])[0]
+        return runs
+
+    @_each_protocol
+    def test_replies_of_other_models(self, protocol):
+        """A run may go from one protocol to another, or have been scripted."""
+        for name, run in self.foreign_runs().items():
+            with self.subTest(first=name):
+                turn = run.follow_up("more")
+                turn, server = self.play(protocol, [_text(protocol, "ok")], task=turn)
+                self.assertEqual(turn.output, "ok")
+                sent = json.dumps(server.said(), ensure_ascii=False)
+                if name != protocol:
+                    for foreign in ("signature", "encrypted_content", "reasoning"):
+                        self.assertNotIn(foreign, sent)
+                if name in _PROTOCOLS:
+                    self.assertIn("sunny in B", sent)
+                    self.assertIn("fine", sent)
+                self.assertNotIn("w\u00e4nn", sent)  # no server takes such a name
 
     @_each_protocol
     def test_pictures_in_a_task(self, protocol):
-        image = agentloop.Image(_PNG)
-        want = ("image/png", base64.b64encode(_PNG).decode())
         jpeg = agentloop.Image(b"\xff\xd8", "image/jpeg")
-        server = self.play(
-            protocol, [_text(protocol, "ok")], task=["What is", image, "?", jpeg]
-        )[1]
+        task = ["What is", agentloop.Image(_PNG), "?", jpeg]
+        server = self.play(protocol, [_text(protocol, "ok")], task=task)[1]
         content = server.said()[0]["content"]
         kinds = {"chat": ("text", "image_url"), "responses": ("input_text", "input_image")}
         text, picture = kinds.get(protocol, ("text", "image"))
         self.assertEqual([p["type"] for p in content], [text, picture, text, picture])
-        self.assertEqual(_pictures(protocol, content), [want, ("image/jpeg", "/9g=")])
+        want = [("image/png", base64.b64encode(_PNG).decode()), ("image/jpeg", "/9g=")]
+        self.assertEqual(_pictures(protocol, content), want)
         self.assertEqual([p.get("text") for p in content if "text" in p], ["What is", "?"])
 
     @_each_protocol
     def test_a_tuple_with_a_picture_is_read_as_a_list(self, protocol):
         """`return 'a caption', Image(...)`; and the type is what the bytes say."""
         jpeg = agentloop.Image(b"\xff\xd8\xff\xe0x", "image/png")
-        schema = {"type": "object", "properties": {}}
         for value in (("a caption", jpeg), ["a caption", jpeg], (jpeg,), jpeg):
             with self.subTest(value=value):
-                tools = [agentloop.Tool("shot", "", schema, lambda: value)]
+                tools = [_bare_tool(lambda: value, "shot")]
                 answers = [_call(protocol, ("a", "shot", {})), _text(protocol, "ok")]
                 _run, server = self.play(protocol, answers, tools=tools)
                 sent = json.dumps(server.said())
@@ -11867,25 +11695,16 @@ class ConversationTests(_ModelCase):
         def shot(n: int) -> object:
             return [first, ["see", second, 5, third], "no picture"][n]
 
-        tools = [agentloop.Tool("shot", "", {"type": "object", "properties": {}}, shot)]
-        want = [
-            ("image/png", base64.b64encode(first.data).decode()),
-            ("image/webp", "Mg=="),
-            ("image/gif", "Mw=="),
-        ]
+        encoded = base64.b64encode(first.data).decode()
+        want = [("image/png", encoded), ("image/webp", "Mg=="), ("image/gif", "Mw==")]
         for cached in (False, True) if protocol == "anthropic" else (False,):
             with self.subTest(cached=cached):
                 calls = [("a%d" % n, "shot", {"n": n}) for n in range(3)]
-                more = _call(protocol, ("z", "shot", {"n": 2}))
-                answers = [
-                    _call(protocol, *calls),
-                    more,
-                    _text(protocol, ""),
-                    _text(protocol, "ok"),
-                ]
+                answers = [_call(protocol, *calls), _call(protocol, ("z", "shot", {"n": 2}))]
+                answers += [_text(protocol, ""), _text(protocol, "ok")]
                 settings = {"cache": True} if cached else {}
-                run, server = self.play(protocol, answers, tools=tools, max_observation=30,
-                                        prefix=not cached, **settings)  # fmt: skip
+                settings.update(tools=[_bare_tool(shot, "shot")], max_observation=30)
+                run, server = self.play(protocol, answers, prefix=not cached, **settings)
                 self.assertEqual(_statuses(run), ["ok"] * 4 + ["invalid_response"])
                 said = server.said(1)
                 self.assertEqual(_pictures(protocol, said), want)
@@ -11907,14 +11726,8 @@ class ConversationTests(_ModelCase):
     @_each_protocol
     def test_a_task_that_follows_pictures_joins_their_message(self, protocol):
         image = agentloop.Image(_PNG)
-        tools = [
-            agentloop.Tool(
-                "shot", "", {"type": "object", "properties": {}}, lambda: image, return_direct=True
-            )
-        ]
-        server = _Server(
-            protocol, [_call(protocol, ("a", "shot", {})), _text(protocol, "ok")]
-        )
+        tools = [_bare_tool(lambda: image, "shot", return_direct=True)]
+        server = _Server(protocol, [_call(protocol, ("a", "shot", {})), _text(protocol, "ok")])
         model = _model(protocol, server)
         run = agentloop.run(model, "go", tools)
         self.assertIs(run.output, image)
@@ -11928,35 +11741,28 @@ class ConversationTests(_ModelCase):
     def test_observations_as_text(self, protocol):
         rows = [  # what a tool returns, what is sent
             ("plain \u00fc", "plain \u00fc"), ({"\u4f60": [1, None, True]}, '{"\u4f60": [1, null, true]}'),
-            (5, "5"), (1.5, "1.5"), (True, "true"), ("", None), (" \n", None), (None, "null"), ([], "[]"),
+            (5, "5"), (1.5, "1.5"), (True, "true"), ("", "(no output)"), (" \n", "(no output)"), (None, "null"), ([], "[]"),
             (b"raw", "raw"), ({"x": 1.0}, '{"x": 1.0}'), (float("nan"), "NaN"), ([("a", 1)], '[["a", 1]]'),
         ]  # fmt: skip
         for value, want in rows:
             with self.subTest(value=value):
-                tools = [
-                    agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda: value)
-                ]
                 answers = [_call(protocol, ("a", "f", {})), _text(protocol, "ok")]
-                _run, server = self.play(protocol, answers, tools=tools)
-                text = _results(protocol, server.sent[1])[0][1]
-                self.assertTrue(text.strip())
-                if want is not None:
-                    self.assertEqual(text, want)
+                _run, server = self.play(protocol, answers, tools=[_bare_tool(lambda: value)])
+                self.assertEqual(_results(protocol, server.sent[1])[0][1], want)
 
     @_each_protocol
     def test_max_observation(self, protocol):
         long = "".join("%07d " % n for n in range(10000))
-        for most, cut in ((100, True), (len(long) - 1, True), (len(long), False), (None, True)):
+        rows = [(100, 100), (len(long) - 1, len(long) - 1), (len(long), None), (None, 20_000)]
+        for most, kept in rows:
             with self.subTest(most=most):
-                tools = [
-                    agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda: long)
-                ]
                 answers = [_call(protocol, ("a", "f", {})), _text(protocol, "ok")]
                 settings = {} if most is None else {"max_observation": most}
+                tools = [_bare_tool(lambda: long)]
                 run, server = self.play(protocol, answers, tools=tools, **settings)
                 text = _results(protocol, server.sent[1])[0][1]
                 self.assertEqual(run.steps[0].observation, long)
-                if not cut:
+                if kept is None:
                     self.assertEqual(text, long)
                     continue
                 found = re.search(r"\n.*?(\d+)\D+(\d+)\D+(\d+).*\n", text)
@@ -11964,16 +11770,14 @@ class ConversationTests(_ModelCase):
                 self.assertEqual(total, len(long))
                 self.assertEqual(text[: found.start()], long[: first - 1])
                 self.assertEqual(text[found.end() :], long[last:])
-                kept = len(text) - len(found.group())
-                self.assertEqual(kept, 20_000 if most is None else most)
+                self.assertEqual(len(text) - len(found.group()), kept)
 
     @_each_protocol
     def test_blank_tasks(self, protocol):
         for task in ("", " \n", ["", "x"]):
             with self.subTest(task=task):
-                self.assertEqual(
-                    self.play(protocol, [_text(protocol, "ok")], task=task)[0].output, "ok"
-                )
+                run, _ = self.play(protocol, [_text(protocol, "ok")], task=task)
+                self.assertEqual(run.output, "ok")
 
     @_each_protocol
     def test_trim(self, protocol):
@@ -11984,15 +11788,13 @@ class ConversationTests(_ModelCase):
         ]  # fmt: skip
         for trim, cities in rows:
             with self.subTest(trim=trim, cities=cities):
-                groups = [("0",), ("1",), ("2",), ("3", "4")]
-                answers = [
-                    _call(protocol, *[("a" + c, "get_weather", {"city": c}) for c in group])
-                    for group in groups
-                ]
+                answers = []
+                for group in ("0", "1", "2", "34"):
+                    calls = [("a" + city, "get_weather", {"city": city}) for city in group]
+                    answers.append(_call(protocol, *calls))
                 answers.append(_text(protocol, "ok"))
-                run, server = self.play(
-                    protocol, answers, trim=trim, prefix=trim is None, task="THE TASK"
-                )
+                settings = {"trim": trim, "prefix": trim is None, "task": "THE TASK"}
+                run, server = self.play(protocol, answers, **settings)
                 results = _results(protocol, server.sent[-1])
                 self.assertEqual("".join(t[-1] for _, t in results), cities)
                 self.assertIn("THE TASK", json.dumps(server.said()[0]))
@@ -12002,9 +11804,8 @@ class ConversationTests(_ModelCase):
     def test_trim_over_turns_and_notices(self, protocol):
         for trim in (0, 1, 2, 5):
             with self.subTest(trim=trim):
-                call = _call(protocol, ("a", "get_weather", {"city": "B"}))
-                answers = [call, _text(protocol, ""), _text(protocol, "one"), _text(protocol, ""),
-                           _call(protocol, ("b", "get_weather", {"city": "C"})), _text(protocol, "two")]  # fmt: skip
+                texts = [_text(protocol, text) for text in ("", "one", "", "two")]
+                answers = [_weather(protocol), *texts[:3], _weather(protocol, "C", "b"), texts[3]]
                 server = _Server(protocol, answers, prefix=False)
                 model = _model(protocol, server, trim=trim)
                 run = agentloop.run(model, "FIRST", [get_weather])
@@ -12019,119 +11820,106 @@ class ConversationTests(_ModelCase):
     @_each_protocol
     def test_two_hundred_steps(self, protocol):
         """What was sent is sent again, byte for byte, and the frame around it stays."""
-        for stream in (False, True):
-            for cache in (False, True) if protocol == "anthropic" else (False,):
-                with self.subTest(stream=stream, cache=cache):
-                    answers = []
-                    for n in range(200):
-                        call = ("a%d" % n, "get_weather", {"city": "\u00fc%d" % n})
-                        answers.append(_reply(protocol, "Step %d." % n, [call]))
-                    answers.append(_text(protocol, "ok"))
-                    if stream:
-                        answers = [_stream(protocol, a) for a in answers]
-                    settings = {"system": "s", "on_text": len if stream else None}
-                    if cache:
-                        settings["cache"] = True
-                    run, server = self.play(
-                        protocol,
-                        answers,
-                        max_requests=201,
-                        prefix=False,
-                        strict=False,
-                        **settings,
-                    )
-                    self.assertEqual((run.output, len(run.steps)), ("ok", 200))
-                    mark, raws = b', "cache_control": {"type": "ephemeral"}', server.raw
-                    if cache:
-                        self.assertEqual({raw.count(mark) for raw in raws}, {3})
-                        raws = [raw.replace(mark, b"") for raw in raws]
-                    for old, new in zip(raws, raws[1:]):
-                        self.assertEqual(old[-2:], b"]}")  # the messages stand last
-                        self.assertTrue(new.startswith(old[:-2]))
-                    for at in (0, 1, 2, 57, 200):
-                        body = _strict(server.raw[at].replace(mark, b""))
-                        _CHECKS[protocol](body, set(), False)
-                        _, messages = _split(server.raw[at])
-                        per = {"chat": 2, "responses": 3, "anthropic": 2}[protocol]
-                        first = 2 if protocol == "chat" else 1
-                        self.assertEqual(len(messages), first + per * at)
+        answers = []
+        for n in range(200):
+            call = ("a%d" % n, "get_weather", {"city": "\u00fc%d" % n})
+            answers.append(_reply(protocol, "Step %d." % n, [call]))
+        answers.append(_text(protocol, "ok"))
+        rows = [(False, {}), (True, {})]  # whether it is streamed; settings
+        if protocol == "anthropic":
+            rows += [(stream, {"cache": True}) for stream in (False, True)]
+        mark = b', "cache_control": {"type": "ephemeral"}'
+        for stream, settings in rows:
+            with self.subTest(stream=stream, settings=settings):
+                settings = {**settings, "system": "s", "stream": stream, "max_requests": 201}
+                run, server = self.play(protocol, answers, prefix=False, strict=False, **settings)
+                self.assertEqual((run.output, len(run.steps)), ("ok", 200))
+                raws = server.raw
+                if "cache" in settings:
+                    self.assertEqual({raw.count(mark) for raw in raws}, {3})
+                    raws = [raw.replace(mark, b"") for raw in raws]
+                for old, new in zip(raws, raws[1:]):
+                    self.assertEqual(old[-2:], b"]}")  # the messages stand last
+                    self.assertTrue(new.startswith(old[:-2]))
+                for at in (0, 1, 2, 57, 200):
+                    _CHECKS[protocol](_strict(raws[at]), set(), False)
+                    _, messages = _split(server.raw[at])
+                    first, more = {"chat": (2, 2), "responses": (1, 3), "anthropic": (1, 2)}[protocol]
+                    self.assertEqual(len(messages), first + more * at)
 
     @_each_protocol
     def test_nothing_is_encoded_twice(self, protocol):
         """The work per request grows with what is new: observations are asked for their text once."""
+        asked = []
 
         class Value:
-            asked = 0
-
             def __str__(self):
-                Value.asked += 1
+                asked.append(self)
                 return "value"
 
-        Value.asked = 0
-        tools = [agentloop.Tool("f", "", {"type": "object", "properties": {}}, Value)]
         answers = [_call(protocol, ("a%d" % n, "f", {})) for n in range(30)]
         answers.append(_text(protocol, "ok"))
-        server = _Server(protocol, answers)
-        model = _model(protocol, server)
-        run = agentloop.run(model, "go", tools, max_requests=99)
+        run, _ = self.play(protocol, answers, tools=[_bare_tool(Value)], max_requests=99)
         self.assertEqual(len(run.steps), 30)
-        self.assertLessEqual(Value.asked, 60)
+        self.assertEqual(len(asked), 30)
 
     def test_cache_breakpoints(self):
         mark = {"cache_control": {"type": "ephemeral"}}
-        answers = [_call("anthropic", ("a%d" % n, "get_weather", {"city": "B"})) for n in range(2)]
+        answers = [_weather("anthropic", call_id="a%d" % n) for n in range(2)]
         answers.append(_text("anthropic", "ok"))
-        run, server = self.play("anthropic", answers, cache=True, system="s", prefix=False)
+        _, server = self.play("anthropic", answers, cache=True, system="s", prefix=False)
         for body in server.sent:
             self.assertEqual(body["system"], [{"type": "text", "text": "s", **mark}])
             self.assertEqual({k: body["tools"][-1].get(k) for k in mark}, mark)
             self.assertEqual({k: body["messages"][-1]["content"][-1].get(k) for k in mark}, mark)
             self.assertEqual(json.dumps(body).count("cache_control"), 3)
-        run, server = self.play("anthropic", [_text("anthropic", "ok")], cache=True, tools=())
+        _, server = self.play("anthropic", [_text("anthropic", "ok")], cache=True, tools=())
         self.assertEqual(json.dumps(server.sent[0]).count("cache_control"), 1)
         self.assertNotIn("tools", server.sent[0])
+
+    def test_cache_breakpoints_beside_tools_of_the_caller(self):
+        mark = {"cache_control": {"type": "ephemeral"}}
         body = {"tools": [{"type": "web_search"}]}
-        run, server = self.play("anthropic", [_text("anthropic", "ok")], cache=True, body=body)
-        self.assertEqual(
-            [mark.items() <= t.items() for t in server.sent[0]["tools"]], [False, True]
-        )
+        settings = {"cache": True, "body": body}
+        _, server = self.play("anthropic", [_text("anthropic", "ok")], **settings)
+        sent = [mark.items() <= t.items() for t in server.sent[0]["tools"]]
+        self.assertEqual(sent, [False, True])
         self.assertEqual(body, {"tools": [{"type": "web_search"}]})
-        run, server = self.play(
-            "anthropic", [_text("anthropic", "ok")], cache=True, body=body, tools=()
-        )
+        _, server = self.play("anthropic", [_text("anthropic", "ok")], tools=(), **settings)
         self.assertEqual(server.sent[0]["tools"], [{"type": "web_search", **mark}])
-        # A paused turn has the assistant's message last: no breakpoint there.
+
+    def test_no_cache_breakpoint_in_a_paused_turn(self):
+        # It has the assistant's message last.
         pause = {"content": [{"type": "text", "text": "x"}], "stop_reason": "pause_turn"}
         answers = [pause, _text("anthropic", "ok")]
         _run, server = self.play("anthropic", answers, cache=True, paused=True, prefix=False)
         self.assertNotIn("cache_control", json.dumps(server.said()[-1]))
+        self.assertIn("cache_control", json.dumps(server.sent[-1]["tools"]))
 
     def test_two_adapters_on_one_run(self):
         """Each keeps what it encoded; a run may change hands and come back."""
-        servers = {p: _Server(p, [_call(p, (p[:2] + str(n), "get_weather", {"city": p})) for n in range(2)])
-                   for p in _PROTOCOLS}  # fmt: skip
+        servers = {p: _Server(p, [_weather(p, p, p[:2] + str(n)) for n in range(2)]) for p in _PROTOCOLS}
         servers["chat"].answers.append(_text("chat", "ok"))
         models = {p: _model(p, s) for p, s in servers.items()}
         order = [*_PROTOCOLS, *_PROTOCOLS, "chat"]
-        run = agentloop.run(
-            lambda run, tools: models[order[run.requests - 1]](run, tools), "go", [get_weather]
-        )
+
+        def in_turn(run, tools):
+            return models[order[run.requests - 1]](run, tools)
+
+        run = agentloop.run(in_turn, "go", [get_weather])
         self.assertEqual((run.output, len(run.steps)), ("ok", 6))
         self.assertEqual(len(_results("chat", servers["chat"].sent[2])), 6)
 
     @_real_threads
     @_each_protocol
     def test_eight_threads_share_one_model(self, protocol):
-        def answer(body):
-            number = re.search(r"task-(\d+)-", json.dumps(body)).group(1)
-            done = _results(protocol, body)
-            if len(done) < 2:
-                return json.loads(
-                    json.dumps(_call(protocol, ("a", "get_weather", {"city": number})))
-                )
+        def answer(sent):
+            number = re.search(r"task-(\d+)-", json.dumps(sent)).group(1)
+            if len(_results(protocol, sent)) < 2:
+                return _weather(protocol, number)
             return _text(protocol, number)
 
-        server = _Server(protocol, [lambda b: json.dumps(answer(b))] * 1300, prefix=False)
+        server = _Threaded(protocol, [answer])
         model, wrong = _model(protocol, server), []
 
         def work(k):
@@ -12139,61 +11927,36 @@ class ConversationTests(_ModelCase):
                 for n in range(50):
                     number = str(k * 100 + n)
                     run = agentloop.run(model, "task-%s-" % number, [get_weather])
-                    if (
-                        run.output != number
-                        or [s.observation for s in run.steps] != ["sunny in " + number] * 2
-                    ):
+                    seen = [run.output, *(s.observation for s in run.steps)]
+                    if seen != [number] + ["sunny in " + number] * 2:
                         wrong.append((number, run))
             except BaseException as e:
                 wrong.append(e)
 
-        server.__class__ = _Threaded
-        threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join(60)
+        _run_in_threads(work, 8)
         self.assertEqual(wrong[:3], [])
         self.assertEqual(len(server.raw), 1200)
-
-
-class _Threaded(_Server):
-    """Answers by what is in the request, not by its number."""
-
-    def __call__(self, method, url, headers, body, timeout):
-        self.raw.append(body)
-        sent = _strict(body)
-        _CHECKS[self.protocol](sent, set(), False)
-        return 200, _JSON, iter([self.answers[0](sent).encode("utf-8")])
 
 
 class OddityTests(_ModelCase):
     """Servers and proxies that do what nobody should; one row each."""
 
-    def test_ids_numbered_anew_in_every_reply_while_trim_leaves_the_old_ones_out(self):
-        for protocol in _PROTOCOLS:
-            for trim in (0, 1, 2, lambda steps: steps[-1:]):
-                with self.subTest(protocol=protocol, trim=trim):
-                    answers = [
-                        _call(protocol, ("call_0", "get_weather", {"city": str(n)}))
-                        for n in range(5)
-                    ]
-                    run, _ = self.play(
-                        protocol, [*answers, _text(protocol, "ok")], trim=trim, prefix=False
-                    )
-                    self.assertEqual(_statuses(run), ["ok"] * 5)
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol, what="over turns"):
-                answers = [
-                    _call(protocol, ("call_0", "get_weather", {"city": "B"})),
-                    _text(protocol, "ok"),
-                ] * 2
-                server = _Server(protocol, answers)
-                model = _model(protocol, server)
-                run = agentloop.run(
-                    model, agentloop.run(model, "go", [get_weather]).follow_up("x"), [get_weather]
-                )
-                self.assertEqual(_statuses(run), ["ok"])
+    @_each_protocol
+    def test_ids_numbered_anew_in_every_reply_while_trim_leaves_the_old_ones_out(self, protocol):
+        for trim in (0, 1, 2, lambda steps: steps[-1:]):
+            with self.subTest(trim=trim):
+                answers = [_weather(protocol, str(n), "call_0") for n in range(5)]
+                answers.append(_text(protocol, "ok"))
+                run, _ = self.play(protocol, answers, trim=trim, prefix=False)
+                self.assertEqual(_statuses(run), ["ok"] * 5)
+
+    @_each_protocol
+    def test_ids_numbered_anew_in_every_turn(self, protocol):
+        answers = [_weather(protocol, call_id="call_0"), _text(protocol, "ok")] * 2
+        model = _model(protocol, _Server(protocol, answers))
+        run = agentloop.run(model, "go", [get_weather])
+        run = agentloop.run(model, run.follow_up("x"), [get_weather])
+        self.assertEqual(_statuses(run), ["ok"])
 
     def test_error_events_without_an_error_key(self):
         part = b'data: {"choices":[{"delta":{"content":"part"}}]}\n\n'
@@ -12204,35 +11967,27 @@ class OddityTests(_ModelCase):
             b'data: {"message":"boom"}\nevent: error\n\n',
             b'data: {"object":"error","message":"boom","code":500}\n\n',
             b'data: {"choices":[{"error":{"code":502,"message":"boom"},"finish_reason":"error"}]}\n\n',
-        ]
+        ]  # fmt: skip
         for error in errors:
             with self.subTest(error=error):
-                run, server = self.play(
-                    "chat", [[part, error, *rest], _text("chat", "ok")], on_text=len
-                )
+                answers = [[part, error, *rest], _text("chat", "ok")]
+                run, server = self.play("chat", answers, on_text=len)
                 self.assertEqual((run.output, len(server.raw)), ("ok", 2))
         for error in (b"event: error\n\n", b"event: message\n", b"event: error\ndata:\n\n"):
             with self.subTest(nothing=error):  # an event without data is none
                 run, server = self.play("chat", [[error, part, *rest]], on_text=len)
-                self.assertEqual(run.output, "part")
+                self.assertEqual((run.output, len(server.raw)), ("part", 1))
 
     @_each_protocol
-    def test_a_complete_stream_counts_although_the_line_breaks_after_it(self, protocol):
-        whole = _stream(protocol, _reply(protocol, "ok", []))
-        for end in (
-            ConnectionResetError("x"),
-            http.client.IncompleteRead(b""),
-            TimeoutError("x"),
-            ssl.SSLError("x"),
-        ):
-            cuts = {"chat": (0, 1), "anthropic": (0, 1), "responses": (0,)}[protocol]
-            for cut in cuts:
+    def test_a_complete_stream_counts_although_the_connection_breaks_after_it(self, protocol):
+        whole = _stream(protocol, _text(protocol, "ok"))
+        errors = [ConnectionResetError("x"), http.client.IncompleteRead(b"")]
+        for end in [*errors, TimeoutError("x"), ssl.SSLError("x")]:
+            for cut in (0,) if protocol == "responses" else (0, 1):  # the last event may be missing
                 with self.subTest(end=end, cut=cut):
                     texts, stream = [], whole[: len(whole) - cut] + [end]
                     run, server = self.play(protocol, [stream], on_text=texts.append)
-                    self.assertEqual(
-                        (run.output, "".join(texts), len(server.raw)), ("ok", "ok", 1)
-                    )
+                    self.assertEqual((run.output, "".join(texts), len(server.raw)), ("ok", "ok", 1))
 
     @_each_protocol
     def test_nothing_is_read_after_the_end_of_a_stream(self, protocol):
@@ -12259,8 +12014,8 @@ class OddityTests(_ModelCase):
             (_JSON, [bom + stream]),
             (_SSE, [bom, stream]),
             (_SSE, [bom[:1], bom[1:2], bom[2:], stream]),
-            (_SSE, [(bom + stream)[n : n + 1] for n in range(len(stream) + 3)]),
-            ({}, [packed[n : n + 1] for n in range(len(packed))]),
+            (_SSE, _pieces(bom + stream, 1)),
+            ({}, _pieces(packed, 1)),
             (_SSE, [bom + text]),
             (_JSON, [text[:1], text[1:]]),
             ({}, [b": hi\n\n", stream]),
@@ -12277,36 +12032,39 @@ class OddityTests(_ModelCase):
             "deflate": zlib.compress, "Deflate": zlib.compress, "identity": bytes, "": bytes,
             "DEFLATE": lambda data: zlib.compress(data)[2:-4],  # raw
         }  # fmt: skip
-        document, stream = (
-            json.dumps(_text("chat", "o\u4f60k")),
-            _stream("chat", _text("chat", "ok")),
-        )
+        document = json.dumps(_text("chat", "o\u4f60k")).encode()
+        stream = b"".join(_stream("chat", _text("chat", "ok")))
         refusal = json.dumps({"error": {"message": "the model m is unknown"}}).encode()
         for name, pack in packers.items():
             with self.subTest(name):
                 head = {"content-encoding": name}
-                run, _ = self.play("chat", [(200, head, pack(document.encode()))])
+                run, _ = self.play("chat", [(200, head, pack(document))])
                 self.assertEqual(run.output, "o\u4f60k")
-                packed = pack(b"".join(stream))
-                chunks = [packed[n : n + 5] for n in range(0, len(packed), 5)]
-                run, _ = self.play("chat", [(200, {**_SSE, **head}, chunks)], on_text=len)
-                self.assertEqual(run.output, "ok")
+                answer = (200, {**_SSE, **head}, _pieces(pack(stream), 5))
+                self.assertEqual(self.play("chat", [answer], on_text=len)[0].output, "ok")
                 error, _ = self.fails("chat", [(404, head, pack(refusal))], "bad_request", 404)
                 self.assertIn("the model m is unknown", str(error))
+
+    def test_bodies_packed_in_another_way(self):
         for name in ("br", "zstd", "x-secret-squeeze", "gzip, br"):
             with self.subTest(name):
-                head = {"content-encoding": name}
-                error, server = self.fails(
-                    "chat", [(200, head, b"\x0b\x1b\x80...")], "bad_response"
-                )
-                self.assertIn("packed as %s, which" % name, str(error))
-                error, server = self.fails("chat", [(401, head, b"\x0b\x1b\x80...")], "auth", 401)
-                self.assertIn("packed as %s, which" % name, str(error))
-        broken = gzip.compress(document.encode())[:20] + b"x" * 20
-        error, server = self.fails("chat", [(200, {}, broken)] * 2, "bad_response", retries=1)
-        self.assertIn("a damaged body", str(error))
-        self.assertEqual(len(server.raw), 2)
-        self.fails("chat", [(200, {"content-encoding": "deflate"}, b"")] * 5, "bad_response")
+                for status, kind in ((200, "bad_response"), (401, "auth")):
+                    answer = (status, {"content-encoding": name}, b"\x0b\x1b\x80...")
+                    error, _ = self.fails("chat", [answer])
+                    self.assertEqual(error.kind, kind)
+                    self.assertIn("packed as %s, which" % name, str(error))
+
+    def test_damaged_bodies(self):
+        packed = gzip.compress(json.dumps(_text("chat", "ok")).encode())
+        for broken in (packed[:20] + b"x" * 20, packed[:10] + b"\xff" * 30):
+            with self.subTest(broken=broken):
+                answers = [(200, {}, broken)] * 2
+                error, server = self.fails("chat", answers, "bad_response", None, retries=1)
+                self.assertIn("a damaged body", str(error))
+                self.assertEqual(len(server.raw), 2)
+        empty = (200, {"content-encoding": "deflate"}, b"")
+        _, server = self.fails("chat", [empty] * 5, "bad_response", None)
+        self.assertEqual(len(server.raw), 5)
 
     def test_a_line_that_reports_an_error(self):
         """llama.cpp, until September 2025, GPUStack."""
@@ -12343,122 +12101,78 @@ class OddityTests(_ModelCase):
         self.assertIn("ended before the reply was complete", str(error))
 
     def test_messages_without_content_or_role(self):
-        call = {"id": "a", "type": "function"}
-        call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        message = {"role": "assistant", "tool_calls": [call]}
+        message = {"role": "assistant", "tool_calls": [_CHAT_CALL]}
         run, server = self.play("chat", [_chat(message), _text("chat", "ok")])
         self.assertEqual(server.said()[1], message)  # no content came, none goes back
         self.assertEqual(run.steps[0].action.message, message)
-        for role in (None, "", "gone"):
-            with self.subTest(role=role):
-                message = {"role": role, "content": "ok"}
-                if role == "gone":
-                    del message["role"]
-                server = _Server("chat", [_chat(message), _text("chat", "b")])
+        for message in ({"role": None}, {"role": ""}, {}):
+            with self.subTest(message=message):
+                server = _Server("chat", [_chat({**message, "content": "ok"}), _text("chat", "b")])
                 model = _model("chat", server)
                 agentloop.run(model, agentloop.run(model, "go").follow_up("more"))
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
-        for content in (5, {}, [None]):
+        for content, back in ((5, None), ({}, None), ([None], "")):
             with self.subTest(content=content, beside="a call"):
-                message = {"role": "assistant", "content": content, "tool_calls": [call]}
+                message = {"role": "assistant", "content": content, "tool_calls": [_CHAT_CALL]}
                 server = self.play("chat", [_chat(message), _text("chat", "ok")])[1]
-                self.assertEqual(server.said()[1]["content"], None if content != [None] else "")
+                self.assertEqual(server.said()[1]["content"], back)
         for content in ([], [None], [{"type": "text", "text": ""}], {}, 5, "", None):
             with self.subTest(content=content):
-                answers = [
-                    _chat({"role": "assistant", "content": content}),
-                    _text("chat", "ok"),
-                ]
-                server = self.play("chat", answers)[1]
+                message = {"role": "assistant", "content": content}
+                server = self.play("chat", [_chat(message), _text("chat", "ok")])[1]
                 self.assertIsInstance(server.said()[1]["content"], str)
                 self.assertTrue(server.said()[1]["content"].strip())
 
     @_each_protocol
     def test_complete_where_a_tool_is_called(self, protocol):
-        server = _Server(
-            protocol,
-            [_call(protocol, ("a", "x", {})), _text(protocol, "Final Answer: ok")],
-            prefix=False,
-        )
+        answers = [_call(protocol, ("a", "x", {})), _text(protocol, "Final Answer: ok")]
+        server = _Server(protocol, answers, prefix=False)
         run = agentloop.run(agentloop.ReActText(_model(protocol, server).complete), "go")
         self.assertEqual((run.output, _statuses(run)), ("ok", ["invalid_response"]))
 
     def test_a_key_is_hidden_before_words_are_cut(self):
         key = "sk-" + "Kk" * 30
         for n in (540, 590, 640, 690):
-            for status, body in ((401, {"error": "x" * n + " " + key}), (200, "x" * n + " " + key)):
+            words = "x" * n + " " + key
+            for status, body in ((401, {"error": words}), (200, words)):
                 with self.subTest(n=n, status=status):
-                    server = _Server("chat", [(status, {}, body)])
-                    with self.assertRaises(agentloop.ModelError) as caught:
-                        agentloop.run(_model("chat", server, api_key=key), "go")
-                    self.assertNotIn("KkKk", str(caught.exception))
+                    answers = [(status, {}, body)]
+                    error, _ = self.fails("chat", answers, tools=(), api_key=key)
+                    self.assertNotIn("KkKk", str(error))
 
-    def test_what_is_secret_in_a_url(self):
-        server = _Server("chat", [(401, {}, {"error": "bad key SECRETKEY99"})])
-        model = _model("chat", server, base_url="http://user:PASSWORD123@h/v1?api-key=SECRETKEY99")
-        with self.assertRaises(agentloop.ModelError) as caught:
-            agentloop.run(model, "go")
-        for text in (repr(model), str(caught.exception)):
-            self.assertNotIn("SECRETKEY99", text)
-            self.assertNotIn("PASSWORD123", text)
+
 
     def test_tool_use_failed_in_a_stream(self):
         error = {"message": "Failed.", "type": "invalid_request_error", "code": "tool_use_failed"}
         error["failed_generation"] = "<function=x>"
-        for answer in (
-            _sse({"error": error}),
-            {"error": error},
-            [b"event: error\n" + _sse({"error": error})[0]],
-        ):
+        events = _sse({"error": error})
+        for answer in (events, {"error": error}, [b"event: error\n" + events[0]]):
             with self.subTest(answer=answer):
                 run, _ = self.play("chat", [answer, _text("chat", "ok")], on_text=len)
                 self.assertEqual(_statuses(run), ["invalid_response"])
                 self.assertIn("<function=x>", run.steps[0].observation)
 
     def test_null_says_nothing_new_about_the_status(self):
-        done = {
-            "type": "response.output_item.done",
-            "output_index": 0,
-            "item": _asks("responses")["output"][0],
-        }
+        done = {"type": "response.output_item.done", "output_index": 0}
+        done["item"] = _asks("responses")["output"][0]
         end = {"type": "response.incomplete", "response": {"status": None}}
         run, _ = self.play("responses", [_sse(done, end), _text("responses", "ok")], on_text=len)
         self.assertEqual(_statuses(run), ["invalid_response"])
 
-    def test_other_words_for_a_full_context(self):
-        for words in (
-            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
-            "Your request exceeded model token limit: 8192",
-            "Please reduce the length of the messages or completion.",
-            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000",
-            "Range of input length should be [1, 30720]",
-        ):
-            for status in (400, 500):
-                with self.subTest(words=words, status=status):
-                    error, server = self.fails(
-                        "chat", [(status, {}, {"error": {"message": words}})]
-                    )
-                    self.assertEqual((error.kind, len(server.raw)), ("context_length", 1))
-        for error in (
-            {"message": "x", "code": "context_length_exceeded"},
-            {"message": "maximum context length"},
-        ):
-            with self.subTest(error=error):  # under whatever status
-                self.fails("chat", [(429, {}, {"error": error})], "context_length", 429)
-        text = "Unsupported value: 'max_tokens' exceeds the maximum of 4096 output tokens"
-        self.fails("chat", [(400, {}, {"error": {"message": text}})], "bad_request", 400)
 
-    def test_other_words_for_a_cut_reply(self):
+
+    def test_a_cut_reply_although_no_stream_was_asked_for(self):
         for reason in ("length", "max_tokens", "MAX_TOKENS", "model_length"):
             for stream in (False, True):
                 with self.subTest(reason=reason, stream=stream):
-                    answer = _call("chat", ("a", "get_weather", {"city": "B"}), reason=reason)
+                    answer = _weather("chat", reason=reason)
                     answer = _stream("chat", answer) if stream else answer
                     run, _ = self.play("chat", [answer, _text("chat", "ok")])
                     self.assertEqual(_statuses(run), ["invalid_response"])
-        failed = _call("chat", ("a", "get_weather", {"city": "B"}))
+
+    def test_an_error_in_a_choice_is_asked_again(self):
+        failed, reason = _weather("chat"), _weather("chat", reason="error")
         failed["choices"][0]["error"] = {"code": 502, "message": "upstream"}
-        reason = _call("chat", ("a", "get_weather", {"city": "B"}), reason="error")
         for answer in (failed, reason, _stream("chat", reason)):
             with self.subTest(answer=answer):
                 run, server = self.play("chat", [answer, _text("chat", "ok")])
@@ -12474,21 +12188,20 @@ class OddityTests(_ModelCase):
                 run, server = self.play("chat", [stream, _text("chat", "ok")], on_text=len)
                 self.assertEqual((run.output, run.steps, len(server.raw)), ("ok", [], 2))
 
-    def test_anthropic_oddities(self):
+    def test_anthropic_deltas_without_a_start(self):
         delta = {"type": "content_block_delta", "index": 0}
         cited = {**delta, "delta": {"type": "citations_delta", "citation": {"a": 1}}}
         text = {**delta, "delta": {"type": "text_delta", "text": "ok"}}
-        end = [
-            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
-            {"type": "message_stop"},
-        ]
+        last = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+        end = [last, {"type": "message_stop"}]
         for events in ([text, *end], [cited, text, *end], [text, cited, *end]):
             with self.subTest(events=events):
                 run, _ = self.play("anthropic", [_sse(*events, done=False)], on_text=len)
                 self.assertEqual(run.output, "ok")
-        server = _Server(
-            "anthropic", [{"content": "ok", "stop_reason": "end_turn"}, _text("anthropic", "b")]
-        )
+
+    def test_anthropic_content_that_is_a_text(self):
+        document = {"content": "ok", "stop_reason": "end_turn"}
+        server = _Server("anthropic", [document, _text("anthropic", "b")])
         model = _model("anthropic", server)
         run = agentloop.run(model, "go")
         self.assertEqual(run.output, "ok")
@@ -12497,159 +12210,111 @@ class OddityTests(_ModelCase):
         self.assertIn("ok", json.dumps(server.said()[1]))
 
 
-@_sockets
-class HttpTests(_ModelCase):
+class HttpTests(_HttpCase):
     """The transport over real sockets, on loopback."""
 
-    def ask(self, url, protocol="chat", **settings):
-        model = _CLASSES[protocol]("m", base_url=url, **{"api_key": _KEY, **settings})
-        return agentloop.run(model, "go", [get_weather])
 
-    def answer(self, protocol, stream=False, calls=3):
-        """Some calls, then an answer, over and over."""
 
-        def answer(number, head, body):
-            sent = _strict(body)
-            _CHECKS[protocol](sent, set(), False)
-            n = len(_results(protocol, sent))
-            reply = (
-                _call(protocol, ("c%d" % n, "get_weather", {"city": "B"}))
-                if n < calls
-                else _text(protocol, "ok")
-            )
-            return _chunked(_stream(protocol, reply)) if stream else _http(reply)
 
-        return answer
 
     @_each_protocol
     def test_one_connection_is_kept(self, protocol):
+        path = {
+            "chat": "/v1/chat/completions",
+            "responses": "/v1/responses",
+            "anthropic": "/v1/messages",
+        }[protocol]
         for stream in (False, True):
-            with self.subTest(stream=stream):
-                with _Http(self.answer(protocol, stream)) as server:
-                    model = _CLASSES[protocol](
-                        "m", base_url=server.url, on_text=len if stream else None
-                    )
-                    for _ in range(2):
-                        run = agentloop.run(model, "go", [get_weather])
-                        self.assertEqual((run.output, len(run.steps)), ("ok", 3))
-                    self.assertEqual((server.connections, len(server.heads)), (1, 8))
-                    for head in server.heads:
-                        path = head.split(" ")[:2]
-                        want = {
-                            "chat": "/v1/chat/completions",
-                            "responses": "/v1/responses",
-                            "anthropic": "/v1/messages",
-                        }
-                        self.assertEqual(path, ["POST", want[protocol]])
-                        self.assertNotIn("authorization", head.lower())
-                        self.assertIn("accept-encoding: identity", head.lower())
-                    del model
+            with self.subTest(stream=stream), _Http(self.answer(protocol, stream)) as server:
+                on_text = len if stream else None
+                model = _CLASSES[protocol]("m", base_url=server.url, on_text=on_text)
+                for _ in range(2):
+                    run = agentloop.run(model, "go", [get_weather])
+                    self.assertEqual((run.output, len(run.steps)), ("ok", 3))
+                self.assertEqual((server.connections, len(server.heads)), (1, 8))
+                for head in server.heads:
+                    self.assertEqual(head.split(" ")[:2], ["POST", path])
+                    self.assertNotIn("authorization", head.lower())
+                    self.assertIn("accept-encoding: identity", head.lower())
+                del model
 
     def test_a_kept_connection_that_died_is_no_failure(self):
-        for end in (None, "reset"):
-            for stream in (False, True):
-                with self.subTest(end=end, stream=stream):
-                    inner = self.answer("chat", stream)
+        for end, stream in itertools.product((None, "reset"), (False, True)):
+            with self.subTest(end=end, stream=stream):
+                inner = self.answer("chat", stream)
 
-                    def answer(number, head, body):
-                        pieces = inner(number, head, body)
-                        return [*(pieces if isinstance(pieces, list) else [pieces]), end]
+                def answer(number, head, body):
+                    pieces = inner(number, head, body)
+                    return [*(pieces if isinstance(pieces, list) else [pieces]), end]
 
-                    with _Http(answer) as server:
-                        model = agentloop.OpenAIChat(
-                            "m", base_url=server.url, retries=0, on_text=len if stream else None
-                        )
-                        watched = self.settled(server, model)
-                        run = agentloop.run(watched, "go", [get_weather])
-                        self.assertEqual((run.output, run.requests, self.waits), ("ok", 4, []))
-                        self.assertEqual((server.connections, len(server.heads)), (4, 4))
-                        del model, watched
+                with _Http(answer) as server:
+                    on_text = len if stream else None
+                    model = agentloop.OpenAIChat("m", base_url=server.url, retries=0, on_text=on_text)
 
-    def settled(self, server, model):
-        """The model, asked only after the server has closed what it was to close."""
+                    def asked_once_closed(run, tools):
+                        server.wait_until_closed()
+                        return model(run, tools)
 
-        def asked(run, tools):
-            deadline = time.monotonic() + 10
-            while server.open and time.monotonic() < deadline:
-                threading.Event().wait(0.002)
-            return model(run, tools)
+                    run = agentloop.run(asked_once_closed, "go", [get_weather])
+                    self.assertEqual((run.output, run.requests, self.waits), ("ok", 4, []))
+                    self.assertEqual((server.connections, len(server.heads)), (4, 4))
+                    del model
 
-        return asked
+
 
     def test_a_fresh_connection_that_breaks_is_asked_again(self):
-        for end in (None, "reset"):
-            for at in ("before", "head", "body", "chunk"):
-                with self.subTest(end=end, at=at):
+        whole = _http(_text("chat", "ok"))
+        half = _chunked(_stream("chat", _text("chat", "ok"))[:1], end=False)
+        starts = {"before": [], "head": [whole[:30]], "body": [whole[:-9]], "chunk": half}
+        for end, (at, pieces) in itertools.product((None, "reset"), starts.items()):
+            with self.subTest(end=end, at=at):
 
-                    def answer(number, head, body):
-                        whole = _http(_text("chat", "ok"))
-                        if number == 2:
-                            return whole
-                        if at == "chunk":
-                            return [
-                                *_chunked(_stream("chat", _text("chat", "ok"))[:1], end=False),
-                                end,
-                            ]
-                        size = {"before": 0, "head": 30, "body": len(whole) - 9}[at]
-                        return [whole[:size], end]
+                def answer(number, head, body):
+                    return whole if number == 2 else [*pieces, end]
 
-                    with _Http(answer) as server:
-                        del self.waits[:]
-                        run = self.ask(server.url, retries=2, on_text=len)
-                        self.assertEqual((run.output, run.requests, len(self.waits)), ("ok", 1, 2))
-                        self.assertEqual(len(set(server.bodies)), 1)
-                        with self.assertRaises(agentloop.ModelError) as caught:
-                            server.heads.clear()
-                            self.ask(server.url, retries=0, on_text=len)
-                        kinds = ("connection", "bad_response") if at == "head" else ("connection",)
-                        self.assertIn(caught.exception.kind, kinds)
+                with _Http(answer) as server:
+                    self.waits.clear()
+                    run = self.ask(server.url, retries=2, on_text=len)
+                    self.assertEqual((run.output, run.requests, len(self.waits)), ("ok", 1, 2))
+                    self.assertEqual(len(set(server.bodies)), 1)
+                    server.heads.clear()
+                    self.refused(server.url, "connection", retries=0, on_text=len)
 
     def test_a_server_that_is_not_there(self):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             url = "http://127.0.0.1:%d" % s.getsockname()[1]
-            with self.assertRaises(agentloop.ModelError) as caught:
-                self.ask(url, retries=1)
-        self.assertEqual(
-            (caught.exception.kind, caught.exception.status, len(self.waits)),
-            ("connection", None, 1),
-        )
-        self.assertIn(url, str(caught.exception))
+            error = self.refused(url, "connection", retries=1)
+        self.assertEqual((error.status, len(self.waits)), (None, 1))
+        self.assertIn(url, str(error))
 
     def test_a_server_that_does_not_speak_http(self):
         with _Http(lambda n, head, body: [b"SSH-2.0-OpenSSH\r\n", None]) as server:
-            with self.assertRaises(agentloop.ModelError) as caught:
-                self.ask(server.url, retries=0)
-            self.assertIn(caught.exception.kind, ("connection", "bad_response"))
+            error = self.refused(server.url, "connection", retries=0)
+        self.assertIn("SSH-2.0-OpenSSH", str(error))
 
     def test_silence(self):
-        rows = [  # what is sent before the silence
-            ("nothing", []),
-            ("the head", [b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n\r\n"]),
-            ("an event", _chunked(_stream("chat", _text("chat", "ok"))[:1], end=False)),
-        ]
-        for name, pieces in rows:
+        head = b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n\r\n"
+        event = _chunked(_stream("chat", _text("chat", "ok"))[:1], end=False)
+        for name, pieces in (("nothing", []), ("the head", [head]), ("an event", event)):
             with self.subTest(name):
                 over = threading.Event()
                 with _Http(lambda n, head, body: [*pieces, lambda: over.wait(10), None]) as server:
-                    with self.assertRaises(agentloop.ModelError) as caught:
-                        self.ask(server.url, retries=0, on_text=len, timeout=0.1)
+                    settings = {"retries": 0, "on_text": len, "timeout": 0.1}
+                    error = self.refused(server.url, "timeout", **settings)
                     over.set()
-                self.assertEqual(caught.exception.kind, "timeout")
-                self.assertIn("timeout", str(caught.exception))
+                self.assertIn("timeout", str(error))
 
     def test_comments_only(self):
         over = threading.Event()
         start = b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n\r\n"
         comments = [b": alive\n\n", lambda: over.wait(0.02)] * 200
         with _Http(lambda n, head, body: [start, *comments, None]) as server:
-            with self.assertRaises(agentloop.ModelError) as caught:
-                self.ask(server.url, retries=0, on_text=len, timeout=0.2)
+            self.refused(server.url, "timeout", retries=0, on_text=len, timeout=0.2)
             over.set()
-            self.assertEqual(caught.exception.kind, "timeout")
 
     @_each_protocol
-    def test_a_server_that_keeps_the_line_open_after_the_end(self, protocol):
+    def test_a_server_that_keeps_the_connection_open_after_the_end(self, protocol):
         over = threading.Event()
         pieces = _chunked(_stream(protocol, _text(protocol, "ok")), end=False)
         with _Http(lambda n, head, body: [*pieces, lambda: over.wait(20), None]) as server:
@@ -12663,36 +12328,28 @@ class HttpTests(_ModelCase):
         document = json.dumps(_text("chat", "o\u4f60k"), ensure_ascii=False).encode("utf-8")
         stream = b"".join(_stream("chat", _text("chat", "o\u4f60k")))
         packed = gzip.compress(document)
-        old = b"HTTP/1.0 200 OK\r\n\r\n"
-        rows = [
+        rows = [  # what is special; what is sent
             ("gzip", [_http(packed, 200, "content-encoding: gzip")]),
-            ("gzip in silence", [_http(packed)]),
-            ("http 1.0", [old + document, None]),
+            ("gzip without a word", [_http(packed)]),
+            ("http 1.0", [b"HTTP/1.0 200 OK\r\n\r\n" + document, None]),
             ("no length", [b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + document, None]),
-            (
-                "chunked json",
-                _chunked([document[n : n + 9] for n in range(0, len(document), 9)], "x: y"),
-            ),
-            ("tiny chunks", _chunked([stream[n : n + 1] for n in range(len(stream))])),
+            ("chunked json", _chunked(_pieces(document, 9), "x: y")),
+            ("tiny chunks", _chunked(_pieces(stream, 1))),
             ("crlf", _chunked([stream.replace(b"\n", b"\r\n")])),
             ("cr", _chunked([stream.replace(b"\n", b"\r")])),
             ("continue", [b"HTTP/1.1 100 Continue\r\n\r\n" + _http(json.loads(document))]),
             ("capital names", [_http(stream, 200, "Content-Type: Text/Event-Stream")]),
         ]
         for name, pieces in rows:
-            with self.subTest(name):
-                with _Http(lambda n, head, body: pieces) as server:
-                    run = self.ask(server.url, retries=0)
-                self.assertEqual(run.output, "o\u4f60k")
+            with self.subTest(name), _Http(lambda n, head, body: pieces) as server:
+                self.assertEqual(self.ask(server.url, retries=0).output, "o\u4f60k")
 
     def test_redirects_and_statuses(self):
-        with _Http(
-            lambda n, head, body: _http(b"", 307, "Location: http://127.0.0.1:1/x")
-        ) as server:
-            with self.assertRaises(agentloop.ModelError) as caught:
-                self.ask(server.url)
-            self.assertIn("http://127.0.0.1:1/x", str(caught.exception))
-            self.assertEqual((caught.exception.status, len(server.heads)), (307, 1))
+        moved = _http(b"", 307, "Location: http://127.0.0.1:1/x")
+        with _Http(lambda n, head, body: moved) as server:
+            error = self.refused(server.url, "bad_response")
+            self.assertIn("http://127.0.0.1:1/x", str(error))
+            self.assertEqual((error.status, len(server.heads)), (307, 1))
         answers = [_http(b"busy", 503, "Retry-After: 3"), _http(_text("chat", "ok"))]
         with _Http(lambda n, head, body: answers[n]) as server:
             self.assertEqual(self.ask(server.url).output, "ok")
@@ -12715,19 +12372,18 @@ class HttpTests(_ModelCase):
             del model
 
     def test_loopback_is_reached_directly(self):
-        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy, _Http(
-            self.answer("chat")
-        ) as server:
-            names = dict.fromkeys(("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"), proxy.url)
-            with mock.patch.dict(os.environ, names):
-                for host in ("127.0.0.1", "localhost", "LOCALHOST"):
-                    with self.subTest(host=host):
-                        self.assertEqual(
-                            self.ask("http://%s:%d" % (host, server.port)).output, "ok"
-                        )
+        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy:
+            names = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
+            with mock.patch.dict(os.environ, dict.fromkeys(names, proxy.url)):
+                with _Http(self.answer("chat")) as server:
+                    for host in ("127.0.0.1", "localhost", "LOCALHOST"):
+                        with self.subTest(host=host):
+                            run = self.ask("http://%s:%d" % (host, server.port))
+                            self.assertEqual(run.output, "ok")
             self.assertEqual(proxy.heads, [])
 
     def test_a_proxy_of_the_environment(self):
+        start = "POST http://model.test:8000/v1/chat/completions HTTP/1.1\r\n"
         with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
             bare = "127.0.0.1:%d" % proxy.port
             login = "http://us%%40er:pa%%3Ass@127.0.0.1:%d" % proxy.port
@@ -12740,125 +12396,98 @@ class HttpTests(_ModelCase):
             for env, auth in rows:
                 with self.subTest(env=env), mock.patch.dict(os.environ, env):
                     proxy.heads.clear()
-                    self.assertEqual(
-                        self.ask("http://model.test:8000/v1", retries=0).output, "proxied"
-                    )
-                    self.assertTrue(
-                        proxy.heads[0].startswith(
-                            "POST http://model.test:8000/v1/chat/completions HTTP/1.1\r\n"
-                        )
-                    )
+                    run = self.ask("http://model.test:8000/v1", retries=0)
+                    self.assertEqual(run.output, "proxied")
+                    self.assertTrue(proxy.heads[0].startswith(start))
                     self.assertIn("host: model.test:8000\r\n", proxy.heads[0].lower())
                     found = re.search(r"(?i)proxy-authorization: (.*)\r", proxy.heads[0])
                     self.assertEqual(found and found.group(1), auth)
-            proxy.heads.clear()
+
+    def test_a_server_that_needs_no_proxy(self):
+        unknown = mock.patch("socket.getaddrinfo", side_effect=socket.gaierror(-2, "no such name"))
+        with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
             for no in ("model.test", "*", ".test", "x.test, model.test", "model.test:8000"):
-                with self.subTest(no_proxy=no):
-                    with mock.patch.dict(os.environ, {"http_proxy": proxy.url, "no_proxy": no}):
-                        with mock.patch(
-                            "socket.getaddrinfo", side_effect=socket.gaierror(-2, "no such name")
-                        ):
-                            with self.assertRaises(agentloop.ModelError) as caught:
-                                self.ask("http://model.test:8000/v1", retries=0)
-                    self.assertEqual(caught.exception.kind, "connection")
+                env = {"http_proxy": proxy.url, "no_proxy": no}
+                with self.subTest(no_proxy=no), mock.patch.dict(os.environ, env), unknown:
+                    self.refused("http://model.test:8000/v1", "connection", retries=0)
             self.assertEqual(proxy.heads, [])
 
     def test_a_tunnel_for_https(self):
         with _Http(lambda n, head, body: _http(b"", 403, "")) as proxy:
-            with mock.patch.dict(
-                os.environ, {"https_proxy": "http://u:p@127.0.0.1:%d" % proxy.port}
-            ):
-                with self.assertRaises(agentloop.ModelError) as caught:
-                    self.ask("https://model.test/v1", retries=0)
-            self.assertEqual(caught.exception.kind, "connection")
+            env = {"https_proxy": "http://u:p@127.0.0.1:%d" % proxy.port}
+            with mock.patch.dict(os.environ, env):
+                error = self.refused("https://model.test/v1", "connection", retries=0)
             self.assertTrue(proxy.heads[0].startswith("CONNECT model.test:443 "))
             self.assertIn("Proxy-Authorization: Basic dTpw", proxy.heads[0])
             self.assertNotIn(_KEY, proxy.heads[0])
-            self.assertNotIn("u:p", str(caught.exception))
+            self.assertNotIn("u:p", str(error))
         opened = b"HTTP/1.1 200 Connection established\r\n\r\n"
         with _Http(lambda n, head, body: [opened, None]) as proxy:  # and no TLS behind it
             with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
-                with self.assertRaises(agentloop.ModelError) as caught:
-                    self.ask("https://model.test/v1", retries=0)
-            self.assertEqual(caught.exception.kind, "connection")
+                self.refused("https://model.test/v1", "connection", retries=0)
         with mock.patch.dict(os.environ, {"https_proxy": "socks5://127.0.0.1:1"}):
-            with self.assertRaisesRegex(agentloop.ModelError, "socks5") as caught:
-                self.ask("https://model.test/v1", retries=0)
+            error = self.refused("https://model.test/v1", "connection", retries=0)
+            self.assertIn("socks5", str(error))
 
     @unittest.skipUnless(shutil.which("openssl"), "needs openssl to make a certificate")
     def test_certificates(self):
         with tempfile.TemporaryDirectory() as folder:
             key, cert = os.path.join(folder, "key.pem"), os.path.join(folder, "cert.pem")
-            command = [
-                "openssl",
-                "req",
-                "-x509",
-                "-newkey",
-                "rsa:2048",
-                "-nodes",
-                "-days",
-                "2",
-                "-subj",
-                "/CN=localhost",
-                "-addext",
-            ]
-            command += ["subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", key, "-out", cert]
-            subprocess.run(
-                command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
+            command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost".split()
+            command += ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+            command += ["-keyout", key, "-out", cert]
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            subprocess.run(command, check=True, **quiet)
             tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             tls.load_cert_chain(cert, key)
             with _Http(self.answer("chat"), tls) as server:
-                with self.assertRaises(agentloop.ModelError) as caught:
-                    self.ask(server.url)
-                self.assertEqual((caught.exception.kind, self.waits), ("connection", []))
-                for word in (
-                    "SSL_CERT_FILE",
-                    "the certificate of 127.0.0.1:%d is not" % server.port,
-                ):
-                    self.assertIn(word, str(caught.exception))
+                error = self.refused(server.url, "connection")
+                self.assertEqual(self.waits, [])
+                place = "the certificate of 127.0.0.1:%d is not" % server.port
+                for word in ("SSL_CERT_FILE", place):
+                    self.assertIn(word, str(error))
                 with mock.patch.dict(os.environ, {"SSL_CERT_FILE": cert}):
                     self.assertEqual(self.ask(server.url).output, "ok")
-                context = ssl.create_default_context(cafile=cert)
-                model = agentloop.OpenAIChat(
-                    "m", base_url=server.url, ssl_context=context, api_key=_KEY
-                )
+                settings = {"ssl_context": ssl.create_default_context(cafile=cert), "api_key": _KEY}
+                model = agentloop.OpenAIChat("m", base_url=server.url, **settings)
                 self.assertEqual(agentloop.run(model, "go", [get_weather]).output, "ok")
                 self.assertNotIn(_KEY.encode(), pickle.dumps(model))
                 self.assertEqual(server.connections, 3)
                 del model
 
     def test_the_transport_itself(self):
+        transport = agentloop.http_transport
         with _Http(lambda n, head, body: _http(b"body", 201, "X-Some: Thing")) as server:
             for _ in range(2):
-                status, headers, chunks = agentloop.http_transport(
-                    "PUT", server.url + "/a?b=c", {"X-Mine": "1"}, b"data", 5
-                )
-                self.assertEqual(
-                    (status, headers["x-some"], b"".join(chunks)), (201, "Thing", b"body")
-                )
+                url = server.url + "/a?b=c"
+                status, headers, chunks = transport("PUT", url, {"X-Mine": "1"}, b"data", 5)
+                found = (status, headers["x-some"], b"".join(chunks))
+                self.assertEqual(found, (201, "Thing", b"body"))
             self.assertTrue(server.heads[0].startswith("PUT /a?b=c HTTP/1.1\r\n"))
             self.assertIn("X-Mine: 1", server.heads[0])
             self.assertEqual((server.bodies, server.connections), ([b"data"] * 2, 1))
-            # What is not read to its end is closed.
-            chunks = agentloop.http_transport("PUT", server.url, {}, b"", 5)[2]
+            self.assertIs(type(pickle.loads(pickle.dumps(transport))), type(transport))
+
+    def test_the_transport_closes_what_is_not_read_to_its_end(self):
+        transport = agentloop.http_transport
+        with _Http(lambda n, head, body: _http(b"body", 201, "X-Some: Thing")) as server:
+            chunks = transport("PUT", server.url, {}, b"", 5)[2]
             self.assertIsInstance(next(chunks), bytes)
             chunks.close()
-            agentloop.http_transport("PUT", server.url, {}, b"", 5)[2].close()
-            self.assertEqual(
-                pickle.loads(pickle.dumps(agentloop.http_transport)).__class__,
-                agentloop.http_transport.__class__,
-            )
-            status, _, chunks = agentloop.http_transport("GET", server.url, {}, b"", 5)
+            transport("PUT", server.url, {}, b"", 5)[2].close()
+            status, _, chunks = transport("GET", server.url, {}, b"", 5)
             self.assertEqual((status, b"".join(chunks)), (201, b"body"))
             self.assertTrue(server.heads[-1].startswith("GET / HTTP/1.1\r\n"))
-            # It has a deadline, and looks at the headers.
-            asked = len(server.heads)
+            self.assertEqual((server.connections, len(server.heads)), (3, 3))
+
+    def test_the_transport_has_a_deadline_and_looks_at_headers(self):
+        transport = agentloop.http_transport
+        with _Http(lambda n, head, body: _http(b"body")) as server:
             with self.assertRaises(OSError):
-                agentloop.http_transport("GET", server.url, {}, None, 5, time.monotonic())
+                transport("GET", server.url, {}, None, 5, time.monotonic())
             with self.assertRaisesRegex(ValueError, "X-Mine"):
-                agentloop.http_transport("GET", server.url, {"X-Mine": "a\nb: c"}, None, 5)
-            self.assertEqual(len(server.heads), asked)
+                transport("GET", server.url, {"X-Mine": "a\nb: c"}, None, 5)
+            self.assertEqual(len(server.heads), 0)
 
     def test_informational_replies_are_skipped(self):
         early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
@@ -12868,10 +12497,7 @@ class HttpTests(_ModelCase):
         }  # fmt: skip
         for name, first in rows.items():
             with self.subTest(name):
-                texts = iter("abc")
-                with _Http(
-                    lambda n, head, body: first + _http(_text("chat", next(texts)))
-                ) as server:
+                with _Http(lambda n, head, body: first + _http(_text("chat", "abc"[n]))) as server:
                     model = agentloop.OpenAIChat("m", base_url=server.url)
                     self.assertEqual([model.complete("x") for _ in range(3)], ["a", "b", "c"])
                     self.assertEqual(server.connections, 1)
@@ -12882,44 +12508,45 @@ class HttpTests(_ModelCase):
             "a second reply": _http(_text("chat", "not asked for")), "rubbish": b"\r\n",
             "a late 408": _http(b"", 408, ""), "103": b"HTTP/1.1 103 x\r\n\r\n",
         }  # fmt: skip
-        for name, more in surplus.items():
-            for pause in (0, 0.02):
-                with self.subTest(name, pause=pause):
-                    texts, sent = iter("abc"), threading.Event()
-
-                    def answer(number, head, body):
-                        first = _http(_text("chat", next(texts)))
-                        wait = lambda: threading.Event().wait(pause)  # noqa: E731
-                        pieces = [first, wait, more] if pause else [first + more]
-                        return [*pieces, sent.set]
-
-                    with _Http(answer) as server:
-                        model = agentloop.OpenAIChat("m", base_url=server.url)
-                        for text in "abc":
-                            self.assertEqual(model.complete("x"), text)
-                            sent.wait(10)
-                            sent.clear()
-                            time_for_loopback = threading.Event()
-                            time_for_loopback.wait(0.02)
-                        self.assertEqual(server.connections, 3)
-                        del model
-
-    def test_what_comes_behind_the_end_of_a_stream(self):
-        for late in (False, True):
-            with self.subTest(late=late):
-                texts, gone = iter("abc"), threading.Event()
+        real = socket.create_connection
+        for (name, more), is_late in itertools.product(surplus.items(), (False, True)):
+            with self.subTest(name, is_late=is_late):
+                was_read, made = threading.Event(), []
 
                 def answer(number, head, body):
-                    first = _chunked(_stream("chat", _text("chat", next(texts))), end=False)
+                    first = _http(_text("chat", "abc"[number]))
+                    return [first, lambda: was_read.wait(10), more] if is_late else first + more
+
+                def connect(address, timeout):
+                    made.append(real(address, timeout))
+                    return made[-1]
+
+                with _Http(answer) as server, mock.patch("socket.create_connection", connect):
+                    model = agentloop.OpenAIChat("m", base_url=server.url)
+                    for text in "abc":
+                        was_read.clear()
+                        self.assertEqual(model.complete("x"), text)
+                        was_read.set()
+                        if is_late:  # until the surplus has come
+                            self.assertTrue(select.select([made[-1]], [], [], 10)[0])
+                    self.assertEqual(server.connections, 3)
+                    del model
+
+    def test_what_comes_behind_the_end_of_a_stream(self):
+        for is_late in (False, True):
+            with self.subTest(is_late=is_late):
+                gone = threading.Event()
+
+                def answer(number, head, body):
+                    first = _chunked(_stream("chat", _text("chat", "abc"[number])), end=False)
                     more = _chunked(_stream("chat", _text("chat", "more")))[1:]
-                    wait = lambda: gone.wait(5)  # noqa: E731
-                    return [*first, *([wait] if late else []), *more]
+                    return [*first, *([lambda: gone.wait(5)] if is_late else []), *more]
 
                 with _Http(answer) as server:
                     model = agentloop.OpenAIChat("m", base_url=server.url, on_text=len)
                     for text in "abc":
                         self.assertEqual(model.complete("x"), text)
-                    self.assertEqual(server.connections, 3 if late else 1)
+                    self.assertEqual(server.connections, 3 if is_late else 1)
                     gone.set()
                     del model
 
@@ -12949,15 +12576,13 @@ class HttpTests(_ModelCase):
                     raise BrokenPipeError("the server does not read on")
                 return super(socket.socket, self).sendall(data[:1000], *flags)
 
+            url = "http://127.0.0.1:%d" % listener.getsockname()[1]
             with mock.patch.object(socket.socket, "sendall", send):
-                with self.assertRaises(agentloop.ModelError) as caught:
-                    agentloop.OpenAIChat(
-                        "m", base_url="http://127.0.0.1:%d" % listener.getsockname()[1], retries=0
-                    ).complete("x" * 3_000_000)
+                error = self.refused(url, "context_length", task="x" * 3_000_000, retries=0)
             over.set()
             thread.join(10)
-        self.assertEqual((caught.exception.kind, caught.exception.status), ("context_length", 413))
-        self.assertIn("too many bytes", str(caught.exception))
+        self.assertEqual(error.status, 413)
+        self.assertIn("too many bytes", str(error))
 
     def test_heads_that_are_none(self):
         line = b"HTTP/1.1 200 OK\r\n"
@@ -12972,21 +12597,19 @@ class HttpTests(_ModelCase):
             "many trailers": chunked + b"0\r\n" + b"a: b\r\n" * 1000,
         }
         for name, data in rows.items():
-            with self.subTest(name):
-                with _Http(lambda n, head, body: [data, None]) as server:
-                    with self.assertRaises(agentloop.ModelError) as caught:
-                        self.ask(server.url, retries=0)
-                self.assertEqual(caught.exception.kind, "connection")
-                self.assertIn("sent no reply of HTTP: ", str(caught.exception))
-                self.assertLess(len(str(caught.exception)), 1500)
+            with self.subTest(name), _Http(lambda n, head, body: [data, None]) as server:
+                error = self.refused(server.url, "connection", retries=0)
+                self.assertIn("sent no reply of HTTP: ", str(error))
+                self.assertLess(len(str(error)), 1500)
 
-    def test_more_forms_of_http(self):
+    def test_when_a_connection_is_kept(self):
         document = json.dumps(_text("chat", "ok")).encode()
         old = b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\n"
         length = b"content-length: %d\r\n\r\n" % len(document)
         chunks = [b"%x;note=1\r\n%s\r\n" % (len(c), c) for c in (document[:9], document[9:])]
         start = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
-        rows = [  # what is sent; the connections of two requests
+        body, size = start + b"".join(chunks), len(start) + 50
+        rows = [  # what is special, what is sent; the connections of two requests
             ("an old server", [old + length + document, None], 2),
             ("close", [b"HTTP/1.1 200 OK\r\nconnection: Close\r\n" + length + document, None], 2),
             ("a length that is none", [old + b"content-length: x\r\n\r\n" + document, None], 2),
@@ -12994,33 +12617,29 @@ class HttpTests(_ModelCase):
             ("trailers", [start, *chunks, b"0\r\nX-Trailer: 1\r\n\r\n"], 1),
             ("line feeds alone", [b"HTTP/1.1 200 OK\n" + length.replace(b"\r", b"") + document], 1),
             ("no phrase", [b"HTTP/1.1 200\r\n" + length + document], 1),
-            ("byte by byte", [(start + b"".join(chunks))[n : n + 1] for n in range(len(start) + 50)]
-             + [(start + b"".join(chunks))[len(start) + 50 :], b"0\r\n\r\n"], 1),
-        ]  # fmt: skip
+            ("byte by byte", [*_pieces(body[:size], 1), body[size:], b"0\r\n\r\n"], 1),
+        ]
         for name, pieces, connections in rows:
-            with self.subTest(name):
-                with _Http(lambda n, head, body: pieces) as server:
-                    model = agentloop.OpenAIChat("m", base_url=server.url, retries=0)
-                    for _ in range(2):
-                        self.assertEqual(self.settled_if(connections > 1, server, model), "ok")
-                    self.assertEqual(server.connections, connections)
-                    del model
+            with self.subTest(name), _Http(lambda n, head, body: pieces) as server:
+                model = agentloop.OpenAIChat("m", base_url=server.url, retries=0)
+                for _ in range(2):
+                    self.assertEqual(model.complete("x"), "ok")
+                    if connections == 2:
+                        server.wait_until_closed()
+                self.assertEqual(server.connections, connections)
+                del model
+
+    def test_replies_without_a_body(self):
         for status in (204, 304):
             with self.subTest(status=status):
-                reply = b"HTTP/1.1 %d x\r\n\r\n" % status
-                with _Http(lambda n, head, body: reply) as server:
+                with _Http(lambda n, head, body: b"HTTP/1.1 %d x\r\n\r\n" % status) as server:
                     for _ in range(2):
                         found = agentloop.http_transport("GET", server.url, {}, None, 5)
                         self.assertEqual((found[0], b"".join(found[2])), (status, b""))
                     self.assertEqual(server.connections, 1)
                     self.assertNotIn("content-length", server.heads[0].lower())
 
-    def settled_if(self, closes, server, model):
-        """An answer; asked for only once the server has closed what it was to close."""
-        deadline = time.monotonic() + 10
-        while closes and server.open and time.monotonic() < deadline:
-            threading.Event().wait(0.002)
-        return model.complete("x")
+
 
     @unittest.skipUnless(hasattr(os, "fork"), "needs os.fork")
     def test_a_forked_child_has_connections_of_its_own(self):
@@ -13046,7 +12665,7 @@ class HttpTests(_ModelCase):
     def test_a_deadline_ends_what_drips(self):
         over = threading.Event()
         start = b"HTTP/1.1 200 x\r\n"
-        rows = {
+        rows = {  # what comes at once, what comes again and again
             "a status line": (b"HTTP", b"/"), "a header": (start + b"a: ", b"b"),
             "interim": (b"", b"HTTP/1.1 100 x\r\n\r\n"), "blanks": (start + b"\r\n", b" "),
             "an error": (b"HTTP/1.1 500 x\r\n\r\n", b"x"),
@@ -13058,14 +12677,15 @@ class HttpTests(_ModelCase):
                 over.clear()
                 pieces = [first, *[drip, lambda: over.wait(0.02)] * 400, None]
                 with _Http(lambda n, head, body: pieces) as server:
-                    with self.assertRaises(agentloop.ModelError) as caught:
-                        self.ask(server.url, on_text=len, deadline=0.2, timeout=9)
+                    settings = {"on_text": len, "deadline": 0.2, "timeout": 9}
+                    self.refused(server.url, "timeout", **settings)
                     over.set()
-                self.assertEqual((caught.exception.kind, len(server.heads)), ("timeout", 1))
+                self.assertEqual(len(server.heads), 1)
 
     def test_connecting(self):
         addresses = [(2, 1, 6, "", ("192.0.2.%d" % n, 80)) for n in (1, 2)]
         asked = []
+        one, two = "192.0.2.1", "192.0.2.2"
         refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
         late = TimeoutError(errno.ETIMEDOUT, "Connection timed out")
 
@@ -13079,33 +12699,31 @@ class HttpTests(_ModelCase):
             return connected
 
         rows = [  # what the two addresses do; the longest silence; words, or None for an answer
-            ({"192.0.2.1": socket.timeout("timed out")}, 600, None),
-            ({"192.0.2.1": refused}, 7, None),
-            ({"192.0.2.1": refused, "192.0.2.2": socket.timeout("x")}, 600, "timed out after 30 s"),
-            ({"192.0.2.1": refused, "192.0.2.2": socket.timeout("x")}, 7, "timed out after 7 s"),
-            ({"192.0.2.1": refused, "192.0.2.2": late}, 600, "Connection timed out"),
-        ]  # fmt: skip
-        with _Http(self.answer("chat")) as server, mock.patch(
-            "socket.getaddrinfo", lambda *args: addresses
-        ), mock.patch("socket.create_connection", connect):
+            ({one: socket.timeout("timed out")}, 600, None),
+            ({one: refused}, 7, None),
+            ({one: refused, two: socket.timeout("x")}, 600, "timed out after 30 s"),
+            ({one: refused, two: socket.timeout("x")}, 7, "timed out after 7 s"),
+            ({one: refused, two: late}, 600, "Connection timed out"),
+        ]
+        found = mock.patch("socket.getaddrinfo", lambda *args: addresses)
+        connected = mock.patch("socket.create_connection", connect)
+        with _Http(self.answer("chat")) as server, found, connected:
             for faults, timeout, words in rows:
                 with self.subTest(words=words, timeout=timeout):
-                    del asked[:]
+                    asked.clear()
                     settings = {"retries": 0, "timeout": timeout}
                     if words is None:
                         self.assertEqual(self.ask("http://h.test", **settings).output, "ok")
                     else:
-                        with self.assertRaises(agentloop.ModelError) as caught:
-                            self.ask("http://h.test", **settings)
-                        self.assertEqual(caught.exception.kind, "connection")
-                        self.assertIn("could not connect to h.test:80: ", str(caught.exception))
-                        self.assertIn(words, str(caught.exception))
+                        error = self.refused("http://h.test", "connection", **settings)
+                        self.assertIn("could not connect to h.test:80: ", str(error))
+                        self.assertIn(words, str(error))
                     limits = [limit for _, limit in asked]
                     self.assertEqual(len(asked), 2)
                     self.assertTrue(all(min(timeout, 30) - 1 < n <= 30 for n in limits), limits)
             addresses.clear()
-            with self.assertRaisesRegex(agentloop.ModelError, "the name has no address"):
-                self.ask("http://h.test", retries=0)
+            error = self.refused("http://h.test", "connection", retries=0)
+            self.assertIn("the name has no address", str(error))
 
     def test_the_sockets_options(self):
         real, made, slices = socket.create_connection, [], []
@@ -13123,7 +12741,7 @@ class HttpTests(_ModelCase):
             with mock.patch.object(socket.socket, "recv", receive):
                 self.assertEqual(agentloop.run(model, "go", [get_weather]).output, "ok")
             self.assertLessEqual(max(slices), 2)  # Ctrl-C gets through on Windows
-            self.assertEqual(made[0].getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) > 0, True)
+            self.assertNotEqual(made[0].getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE), 0)
             for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):
                 if hasattr(socket, name):
                     idle = made[0].getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
@@ -13131,9 +12749,8 @@ class HttpTests(_ModelCase):
             # The system's own time limit: keep-alive probes that were not answered.
             late = TimeoutError(errno.ETIMEDOUT, "Connection timed out")
             with mock.patch.object(socket.socket, "recv", side_effect=late):
-                with self.assertRaisesRegex(agentloop.ModelError, "Connection timed out") as caught:
-                    self.ask(server.url, retries=0)
-            self.assertEqual(caught.exception.kind, "connection")
+                error = self.refused(server.url, "connection", retries=0)
+            self.assertIn("Connection timed out", str(error))
             del model
             for s in made:
                 s.close()
@@ -13155,30 +12772,25 @@ class HttpTests(_ModelCase):
             ("LLM.Test", "llm.test", True), ("*", "any.test", True), ("", "any.test", False),
             (",", "any.test", False),
         ]  # fmt: skip
+        real = socket.create_connection
+
+        def connect(address, timeout):
+            if address[1] != proxy.port:
+                raise ConnectionRefusedError("directly")
+            return real(address, timeout)
+
+        found = mock.patch("socket.getaddrinfo", lambda host, port, *more: [(2, 1, 6, "", (host, port))])
         with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
-            real = socket.create_connection
-
-            def connect(address, timeout):
-                if address[1] != proxy.port:
-                    raise ConnectionRefusedError("directly")
-                return real(address, timeout)
-
-            def lookup(host, port, *more):
-                return [(2, 1, 6, "", (host, port))]
-
-            for rule, host, is_direct in rows:
-                environment = {"http_proxy": proxy.url, "no_proxy": rule}
-                with self.subTest(rule=rule, host=host), mock.patch.dict(os.environ, environment):
-                    with mock.patch("socket.create_connection", connect), mock.patch(
-                        "socket.getaddrinfo", lookup
-                    ):
-                        model = agentloop.OpenAIChat("m", base_url="http://" + host, retries=0)
+            with mock.patch("socket.create_connection", connect), found:
+                for rule, host, is_direct in rows:
+                    env = {"http_proxy": proxy.url, "no_proxy": rule}
+                    with self.subTest(rule=rule, host=host), mock.patch.dict(os.environ, env):
                         if is_direct:
-                            with self.assertRaisesRegex(agentloop.ModelError, "directly"):
-                                model.complete("x")
+                            error = self.refused("http://" + host, "connection", retries=0)
+                            self.assertIn("directly", str(error))
                         else:
-                            self.assertEqual(model.complete("x"), "proxied")
-                        del model
+                            run = self.ask("http://" + host, retries=0)
+                            self.assertEqual(run.output, "proxied")
 
     def test_how_a_proxy_is_written(self):
         with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
@@ -13192,58 +12804,53 @@ class HttpTests(_ModelCase):
             rows += [("HTTP://%s/" % place, None)]
             for text, login in rows:
                 with self.subTest(text=text), mock.patch.dict(os.environ, {"http_proxy": text}):
-                    del proxy.heads[:]
+                    proxy.heads.clear()
                     self.assertEqual(self.ask("http://m.test", retries=0).output, "proxied")
                     found = re.search(r"Proxy-Authorization: Basic (.*)\r", proxy.heads[0])
                     self.assertEqual(found and base64.b64decode(found.group(1)).decode(), login)
-            with socket.socket() as gone:
-                gone.bind(("127.0.0.1", 0))
-                dead = "127.0.0.1:%d" % gone.getsockname()[1]
-                rows = [  # what it is; what the error names; how often it is asked
-                    (
-                        "socks5://us:S3CRET@127.0.0.1:9",
-                        "socks5://127.0.0.1:9 is a kind of proxy",
-                        0,
-                    ),
-                    ("https://us:S3CRET@" + place, "https://%s is a kind of proxy" % place, 0),
-                    ("http://us:S3CRET@127.0.0.1:bad", "the proxy's address is not like", 0),
-                    ("http://us:S3CRET", "the proxy's address is not like", 0),
-                    ("http://us:S3CRET@" + dead, "could not connect to the proxy " + dead, 1),
-                ]
-                for text, words, waits in rows:
-                    for scheme in ("http", "https"):
-                        with self.subTest(text=text, scheme=scheme):
-                            del self.waits[:]
-                            with mock.patch.dict(os.environ, {scheme + "_proxy": text}):
-                                with self.assertRaises(agentloop.ModelError) as caught:
-                                    self.ask(scheme + "://m.test", retries=1)
-                            self.assertIn(words, str(caught.exception))
-                            self.assertNotIn("S3CRET", str(caught.exception))
-                            self.assertEqual(caught.exception.kind, "connection")
-                            self.assertEqual(len(self.waits), waits)
+
+    def test_proxies_that_cannot_be_used(self):
+        with socket.socket() as gone:
+            gone.bind(("127.0.0.1", 0))
+            dead = "127.0.0.1:%d" % gone.getsockname()[1]
+            rows = [  # what it is; what the error names; how often it is waited
+                ("socks5://us:S3CRET@127.0.0.1:9", "socks5://127.0.0.1:9 is a kind of proxy", 0),
+                ("https://us:S3CRET@127.0.0.1:9", "https://127.0.0.1:9 is a kind of proxy", 0),
+                ("http://us:S3CRET@127.0.0.1:bad", "the proxy's address is not like", 0),
+                ("http://us:S3CRET", "the proxy's address is not like", 0),
+                ("http://us:S3CRET@" + dead, "could not connect to the proxy " + dead, 1),
+            ]
+            for (text, words, waits), scheme in itertools.product(rows, ("http", "https")):
+                env = {scheme + "_proxy": text}
+                with self.subTest(text=text, scheme=scheme), mock.patch.dict(os.environ, env):
+                    self.waits.clear()
+                    error = self.refused(scheme + "://m.test", "connection", retries=1)
+                    self.assertIn(words, str(error))
+                    self.assertNotIn("S3CRET", str(error))
+                    self.assertEqual(len(self.waits), waits)
 
     def test_a_proxy_of_the_system(self):
+        real = socket.getaddrinfo
+
+        def lookup(host, *more):
+            if host == "m.test":
+                raise socket.gaierror(-2, "not to be found")
+            return real(host, *more)
+
         with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy:
             place = "https://127.0.0.1:%d" % proxy.port  # how Python reads the registry
-            for is_direct, words in (
-                (False, "answers HTTP 502 instead"),
-                (True, "not to be found"),
-            ):
-                with self.subTest(is_direct=is_direct), mock.patch(
-                    "urllib.request.getproxies", lambda: {"https": place}
-                ), mock.patch("urllib.request.proxy_bypass", lambda host: is_direct), mock.patch(
-                    "urllib.request.getproxies_environment", dict
-                ):
-                    real = socket.getaddrinfo
-
-                    def lookup(host, *more):
-                        if host == "m.test":
-                            raise socket.gaierror(-2, "not to be found")
-                        return real(host, *more)
-
-                    with mock.patch("socket.getaddrinfo", lookup):
-                        with self.assertRaisesRegex(agentloop.ModelError, words):
-                            self.ask("https://m.test", retries=0)
+            rows = [(False, "answers HTTP 502 instead"), (True, "not to be found")]
+            for is_direct, words in rows:
+                with self.subTest(is_direct=is_direct), contextlib.ExitStack() as patches:
+                    for name, value in (
+                        ("urllib.request.getproxies", lambda: {"https": place}),
+                        ("urllib.request.proxy_bypass", lambda host: is_direct),
+                        ("urllib.request.getproxies_environment", dict),
+                        ("socket.getaddrinfo", lookup),
+                    ):
+                        patches.enter_context(mock.patch(name, value))
+                    error = self.refused("https://m.test", "connection", retries=0)
+                    self.assertIn(words, str(error))
             self.assertTrue(proxy.heads[0].startswith("CONNECT m.test:443 HTTP/1.1\r\n"))
 
     def test_addresses(self):
@@ -13253,21 +12860,23 @@ class HttpTests(_ModelCase):
             asked.append(address)
             raise ConnectionRefusedError("not here")
 
-        rows = [("http://[::1]/v1", ("::1", 80)), ("https://[::1]", ("::1", 443)),
-                ("http://[2001:db8::abcd]:8/v1", ("2001:db8::abcd", 8)),
-                ("https://127.0.0.1", ("127.0.0.1", 443))]  # fmt: skip
+        rows = [
+            ("http://[::1]/v1", ("::1", 80)),
+            ("https://[::1]", ("::1", 443)),
+            ("http://[2001:db8::abcd]:8/v1", ("2001:db8::abcd", 8)),
+            ("https://127.0.0.1", ("127.0.0.1", 443)),
+        ]
         with mock.patch("socket.create_connection", connect):
             for url, address in rows:
                 with self.subTest(url=url):
-                    del asked[:]
-                    with self.assertRaises(agentloop.ModelError):
-                        self.ask(url, retries=0)
+                    asked.clear()
+                    self.refused(url, "connection", retries=0)
                     self.assertEqual(asked, [address])
-        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy, mock.patch.dict(
-            os.environ, {"https_proxy": proxy.url}
-        ):
-            with self.assertRaises(agentloop.ModelError):
-                self.ask("https://[2001:db8::1]", retries=0)
+
+    def test_addresses_that_a_proxy_is_given(self):
+        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy:
+            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                self.refused("https://[2001:db8::1]", "connection", retries=0)
             self.assertTrue(proxy.heads[0].startswith("CONNECT [2001:db8::1]:443 "))
         with _Http(self.answer("chat")) as proxy:
             with mock.patch.dict(os.environ, {"http_proxy": proxy.url}):
@@ -13277,23 +12886,21 @@ class HttpTests(_ModelCase):
                 self.assertEqual(self.ask("http://u:p@h.test", headers=headers).output, "ok")
                 self.assertNotIn("Host: h.test", proxy.heads[-1])
 
-    def test_a_connection_is_closed_when_its_thread_ends(self):
+    def test_a_connection_is_closed_when_its_thread_or_model_ends(self):
         with _Http(self.answer("chat")) as server, warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             model = agentloop.OpenAIChat("m", base_url=server.url)
-            for what in ("a thread that ends", "a model that goes"):
-                if what[2] == "t":
-                    thread = threading.Thread(
-                        target=agentloop.run, args=(model, "go", [get_weather])
-                    )
-                    thread.start()
-                    thread.join(10)
-                else:
-                    agentloop.run(model, "go", [get_weather])
-                    del model
-                gc.collect()
-                self.settled(server, lambda run, tools: None)(None, None)
-                self.assertEqual((server.open, len(server.heads) % 4), (0, 0), what)
+            thread = threading.Thread(target=agentloop.run, args=(model, "go", [get_weather]))
+            thread.start()
+            thread.join(10)
+            gc.collect()
+            server.wait_until_closed()
+            self.assertEqual((server.open, len(server.heads)), (0, 4))
+            agentloop.run(model, "go", [get_weather])
+            del model
+            gc.collect()
+            server.wait_until_closed()
+            self.assertEqual((server.open, len(server.heads)), (0, 8))
             self.assertEqual([w for w in found if w.category is ResourceWarning], [])
 
     def test_threads_have_connections_of_their_own(self):
@@ -13301,11 +12908,8 @@ class HttpTests(_ModelCase):
             sent = _strict(body)
             _CHECKS["chat"](sent, set(), False)
             task = re.search(r"task-\d+-", sent["messages"][0]["content"]).group()
-            if not _results("chat", sent):
-                return _chunked(
-                    _stream("chat", _call("chat", ("a", "get_weather", {"city": task})))
-                )
-            return _chunked(_stream("chat", _text("chat", task)))
+            reply = _text("chat", task) if _results("chat", sent) else _weather("chat", task)
+            return _chunked(_stream("chat", reply))
 
         with _Http(answer) as server:
             model, wrong = agentloop.OpenAIChat("m", base_url=server.url, on_text=len), []
@@ -13320,49 +12924,19 @@ class HttpTests(_ModelCase):
                 except BaseException as e:
                     wrong.append(e)
 
-            threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join(60)
+            _run_in_threads(work, 8)
             self.assertEqual(wrong[:3], [])
             self.assertEqual((server.connections, len(server.heads)), (8, 800))
-            deadline = time.monotonic() + 5  # the threads ended: so did their connections
-            while server.open and time.monotonic() < deadline:
-                if sys.implementation.name != "cpython":
-                    gc.collect()  # what a thread held is closed only then
-                threading.Event().wait(0.005)
+            if sys.implementation.name != "cpython":
+                gc.collect()  # what a thread held is closed only then
+            server.wait_until_closed()  # the threads ended: so did their connections
             self.assertEqual(server.open, 0)
 
 
-class ReActTests(unittest.TestCase):
+class ReActTests(_ReActCase):
     """Thought, Action, Action Input, Observation, Final Answer, as models really write them."""
 
-    def drive(self, replies, tools=None, task="go", model=None, **options):
-        """(run, what ran, prompts); the prompts only grow."""
-        ran, prompts, left = [], [], list(replies)
 
-        def find(text: str) -> str:
-            ran.append(("find", text))
-            return "found " + text
-
-        def add(a: int, b: int) -> int:
-            ran.append(("add", a, b))
-            return a + b
-
-        def now() -> str:
-            ran.append(("now",))
-            return "noon"
-
-        def complete(prompt):
-            prompts.append(prompt)
-            return left.pop(0)
-
-        model = model or agentloop.ReActText(complete)
-        run = agentloop.run(model, task, [find, add, now] if tools is None else tools, **options)
-        for old, new in zip(prompts, prompts[1:]):
-            self.assertTrue(new.startswith(old), (old, new))
-        return run, ran, prompts
 
     def test_one_reply(self):
         x, both = ("find", "x"), 'Thought: t\nAction: find\nAction Input: {"text": "x"}'
@@ -13473,14 +13047,20 @@ class ReActTests(unittest.TestCase):
                 self.assertIn(words, prompts[1])
 
     def test_names_in_every_script(self):
-        namespace, ran = {}, []
-        source = "def \u67e5(\u57ce: str) -> str:\n    ran.append(\u57ce)\n    return 'sun'\n"
-        source += "def none(x: str = '') -> str:\n    ran.append('none')\n    return 'n'\n"
-        namespace["ran"] = ran
-        exec(source, namespace)
+        ran = []
+        namespace = {"ran": ran}
+        exec(
+            "def \u67e5(\u57ce: str) -> str:\n    ran.append(\u57ce)\n    return 'sun'\n"
+            "def none(x: str = '') -> str:\n    ran.append('none')\n    return 'n'\n",
+            namespace,
+        )
         tools = [namespace["\u67e5"], namespace["none"]]
-        replies = ['Action: \u67e5\nAction Input: {"\u57ce": "\u5317"}', "Action: \u67e5\nAction Input: \u5317",
-                   "Action: none\nAction Input: none", "Final Answer: ok"]  # fmt: skip
+        replies = [
+            'Action: \u67e5\nAction Input: {"\u57ce": "\u5317"}',
+            "Action: \u67e5\nAction Input: \u5317",
+            "Action: none\nAction Input: none",
+            "Final Answer: ok",
+        ]
         run, _, prompts = self.drive(replies, tools)
         self.assertEqual((run.output, ran), ("ok", ["\u5317", "\u5317", "none"]))
         self.assertIn("\u57ce", prompts[0])  # not \u escapes
@@ -13513,65 +13093,62 @@ class ReActTests(unittest.TestCase):
 
     def test_the_prompt(self):
         template = "T<{tools}> N<{names}> Q<{task}> S<{steps}> {other} {{x}}"
-        prompts = []
 
         def add(a: int, b: int) -> int:
             """Add {names} up."""
             return a + b
 
+        prompts = []
+        replies = iter(['Action: add\nAction Input: {"a": 1, "b": 2}', "Final Answer: ok"])
+
         def complete(prompt):
             prompts.append(prompt)
-            return (
-                "Final Answer: ok"
-                if len(prompts) > 1
-                else 'Action: add\nAction Input: {"a": 1, "b": 2}'
-            )
+            return next(replies)
 
         model = agentloop.ReActText(complete, template)
         run = agentloop.run(model, "{task} {steps} \\1", [add])
-        tools = agentloop.registry([add])
         self.assertIn("add: Add {names} up.", prompts[0])
         self.assertIn('"required": ["a", "b"]', prompts[0])
         self.assertIn("N<add> Q<{task} {steps} \\1> S<>", prompts[0])
         self.assertIn("{other} {{x}}", prompts[0])
-        self.assertIn(
-            'S<Action: add\nAction Input: {"a": 1, "b": 2}\nObservation: 3\n>', prompts[1]
-        )
-        self.assertEqual(
-            model.prompt(agentloop.AgentRun("{task} {steps} \\1", steps=run.steps), tools),
-            prompts[1],
-        )
+        steps = 'S<Action: add\nAction Input: {"a": 1, "b": 2}\nObservation: 3\n>'
+        self.assertIn(steps, prompts[1])
+        unended = agentloop.AgentRun("{task} {steps} \\1", steps=run.steps)
+        self.assertEqual(model.prompt(unended, agentloop.registry([add])), prompts[1])
+
+    def test_the_template(self):
         for part in ("{tools}", "{names}", "{task}", "{steps}"):
             self.assertEqual(agentloop.REACT_TEMPLATE.count(part), 1)
         for word in ("Thought:", "Action:", "Action Input:", "Observation:", "Final Answer:"):
             self.assertIn(word, agentloop.REACT_TEMPLATE)
-        bare = agentloop.ReActText(complete).prompt(agentloop.AgentRun("x"), {})
+        bare = agentloop.ReActText(str).prompt(agentloop.AgentRun("x"), {})
         self.assertTrue(bare.rstrip().endswith("Question: x"))
         self.assertIn("(none)", bare)
 
-    def test_follow_up_interrupted_and_foreign_runs(self):
-        run, _ran, prompts = self.drive(
-            ["Action: find\nAction Input: x", "Thought: t\nFinal Answer: one"]
-        )
+    def test_follow_up(self):
+        replies = ["Action: find\nAction Input: x", "Thought: t\nFinal Answer: one"]
+        run, _ran, prompts = self.drive(replies)
         second, _, more = self.drive(["Final Answer: two"], task=run.follow_up("And?"))
         self.assertTrue(more[0].startswith(prompts[-1]))
         self.assertIn("one", more[0][len(prompts[-1]) :])
         self.assertTrue(more[0].rstrip().endswith("Question: And?"))
         _third, _, last = self.drive(["Final Answer: three"], task=second.follow_up("Last"))
         self.assertTrue(last[0].startswith(more[0]))
+
+    def test_runs_of_other_models(self):
+        act, step = agentloop.AgentAction, agentloop.AgentStep
         scripted = agentloop.AgentRun("go", steps=[
-            agentloop.AgentStep(agentloop.AgentAction("find", {"text": "\u00fc"}, "a", "I look."), "seen"),
-            agentloop.AgentStep(agentloop.AgentAction("find", '{"text": 1}', "b", "", {"x": 1}), 5),
-            agentloop.AgentStep(agentloop.AgentAction("", {}), "Again.", "invalid_response"),
+            step(act("find", {"text": "\u00fc"}, "a", "I look."), "seen"),
+            step(act("find", '{"text": 1}', "b", "", {"x": 1}), 5),
+            step(act("", {}), "Again.", "invalid_response"),
         ])  # fmt: skip
         _, _, prompts = self.drive(["Final Answer: ok"], task=scripted)
-        self.assertIn(
-            'Thought: I look.\nAction: find\nAction Input: {"text": "\u00fc"}\nObservation: seen\n',
-            prompts[0],
-        )
+        first = 'Thought: I look.\nAction: find\nAction Input: {"text": "\u00fc"}\nObservation: seen\n'
+        self.assertIn(first, prompts[0])
         self.assertIn('Action: find\nAction Input: {"text": 1}\nObservation: 5\n', prompts[0])
         self.assertIn("Observation: Again.", prompts[0])
 
+    def test_follow_up_on_return_direct(self):
         @agentloop.tool(return_direct=True)
         def give(n: int) -> int:
             return n
@@ -13604,20 +13181,21 @@ class ReActTests(unittest.TestCase):
         self.assertNotIn(base64.b64encode(b"12345").decode(), prompts[1])
         self.assertLess(len(prompts[2]), 25_000)
 
-    def test_trim_and_max_observation(self):
+    def two_turns(self):
+        """A run with two steps and two more in its history: 11111..., 22222..., 33333..., 44444..."""
+        steps = []
+        for n in range(1, 5):
+            action = agentloop.AgentAction("much", {"n": n}, "c%d" % n, request=n)
+            steps.append(agentloop.AgentStep(action, "%d" % n * 50))
+        earlier = agentloop.AgentRun("before", steps=steps[:2], finish=_end("so"))
+        return agentloop.AgentRun("go", steps=steps[2:], requests=4, history=[earlier])
+
+    def test_trim(self):
         """What is sent is chosen; the run stays whole."""
 
         def much(n: int) -> str:
             """Return much."""
             return "%d" % n * 50
-
-        steps = [
-            agentloop.AgentStep(agentloop.AgentAction("much", {"n": n}, "c%d" % n, request=n), "%d" % n * 50)
-            for n in range(1, 5)
-        ]  # fmt: skip
-        run = agentloop.AgentRun("go", steps=steps[2:], requests=4, history=[
-            agentloop.AgentRun("before", steps=steps[:2], finish=agentloop.AgentFinish("so")),
-        ])  # fmt: skip
 
         def shorten(steps):
             return [dataclasses.replace(s, observation="short") for s in steps[1:]]
@@ -13627,6 +13205,7 @@ class ReActTests(unittest.TestCase):
             copies[0].observation = "deep"
             return copies
 
+        run = self.two_turns()
         rows = [  # trim; what is in the prompt; what is not
             (None, ["11111", "44444"], ["missing"]),
             (1, ["44444"], ["33333", "22222"]),
@@ -13644,20 +13223,20 @@ class ReActTests(unittest.TestCase):
                     self.assertIn(text, prompt)
                 for text in absent:
                     self.assertNotIn(text, prompt)
-        odd = agentloop.AgentStep(agentloop.AgentAction("much", {}, "another"), "x")
+        self.assertEqual(run.steps[1].observation, "4" * 50)
+        odd = agentloop.AgentStep(_act("much", "another"), "x")
         with self.assertRaisesRegex(ValueError, "trim.*call_id"):
             agentloop.ReActText(str, trim=lambda steps: [odd]).prompt(run, {})
-        self.assertEqual(steps[3].observation, "4" * 50)
-        cut = agentloop.ReActText(str, max_observation=20).prompt(run, {})
+
+    def test_max_observation(self):
+        cut = agentloop.ReActText(str, max_observation=20).prompt(self.two_turns(), {})
         self.assertNotIn("4" * 20, cut)
         self.assertIn("[... characters 15 to 44 of 50 are missing ...]", cut)
 
-    @_sockets
     def test_tokens_of_a_server_count(self):
-        server = _LoopbackServer()
-        self.addCleanup(server.close)
-        server.answers[:] = ["Action: find\nAction Input: x", "Final Answer: ok"]
-        model = agentloop.OpenAIChat("m", base_url=server.url + "/v1", api_key="")
+        replies = ["Action: find\nAction Input: x", "Final Answer: ok"]
+        answers = [_text("chat", text, usage=_usage("chat", 5, 2)) for text in replies]
+        model = _model("chat", _Server("chat", answers, prefix=False))
         run, ran, _ = self.drive([], model=agentloop.ReActText(model.complete))
         self.assertEqual((ran, run.output), ([("find", "x")], "ok"))
         self.assertEqual((run.usage["input_tokens"], run.usage["output_tokens"]), (10, 4))
@@ -13672,11 +13251,13 @@ class ReActTests(unittest.TestCase):
             with self.subTest(value=value):
                 with self.assertRaises(TypeError):
                     self.drive([value])
+
+    def test_what_complete_raises_passes(self):
+        def complete(prompt):
+            raise ZeroDivisionError("mine")
+
         with self.assertRaisesRegex(ZeroDivisionError, "mine") as caught:
-            agentloop.run(
-                agentloop.ReActText(lambda p: (_ for _ in ()).throw(ZeroDivisionError("mine"))),
-                "go",
-            )
+            self.drive([], model=agentloop.ReActText(complete))
         self.assertEqual(caught.exception.agent_run.requests, 1)
 
 
