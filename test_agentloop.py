@@ -8849,10 +8849,20 @@ class ObservationTextTests(_ModelCase):
     @_each_protocol
     def test_observations_as_text(self, protocol):
         rows = [  # what a tool returns, what is sent
-            ("plain \u00fc", "plain \u00fc"), ({"\u4f60": [1, None, True]}, '{"\u4f60": [1, null, true]}'),
-            (5, "5"), (1.5, "1.5"), (True, "true"), ("", "(no output)"), (" \n", "(no output)"), (None, "null"), ([], "[]"),
-            (b"raw", "raw"), ({"x": 1.0}, '{"x": 1.0}'), (float("nan"), "NaN"), ([("a", 1)], '[["a", 1]]'),
-        ]  # fmt: skip
+            ("plain \u00fc", "plain \u00fc"),
+            ({"\u4f60": [1, None, True]}, '{"\u4f60": [1, null, true]}'),
+            (5, "5"),
+            (1.5, "1.5"),
+            (True, "true"),
+            ("", "(no output)"),
+            (" \n", "(no output)"),
+            (None, "null"),
+            ([], "[]"),
+            (b"raw", "raw"),
+            ({"x": 1.0}, '{"x": 1.0}'),
+            (float("nan"), "NaN"),
+            ([("a", 1)], '[["a", 1]]'),
+        ]
         for value, want in rows:
             with self.subTest(value=value):
                 answers = [_call(protocol, ("a", "f", {})), _text(protocol, "ok")]
@@ -8987,10 +8997,18 @@ class TrimTests(_ModelCase):
     @_each_protocol
     def test_trim(self, protocol):
         rows = [  # trim; the cities in the last request
-            (1, "34"), (2, "234"), (3, "1234"), (4, "01234"), (99, "01234"), (0, ""), (None, "01234"),
-            (lambda steps: [], ""), (lambda steps: steps, "01234"), (lambda steps: steps[-1:], "34"),
+            (1, "34"),
+            (2, "234"),
+            (3, "1234"),
+            (4, "01234"),
+            (99, "01234"),
+            (0, ""),
+            (None, "01234"),
+            (lambda steps: [], ""),
+            (lambda steps: steps, "01234"),
+            (lambda steps: steps[-1:], "34"),
             (lambda steps: steps[:1] + steps[3:4], "034"),
-        ]  # fmt: skip
+        ]
         for trim, cities in rows:
             with self.subTest(trim=trim, cities=cities):
                 answers = []
@@ -9446,11 +9464,14 @@ class ProxyTests(_HttpCase):
             bare = "127.0.0.1:%d" % proxy.port
             login = "http://us%%40er:pa%%3Ass@127.0.0.1:%d" % proxy.port
             rows = [
-                ({"http_proxy": proxy.url}, None), ({"HTTP_PROXY": proxy.url}, None), ({"http_proxy": bare}, None),
-                ({"all_proxy": proxy.url}, None), ({"http_proxy": proxy.url, "all_proxy": "http://x.test"}, None),
+                ({"http_proxy": proxy.url}, None),
+                ({"HTTP_PROXY": proxy.url}, None),
+                ({"http_proxy": bare}, None),
+                ({"all_proxy": proxy.url}, None),
+                ({"http_proxy": proxy.url, "all_proxy": "http://x.test"}, None),
                 ({"http_proxy": login}, "Basic " + base64.b64encode(b"us@er:pa:ss").decode()),
                 ({"http_proxy": proxy.url, "no_proxy": "other.test"}, None),
-            ]  # fmt: skip
+            ]
             for env, auth in rows:
                 with self.subTest(env=env), mock.patch.dict(os.environ, env):
                     proxy.heads.clear()
@@ -9465,9 +9486,15 @@ class ProxyTests(_HttpCase):
         with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
             place = "127.0.0.1:%d" % proxy.port
             works = {  # as people write it; the login that it should see
-                "pa#ss": "us:pa#ss", "pa/ss": "us:pa/ss", "pa?ss": "us:pa?ss", "p@ss": "us:p@ss",
-                "pa ss": "us:pa ss", "pass%": "us:pass%", "p:a": "us:p:a", "p%3Aa": "us:p:a",
-            }  # fmt: skip
+                "pa#ss": "us:pa#ss",
+                "pa/ss": "us:pa/ss",
+                "pa?ss": "us:pa?ss",
+                "p@ss": "us:p@ss",
+                "pa ss": "us:pa ss",
+                "pass%": "us:pass%",
+                "p:a": "us:p:a",
+                "p%3Aa": "us:p:a",
+            }
             rows = [("http://us:%s@%s" % (p, place), login) for p, login in works.items()]
             rows += [(" http://us:pass@%s \n" % place, "us:pass"), ("us@" + place, "us:")]
             rows += [("HTTP://%s/" % place, None)]
@@ -9509,21 +9536,35 @@ class ProxyTests(_HttpCase):
 
     def test_where_no_proxy_leads(self):
         rows = [  # NO_PROXY, the server, whether it is reached directly
-            ("192.168.0.0/16", "192.168.1.5:11434", True), ("192.168.0.0/16", "192.169.1.5", False),
-            ("10.0.0.0/8,172.16.0.0/12", "172.31.0.9", True), ("172.16.0.0/12", "172.32.0.1", False),
-            ("10.0.0.0/8", "llm.test", False), ("10.1.2.3", "10.1.2.3:8000", True),
-            ("fd00::/8", "[fd12::5]:8080", True), ("fe80::/10", "[fd12::5]:8080", False),
-            ("fd00::1", "[fd00::1]", True), ("[fd00::1]", "[fd00::1]:8080", True),
-            ("[fd00::1]:8080", "[fd00::1]:8080", True), ("[fd00::1]:9", "[fd00::1]:8080", False),
-            ("192.168.1.*", "192.168.1.5", True), ("192.168.1.*", "192.168.2.5", False),
-            ("*.corp.test", "a.b.corp.test", True), ("*.corp.test", "notcorp.test", False),
-            (".corp.test", "corp.test", True), ("corp.test", "llm.corp.test", True),
-            ("corp.test", "notcorp.test", False), ("corp.test", "corp.test.org", False),
-            ("llm.test:8080", "llm.test:8080", True), ("llm.test:8080", "llm.test:9090", False),
-            ("x, llm.test ,y", "llm.test", True), ("x llm.test", "LLM.Test", True),
-            ("LLM.Test", "llm.test", True), ("*", "any.test", True), ("", "any.test", False),
+            ("192.168.0.0/16", "192.168.1.5:11434", True),
+            ("192.168.0.0/16", "192.169.1.5", False),
+            ("10.0.0.0/8,172.16.0.0/12", "172.31.0.9", True),
+            ("172.16.0.0/12", "172.32.0.1", False),
+            ("10.0.0.0/8", "llm.test", False),
+            ("10.1.2.3", "10.1.2.3:8000", True),
+            ("fd00::/8", "[fd12::5]:8080", True),
+            ("fe80::/10", "[fd12::5]:8080", False),
+            ("fd00::1", "[fd00::1]", True),
+            ("[fd00::1]", "[fd00::1]:8080", True),
+            ("[fd00::1]:8080", "[fd00::1]:8080", True),
+            ("[fd00::1]:9", "[fd00::1]:8080", False),
+            ("192.168.1.*", "192.168.1.5", True),
+            ("192.168.1.*", "192.168.2.5", False),
+            ("*.corp.test", "a.b.corp.test", True),
+            ("*.corp.test", "notcorp.test", False),
+            (".corp.test", "corp.test", True),
+            ("corp.test", "llm.corp.test", True),
+            ("corp.test", "notcorp.test", False),
+            ("corp.test", "corp.test.org", False),
+            ("llm.test:8080", "llm.test:8080", True),
+            ("llm.test:8080", "llm.test:9090", False),
+            ("x, llm.test ,y", "llm.test", True),
+            ("x llm.test", "LLM.Test", True),
+            ("LLM.Test", "llm.test", True),
+            ("*", "any.test", True),
+            ("", "any.test", False),
             (",", "any.test", False),
-        ]  # fmt: skip
+        ]
         real = socket.create_connection
 
         def connect(address, timeout):
@@ -9638,9 +9679,10 @@ class HttpReplyTests(_HttpCase):
     def test_informational_replies_are_skipped(self):
         early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
         rows = {
-            "one": early, "several": b"HTTP/1.1 100 Continue\r\n\r\n" + early * 9,
+            "one": early,
+            "several": b"HTTP/1.1 100 Continue\r\n\r\n" + early * 9,
             "102": b"HTTP/1.1 102 Processing\r\n\r\n",
-        }  # fmt: skip
+        }
         for name, first in rows.items():
             with self.subTest(name):
                 with _Http(lambda n, head, body: first + _http(_text("chat", "abc"[n]))) as server:
@@ -9729,9 +9771,11 @@ class HttpReplyTests(_HttpCase):
 
     def test_what_belongs_to_no_request_is_no_reply(self):
         surplus = {
-            "a second reply": _http(_text("chat", "not asked for")), "rubbish": b"\r\n",
-            "a late 408": _http(b"", 408, ""), "103": b"HTTP/1.1 103 x\r\n\r\n",
-        }  # fmt: skip
+            "a second reply": _http(_text("chat", "not asked for")),
+            "rubbish": b"\r\n",
+            "a late 408": _http(b"", 408, ""),
+            "103": b"HTTP/1.1 103 x\r\n\r\n",
+        }
         real = socket.create_connection
         for (name, more), is_late in itertools.product(surplus.items(), (False, True)):
             with self.subTest(name, is_late=is_late):
@@ -9813,12 +9857,14 @@ class TimeLimitTests(_HttpCase):
         over = threading.Event()
         start = b"HTTP/1.1 200 x\r\n"
         rows = {  # what comes at once, what comes again and again
-            "a status line": (b"HTTP", b"/"), "a header": (start + b"a: ", b"b"),
-            "interim": (b"", b"HTTP/1.1 100 x\r\n\r\n"), "blanks": (start + b"\r\n", b" "),
+            "a status line": (b"HTTP", b"/"),
+            "a header": (start + b"a: ", b"b"),
+            "interim": (b"", b"HTTP/1.1 100 x\r\n\r\n"),
+            "blanks": (start + b"\r\n", b" "),
             "an error": (b"HTTP/1.1 500 x\r\n\r\n", b"x"),
             "comments": (start + b"content-type: text/event-stream\r\n\r\n", b": x\n\n"),
             "a chunk's size": (start + b"transfer-encoding: chunked\r\n\r\n", b"0"),
-        }  # fmt: skip
+        }
         for name, (first, drip) in rows.items():
             with self.subTest(name):
                 over.clear()
@@ -10094,13 +10140,31 @@ class RetryAfterTests(_ModelCase):
         soon = email.utils.formatdate(now + 20, usegmt=True)
         own = 0.5  # where the header names no wait
         rows = [  # the header; the wait
-            ("0", 0), ("7", 7), (" 3 ", 3), ("2.5", 2.5), ("99999", 60), ("9" * 5000, 60), (soon, 20),
-            ("Wed, 21 Oct 2015 07:28:00 GMT", own), ("-5", own), ("soon", own), ("", own), ("nan", own),
-            ("inf", own), ("1e400", own), ("\u0663", own), ("1.2.3", own), (".", own), ("1;2", own),
-            ("Fri, 31 Dec 9999 23:59:59 GMT", 60), ("Fri, 31 Dec 99999 23:59:59 GMT", own),
-            ("Wed, 99 Foo 2015", own), ("Wed, 21 Oct 2099 07:28:00 -0000", 60),
-            ("Wed, 21 Oct 2099 07:28:00 +9999", own), ("120, 60", own),
-        ]  # fmt: skip
+            ("0", 0),
+            ("7", 7),
+            (" 3 ", 3),
+            ("2.5", 2.5),
+            ("99999", 60),
+            ("9" * 5000, 60),
+            (soon, 20),
+            ("Wed, 21 Oct 2015 07:28:00 GMT", own),
+            ("-5", own),
+            ("soon", own),
+            ("", own),
+            ("nan", own),
+            ("inf", own),
+            ("1e400", own),
+            ("\u0663", own),
+            ("1.2.3", own),
+            (".", own),
+            ("1;2", own),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 60),
+            ("Fri, 31 Dec 99999 23:59:59 GMT", own),
+            ("Wed, 99 Foo 2015", own),
+            ("Wed, 21 Oct 2099 07:28:00 -0000", 60),
+            ("Wed, 21 Oct 2099 07:28:00 +9999", own),
+            ("120, 60", own),
+        ]
         for status in (429, 503):
             for value, wait in rows:
                 with self.subTest(status=status, value=value[:40]):
@@ -10835,9 +10899,14 @@ class LogTests(_ModelCase):
     def test_a_context_that_the_server_cuts_silently_is_logged(self, protocol):
         # Templates that drop the reasoning of earlier turns make the count fall a little.
         rows = [  # the input tokens of the second request, trim; whether it is logged
-            (50, None, True), (59, None, True), (60, None, False), (80, None, False),
-            (150, None, False), (0, None, False), (50, 1, False),
-        ]  # fmt: skip
+            (50, None, True),
+            (59, None, True),
+            (60, None, False),
+            (80, None, False),
+            (150, None, False),
+            (0, None, False),
+            (50, 1, False),
+        ]
         for tokens, trim, is_logged in rows:
             with self.subTest(tokens=tokens, trim=trim):
                 answers = [
@@ -11010,14 +11079,17 @@ class SecretTests(_ModelCase):
     def test_a_header_that_is_a_plain_word_leaves_messages_readable(self):
         words = "store must be true, not 12 of 1234, in structured models: json of a model, gamma"
         rows = [  # the value of a header, or of the URL's query; what is shown of the words
-            ("true", words), ("On", words), ("1", words), ("False", words),
+            ("true", words),
+            ("On", words),
+            ("1", words),
+            ("False", words),
             ("json", words.replace("json", "[hidden]")),
             ("model", words.replace("a model,", "a [hidden],")),
             ("12", words.replace("12 of", "[hidden] of")),
             ("gamma", words.replace("gamma", "[hidden]")),
             ("struct", words.replace("struct", "[hidden]")),
             ("Bearer gamma", words.replace("gamma", "[hidden]")),
-        ]  # fmt: skip
+        ]
         for value, shown in rows:
             for own in ({"headers": {"X-Flag": value}}, {"base_url": "http://h.test?x=" + value}):
                 if "base_url" in own and " " in value:
@@ -11274,13 +11346,24 @@ class ChatDeltaTests(_ModelCase):
     def test_equal_pieces_of_an_unknown_key_are_one_value(self):
         """Groq's gpt-oss has `channel: analysis` in each delta; a text that is written is joined."""
         rows = [  # the key; the pieces; the value
-            ("channel", ["analysis"] * 3, "analysis"), ("channel", ["analysis", "final"], "analysisfinal"),
-            ("channel", ["a", "a", "b"], "aab"), ("channel", ["", "a", None, "a", ""], "a"),
-            ("reasoning", ["ha", "ha"], "haha"), ("reasoning_content", ["ha", "ha"], "haha"), ("content", ["ha", "ha"], "haha"),
-            ("note", [1, 2, 2], 2), ("note", ["a", 5], 5), ("note", [5, "a", "b"], "ab"), ("note", [0, None], 0),
-            ("note", [True, False], False), ("note", [1, {"a": 1}, {"b": 2}], {"a": 1, "b": 2}), ("note", [None, ""], None),
-            ("note", [1, [2], 3, [4]], [2, 4]), ("name", ["x", "y", "xy", 5, "xyz"], "xyxyz"), ("name", [None, 7], None),
-        ]  # fmt: skip
+            ("channel", ["analysis"] * 3, "analysis"),
+            ("channel", ["analysis", "final"], "analysisfinal"),
+            ("channel", ["a", "a", "b"], "aab"),
+            ("channel", ["", "a", None, "a", ""], "a"),
+            ("reasoning", ["ha", "ha"], "haha"),
+            ("reasoning_content", ["ha", "ha"], "haha"),
+            ("content", ["ha", "ha"], "haha"),
+            ("note", [1, 2, 2], 2),
+            ("note", ["a", 5], 5),
+            ("note", [5, "a", "b"], "ab"),
+            ("note", [0, None], 0),
+            ("note", [True, False], False),
+            ("note", [1, {"a": 1}, {"b": 2}], {"a": 1, "b": 2}),
+            ("note", [None, ""], None),
+            ("note", [1, [2], 3, [4]], [2, 4]),
+            ("name", ["x", "y", "xy", 5, "xyz"], "xyxyz"),
+            ("name", [None, 7], None),
+        ]
         for key, pieces, value in rows:
             with self.subTest(key=key, pieces=pieces):
                 deltas = [{key: piece} for piece in pieces]
@@ -11571,12 +11654,27 @@ class SettingsTests(_ModelCase):
     def test_misspelt_settings(self, protocol):
         """The slip would be a field of the request: the key in the body, to the wrong server."""
         slips = [  # what was meant, what is given
-            ("base_url", "baseurl"), ("base_url", "base_uri"), ("base_url", "baseURL"), ("api_key", "apikey"),
-            ("api_key", "api_keys"), ("api_key", "apiKey"), ("timeout", "time_out"), ("timeout", "timeuot"),
-            ("deadline", "dead_line"), ("on_text", "ontext"), ("system", "sytem"), ("headers", "header"),
-            ("max_observation", "max_observations"), ("retries", "retrie"), ("transport", "transprot"), ("trim", "tirm"),
-            ("timeout", "TimeOut"), ("model", "modl"), ("retries", "max_retries"), ("headers", "extra_headers"),
-        ]  # fmt: skip
+            ("base_url", "baseurl"),
+            ("base_url", "base_uri"),
+            ("base_url", "baseURL"),
+            ("api_key", "apikey"),
+            ("api_key", "api_keys"),
+            ("api_key", "apiKey"),
+            ("timeout", "time_out"),
+            ("timeout", "timeuot"),
+            ("deadline", "dead_line"),
+            ("on_text", "ontext"),
+            ("system", "sytem"),
+            ("headers", "header"),
+            ("max_observation", "max_observations"),
+            ("retries", "retrie"),
+            ("transport", "transprot"),
+            ("trim", "tirm"),
+            ("timeout", "TimeOut"),
+            ("model", "modl"),
+            ("retries", "max_retries"),
+            ("headers", "extra_headers"),
+        ]
         for meant, name in slips:
             with self.subTest(name=name):
                 with self.assertRaisesRegex(TypeError, "%s.*%s" % (name, meant)):
@@ -11972,15 +12070,23 @@ class ReadingTests(_ModelCase):
     def test_how_much_of_the_limit_was_used(self):
         """All of it, or one token more, is a cut; still more is counted otherwise (xAI, rig)."""
         rows = [  # protocol, settings, the output tokens that are reported, whether it is cut
-            ("chat", {"max_tokens": 64}, 63, False), ("chat", {"max_tokens": 64}, 64, True),
-            ("chat", {"max_tokens": 64}, 65, True), ("chat", {"max_tokens": 64}, 66, False),
+            ("chat", {"max_tokens": 64}, 63, False),
+            ("chat", {"max_tokens": 64}, 64, True),
+            ("chat", {"max_tokens": 64}, 65, True),
+            ("chat", {"max_tokens": 64}, 66, False),
             ("chat", {"max_tokens": 64, "max_completion_tokens": 9}, 9, True),
-            ("chat", {"max_tokens": 64, "n": 1}, 64, True), ("chat", {"max_tokens": 64, "n": 2}, 64, False),
-            ("chat", {"max_tokens": None}, 64, False), ("chat", {}, 64, False),
-            ("responses", {"max_output_tokens": 16}, 17, True), ("responses", {"max_output_tokens": 16}, 113, False),
-            ("anthropic", {}, 4096, True), ("anthropic", {}, 4097, True), ("anthropic", {}, 4098, False),
-            ("anthropic", {"max_tokens": 9}, 9, True), ("anthropic", {"max_tokens": 9}, 4096, False),
-        ]  # fmt: skip
+            ("chat", {"max_tokens": 64, "n": 1}, 64, True),
+            ("chat", {"max_tokens": 64, "n": 2}, 64, False),
+            ("chat", {"max_tokens": None}, 64, False),
+            ("chat", {}, 64, False),
+            ("responses", {"max_output_tokens": 16}, 17, True),
+            ("responses", {"max_output_tokens": 16}, 113, False),
+            ("anthropic", {}, 4096, True),
+            ("anthropic", {}, 4097, True),
+            ("anthropic", {}, 4098, False),
+            ("anthropic", {"max_tokens": 9}, 9, True),
+            ("anthropic", {"max_tokens": 9}, 4096, False),
+        ]
         for protocol, body, tokens, is_cut in rows:
             with self.subTest(protocol=protocol, body=body, tokens=tokens):
                 answers = [_text(protocol, "ok", usage=_usage(protocol, 5, tokens))]
@@ -12218,9 +12324,12 @@ class ReplyTextTests(_ModelCase):
         )
         loose = "<tool_call>{'name': 'get_weather', 'arguments': {'city': 'D'}}</tool_call>"
         rows = [  # the text; the cities
-            (one % "A", ["A"]), (one % "A" + one % "B", ["A", "B"]), ("\n" + one % "A" + "\n\n" + one % "B" + "\n", ["A", "B"]),
-            ("<think>Both.</think>\n" + one % "A", ["A"]), (text + loose, ["C", "D"]),
-        ]  # fmt: skip
+            (one % "A", ["A"]),
+            (one % "A" + one % "B", ["A", "B"]),
+            ("\n" + one % "A" + "\n\n" + one % "B" + "\n", ["A", "B"]),
+            ("<think>Both.</think>\n" + one % "A", ["A"]),
+            (text + loose, ["C", "D"]),
+        ]
         for content, cities in rows:
             with self.subTest(content=content):
                 run, server = self.play(protocol, [_text(protocol, content), _text(protocol, "ok")])
@@ -12292,11 +12401,17 @@ class ReplyTextTests(_ModelCase):
     def test_a_draft_is_no_part_of_the_answer(self, protocol):
         """Servers without a parser for reasoning hand the draft on in the text."""
         rows = [  # the text; the answer, None where the reply is empty
-            ("<think>\nWarm.\n</think>\n\ndone", "done"), ("<think>ok</think>done", "done"), (" <think></think> a b ", "a b "),
-            ("<think>no end", None), ("<think>a</think>", None), ("<think>a</think>\n\n", None),
-            ("say <think>hm</think>", "say <think>hm</think>"), ("a</think>b", "a</think>b"),
-            ("<think>a</think><think>b</think>c", "<think>b</think>c"), ("  plain ", "  plain "),
-        ]  # fmt: skip
+            ("<think>\nWarm.\n</think>\n\ndone", "done"),
+            ("<think>ok</think>done", "done"),
+            (" <think></think> a b ", "a b "),
+            ("<think>no end", None),
+            ("<think>a</think>", None),
+            ("<think>a</think>\n\n", None),
+            ("say <think>hm</think>", "say <think>hm</think>"),
+            ("a</think>b", "a</think>b"),
+            ("<think>a</think><think>b</think>c", "<think>b</think>c"),
+            ("  plain ", "  plain "),
+        ]
         for text, answer in rows:
             with self.subTest(text=text):
                 server = _Server(protocol, [_text(protocol, t) for t in (text, "ok", "e")])
@@ -12995,10 +13110,17 @@ class AnthropicTests(_ModelCase):
         short = {"type": "compaction", "content": None}
         whole = {"type": "compaction", "content": "So far."}
         rows = [  # the blocks of the reply; what of them goes back
-            ([half], []), ([bare, text], [text]), ([signed, text], [signed, text]), ([signed], [signed]),
-            ([text, search], [text]), ([text, remote], [text]), ([search, found, text], [search, found, text]),
-            ([short, text], [text]), ([whole, text], [whole, text]), ([{"type": "redacted_thinking", "data": "x"}], None),
-        ]  # fmt: skip
+            ([half], []),
+            ([bare, text], [text]),
+            ([signed, text], [signed, text]),
+            ([signed], [signed]),
+            ([text, search], [text]),
+            ([text, remote], [text]),
+            ([search, found, text], [search, found, text]),
+            ([short, text], [text]),
+            ([whole, text], [whole, text]),
+            ([{"type": "redacted_thinking", "data": "x"}], None),
+        ]
         for blocks, back in rows:
             for reason in ("max_tokens", "refusal"):
                 with self.subTest(blocks=blocks, reason=reason):
@@ -13266,9 +13388,14 @@ class ReActReplyTests(_ReActCase):
             return x
 
         rows = [
-            ("one", "Rome", "RomeC"), ("one", '"Rome"', "RomeC"), ("number", "5", 5), ("number", '"5"', 5),
-            ("only", "abc", "abc"), ("two", "abc", None), ("number", "many", None),
-        ]  # fmt: skip
+            ("one", "Rome", "RomeC"),
+            ("one", '"Rome"', "RomeC"),
+            ("number", "5", 5),
+            ("number", '"5"', 5),
+            ("only", "abc", "abc"),
+            ("two", "abc", None),
+            ("number", "many", None),
+        ]
         for name, given, want in rows:
             with self.subTest(name=name, given=given):
                 reply = "Action: %s\nAction Input: %s" % (name, given)
