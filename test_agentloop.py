@@ -7469,6 +7469,11 @@ def _model(protocol, server, **settings):
     return _CLASSES[protocol]("m", **{**given, **settings})
 
 
+def _body(protocol, run, tools=None):
+    """What a fresh adapter of the protocol would send for this run."""
+    return _model(protocol, None).body(run, tools or {})
+
+
 def _bare_tool(function, name="f", **more):
     """A tool that takes any arguments, and has no description."""
     return agentloop.Tool(name, "", {"type": "object", "properties": {}}, function, **more)
@@ -7580,11 +7585,16 @@ def _usage(protocol, tokens_in, out, cached=None):
 # -- helpers: streams ------------------------------------------------------------------------------
 
 
-def _sse(*events, eol="\n", done=True):
+def _pieces(data, size):
+    """b"abcde", 2 -> [b"ab", b"cd", b"e"]"""
+    return [data[n : n + size] for n in range(0, len(data), size)]
+
+
+def _sse(*events, done=True):
     """Events as the chunks of a stream: one chunk each. A str goes out as the data it is."""
     texts = [e if isinstance(e, str) else json.dumps(e, ensure_ascii=False) for e in events]
     texts += ["[DONE]"] if done else []
-    return [("data: " + t + eol + eol).encode("utf-8") for t in texts]
+    return [("data: %s\n\n" % text).encode("utf-8") for text in texts]
 
 
 def _stream(protocol, document):
@@ -7595,7 +7605,7 @@ def _stream(protocol, document):
         for n, call in enumerate(delta.get("tool_calls") or ()):
             call["index"] = n
         text = delta.pop("content", None) or ""
-        texts = [text[n : n + 3] for n in range(0, len(text), 3)] or [None]
+        texts = _pieces(text, 3) or [None]
         events = [{"choices": [{"index": 0, "delta": {"content": t}}]} for t in texts]
         events.append({"choices": [{"index": 0, "delta": delta}]})
         last = {"delta": {}, "finish_reason": choice["finish_reason"]}
@@ -7624,9 +7634,8 @@ def _stream(protocol, document):
             block["text"] = ""
         elif block["type"] == "tool_use":
             given = json.dumps(block["input"], ensure_ascii=False)
-            for at in range(0, len(given), 5):
-                part = given[at : at + 5]
-                deltas.append({"type": "input_json_delta", "partial_json": part})
+            parts = _pieces(given, 5)
+            deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
             block["input"] = {}
         events.append({"type": "content_block_start", "index": n, "content_block": block})
         events += [{"type": "content_block_delta", "index": n, "delta": d} for d in deltas]
@@ -7640,7 +7649,7 @@ def _streamed(protocol, answers):
     return [_stream(protocol, a) if isinstance(a, dict) else a for a in answers]
 
 
-def _deltas(*deltas, reason="tool_calls", done=True, choice=None):
+def _deltas(*deltas, reason="tool_calls", done=True):
     """A Chat Completions stream of these deltas; a list is taken for tool-call deltas."""
     events = []
     for d in deltas:
@@ -7656,11 +7665,6 @@ def _part(name=None, arguments=None, **more):
     f = {k: v for k, v in (("name", name), ("arguments", arguments)) if v is not None}
     part = {**more, **({"function": f} if f else {})}
     return json.loads(json.dumps(part).replace('"null"', "null"))
-
-
-def _pieces(data, size):
-    """b"abcde", 2 -> [b"ab", b"cd", b"e"]"""
-    return [data[n : n + size] for n in range(0, len(data), size)]
 
 
 # -- helpers: requests, as a strict server takes them ----------------------------------------------
@@ -7708,7 +7712,7 @@ def _must(true, *what):
         raise AssertionError("a strict server refuses: " + " ".join(map(str, what)))
 
 
-def _says(content, kinds, where):
+def _check_content(content, kinds, where):
     """The content has to be a non-blank text, or parts of these kinds, none of them empty."""
     if isinstance(content, str):
         _must(content.strip(), where, "blank text")
@@ -7721,7 +7725,7 @@ def _says(content, kinds, where):
             _must(part["text"].strip(), where, "blank part")
 
 
-def _top(body, allowed, extra):
+def _check_fields(body, allowed, extra):
     """The fields of a body have to be asked for: none unknown, null or empty, no `stream: false`."""
     for key, value in body.items():
         _must(key in allowed, "the field", key)
@@ -7729,12 +7733,12 @@ def _top(body, allowed, extra):
     _must(body.get("stream", True) is True, "stream: false")
     for t in body.get("tools", ()):
         name = t.get("function", t).get("name")
-        _must(name is None or re.match(r"[a-zA-Z0-9_-]{1,64}\Z", name), "tool name", name)
+        _must(name is None or _LEGAL_NAME.match(name), "tool name", name)
 
 
 def _check_chat(body, extra, paused):
-    """What a strict server of Chat Completions refuses. `extra`: fields of the caller."""
-    _top(body, {"model", "messages", "tools", "stream", "stream_options"} | extra, extra)
+    """What a server of Chat Completions refuses."""
+    _check_fields(body, {"model", "messages", "tools", "stream", "stream_options"} | extra, extra)
     _must("stream_options" not in body or "stream" in body or extra, "stream_options")
     due, seen, before = [], set(), ""
     for n, m in enumerate(body["messages"]):
@@ -7746,12 +7750,12 @@ def _check_chat(body, extra, paused):
             _must(before != "user", where, "two user messages in a row")
             has_picture = isinstance(m["content"], list)
             _must(before != "tool" or has_picture, where, "user after tool")
-            _says(m["content"], ("text", "image_url"), where)
+            _check_content(m["content"], ("text", "image_url"), where)
         elif role == "tool":
             _must(due and m["tool_call_id"] == due.pop(0), where, "result out of order")
             _must(set(m) == {"role", "tool_call_id", "content"}, where, "keys", m)
             _must(type(m["content"]) is str, where, "content")
-            _says(m["content"], (), where)
+            _check_content(m["content"], (), where)
         else:
             _must(role == "assistant", where, "role", role)
             for key in ("finish_reason", "logprobs", "index"):
@@ -7777,9 +7781,9 @@ def _check_chat(body, extra, paused):
 
 
 def _check_responses(body, extra, paused):
-    """What a strict server of the Responses API refuses. `extra`: fields of the caller."""
+    """What a server of the Responses API refuses."""
     keys = {"model", "input", "tools", "instructions", "stream", "store", "include"}
-    _top(body, keys | extra, extra)
+    _check_fields(body, keys | extra, extra)
     _must(body.get("store") is False or "store" in extra, "store")
     for t in body.get("tools", ()):
         _must(t["type"] != "function" or t["strict"] is False, "strict", t)
@@ -7794,11 +7798,11 @@ def _check_responses(body, extra, paused):
         if kind == "function_call_output":
             answering = True
             _must(due and item["call_id"] == due.pop(0), where, "output out of order")
-            _says(item["output"], ("input_text", "input_image"), where)
+            _check_content(item["output"], ("input_text", "input_image"), where)
         elif role == "user":
             _must(not due and before != "user", where, "a user message where none may be")
             _must(before != "reasoning", where, "reasoning without what follows")
-            _says(item["content"], ("input_text", "input_image"), where)
+            _check_content(item["content"], ("input_text", "input_image"), where)
         else:
             _must(not answering or not due, where, "an item between outputs")
             answering = False
@@ -7823,9 +7827,9 @@ def _check_responses(body, extra, paused):
 
 
 def _check_anthropic(body, extra, paused):
-    """What a strict server of the Messages API refuses. `extra`: fields of the caller; `paused`: a turn may be."""
+    """What a server of the Messages API refuses."""
     keys = {"model", "messages", "tools", "stream", "system", "max_tokens"}
-    _top(body, keys | extra, extra)
+    _check_fields(body, keys | extra, extra)
     _must(type(body["max_tokens"]) is int, "max_tokens")
     due, seen, before = [], set(), "assistant"
     for n, m in enumerate(body["messages"]):
@@ -7843,7 +7847,7 @@ def _check_anthropic(body, extra, paused):
                 _must(b.get("is_error", True) is True, where, b)
                 has_picture = "image" in [p["type"] for p in b["content"] if type(p) is dict]
                 _must(not (has_picture and "is_error" in b), where, "is_error beside a picture")
-                _says(b["content"], ("text", "image"), where)
+                _check_content(b["content"], ("text", "image"), where)
         else:
             _must(role == "assistant" and not results, where, m)
             for b in blocks:
@@ -7859,7 +7863,14 @@ def _check_anthropic(body, extra, paused):
     _must(before == "user" or paused, "the last message is the assistant's")
 
 
-_CHECKS = {"chat": _check_chat, "responses": _check_responses, "anthropic": _check_anthropic}
+def _check_request(protocol, body, extra=(), paused=False):
+    """AssertionError for a body that the strictest server of the protocol refuses.
+
+    extra: fields that the caller asked for
+    paused: whether the last message may be the assistant's
+    """
+    check = {"chat": _check_chat, "responses": _check_responses, "anthropic": _check_anthropic}
+    check[protocol](body, set(extra), paused)
 
 
 # -- helpers: what a request holds -----------------------------------------------------------------
@@ -7889,7 +7900,7 @@ def _sent_calls(protocol, body):
     return [(b["id"], b["name"], b["input"]) for b in blocks]
 
 
-def _notice(protocol, body):
+def _notice(body):
     """The text of the last thing the user says in a request."""
     last = (body.get("messages") or body["input"])[-1]
     content = last["content"] if "content" in last else last["output"]
@@ -7908,7 +7919,7 @@ def _roles(protocol, body):
     return "".join(k[0] for k in kinds)
 
 
-def _pictures(protocol, message):
+def _pictures(message):
     """The pictures in a message or item, as (media type, base64)."""
     found = []
     todo = [message]
@@ -7953,7 +7964,7 @@ class _Server:
         sent = None
         if self.strict:
             sent = _strict(body)
-            _CHECKS[self.protocol](sent, self.extra, self.paused)
+            _check_request(self.protocol, sent, self.extra, self.paused)
         if self.prefix and at and at - 1 in self.clean:
             (frame, old), (frame2, new) = _split(self.raw[at - 1]), _split(body)
             _must(frame == frame2, "the frame changed:", frame, frame2)
@@ -8001,7 +8012,7 @@ class _Threaded(_Server):
     def __call__(self, method, url, headers, body, timeout):
         self.raw.append(body)
         sent = _strict(body)
-        _CHECKS[self.protocol](sent, set(), False)
+        _check_request(self.protocol, sent)
         return 200, _JSON, iter([json.dumps(self.answers[0](sent)).encode("utf-8")])
 
 
@@ -8039,8 +8050,12 @@ class _Http:
 
     def wait_until_closed(self):
         """Return once no connection is open, or after 10 s."""
+        deadline = time.monotonic() + 10
         with self.lock:
-            self.lock.wait_for(lambda: self.open == 0, 10)
+            while self.open and time.monotonic() < deadline:
+                self.lock.wait(0.1)
+                if sys.implementation.name != "cpython":
+                    gc.collect()  # what nobody holds is closed only then
 
     def asked_when_closed(self, model):
         """The model, asked each time only once no connection is open."""
@@ -8208,6 +8223,14 @@ class _ModelCase(unittest.TestCase):
         model = _model(protocol, server, **settings, **body)
         return agentloop.run(model, task, tools, **options), server
 
+    def play_two_turns(self, protocol, answers, tools=(get_weather,), **settings):
+        """(run, server) of a run against a server that plays, after another turn on that run."""
+        server = _Server(protocol, answers)
+        model = _model(protocol, server, **settings)
+        run = agentloop.run(model, "go", tools)
+        agentloop.run(model, run.follow_up("more"), tools)
+        return run, server
+
     def fails(
         self, protocol, answers, kind=None, status=None, task="go", tools=(get_weather,), **settings
     ):
@@ -8246,7 +8269,7 @@ class _HttpCase(_ModelCase):
 
         def answer(number, head, body):
             sent = _strict(body)
-            _CHECKS[protocol](sent, set(), False)
+            _check_request(protocol, sent)
             n = len(_results(protocol, sent))
             reply = _weather(protocol, call_id="c%d" % n) if n < 3 else _text(protocol, "ok")
             return _chunked(_stream(protocol, reply)) if stream else _http(reply)
@@ -8332,7 +8355,7 @@ class ConversationTests(_ModelCase):
         for _event in agentloop.stream(model, run, tools):
             body = model.body(run, tools)
             if run.finish is None:
-                _CHECKS[protocol](body, set(), False)
+                _check_request(protocol, body)
                 if run.pending:
                     self.assertIn("pending", _results(protocol, body)[-1][1])
                 self.assertIn("city", json.dumps(body))
@@ -8373,7 +8396,7 @@ class ConversationTests(_ModelCase):
                 run = agentloop.run(model, run.follow_up("and?"), tools)
                 want = dict(zip(_PROTOCOLS, roles))[protocol]
                 self.assertEqual(_roles(protocol, server.sent[limit]), want)
-                self.assertIn("and?", _notice(protocol, server.sent[limit]))
+                self.assertIn("and?", _notice(server.sent[limit]))
 
     @_each_protocol
     def test_a_rejected_answer_stands_before_the_reason(self, protocol):
@@ -8383,7 +8406,7 @@ class ConversationTests(_ModelCase):
         self.assertEqual((run.state, run.output), ("succeeded", "second"))
         self.assertEqual(_roles(protocol, server.sent[1]), "uau")
         self.assertIn("first", json.dumps(server.said()[1]))
-        self.assertEqual(_notice(protocol, server.sent[1]), "Not enough.")
+        self.assertEqual(_notice(server.sent[1]), "Not enough.")
 
     @_each_protocol
     def test_a_rejected_return_direct(self, protocol):
@@ -8399,7 +8422,7 @@ class ConversationTests(_ModelCase):
         self.assertEqual((run.state, run.output), ("succeeded", 2))
         want = {"chat": "uatau", "responses": "uatu", "anthropic": "uau"}
         self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
-        self.assertIn("Not 1.", _notice(protocol, server.sent[1]))
+        self.assertIn("Not 1.", _notice(server.sent[1]))
         run = agentloop.run(model, run.follow_up("and?"), [answer])
         self.assertEqual(run.output, "ok")
         want = {"chat": "uatauatau", "responses": "uatuatu", "anthropic": "uauau"}
@@ -8513,6 +8536,8 @@ class EncodedOnceTests(_ModelCase):
         rows = [(False, {}), (True, {})]  # whether it is streamed; settings
         if protocol == "anthropic":
             rows += [(stream, {"cache": True}) for stream in (False, True)]
+        # how many messages the first request has, how many each later one has more
+        first, more = {"chat": (2, 2), "responses": (1, 3), "anthropic": (1, 2)}[protocol]
         mark = b', "cache_control": {"type": "ephemeral"}'
         for stream, settings in rows:
             with self.subTest(stream=stream, settings=settings):
@@ -8527,11 +8552,8 @@ class EncodedOnceTests(_ModelCase):
                     self.assertEqual(old[-2:], b"]}")  # the messages stand last
                     self.assertTrue(new.startswith(old[:-2]))
                 for at in (0, 1, 2, 57, 200):
-                    _CHECKS[protocol](_strict(raws[at]), set(), False)
+                    _check_request(protocol, _strict(raws[at]))
                     _, messages = _split(server.raw[at])
-                    first, more = {"chat": (2, 2), "responses": (1, 3), "anthropic": (1, 2)}[
-                        protocol
-                    ]
                     self.assertEqual(len(messages), first + more * at)
 
     @_each_protocol
@@ -8693,9 +8715,10 @@ class EncodedOnceTests(_ModelCase):
 
     def test_two_adapters_on_one_run(self):
         """Each keeps what it encoded; a run may change hands and come back."""
-        servers = {
-            p: _Server(p, [_weather(p, p, p[:2] + str(n)) for n in range(2)]) for p in _PROTOCOLS
-        }
+        servers = {}
+        for protocol in _PROTOCOLS:
+            answers = [_weather(protocol, protocol, protocol[:2] + str(n)) for n in range(2)]
+            servers[protocol] = _Server(protocol, answers)
         servers["chat"].answers.append(_text("chat", "ok"))
         models = {p: _model(p, s) for p, s in servers.items()}
         order = [*_PROTOCOLS, *_PROTOCOLS, "chat"]
@@ -8765,9 +8788,8 @@ class ForeignRunTests(_ModelCase):
         parts = [thought, {"type": "text", "text": "so"}]
         runs["mistral"] = self.play("chat", [_chat({"role": "assistant", "content": parts})])[0]
         texts = iter(["Action: get_weather\nAction Input: B", "hm", "Final Answer: fine"])
-        runs["react"] = _drive(
-            agentloop.ReActText(lambda prompt: next(texts)), "go", [get_weather]
-        )[0]
+        react = agentloop.ReActText(lambda prompt: next(texts))
+        runs["react"] = agentloop.run(react, "go", [get_weather])
         return runs
 
     @_each_protocol
@@ -8796,8 +8818,8 @@ class ForeignRunTests(_ModelCase):
                 run, _ = self.play(protocol, [_call(protocol, *calls)], max_requests=1)
                 for step, call_id in zip(run.steps, ids):
                     step.action.call_id = call_id
-                body = _model(protocol, None).body(run.follow_up("more"), {})
-                _CHECKS[protocol](body, set(), False)
+                body = _body(protocol, run.follow_up("more"))
+                _check_request(protocol, body)
                 self.assertEqual(len(_results(protocol, body)), 2)
 
     @_each_protocol
@@ -8818,13 +8840,13 @@ class ForeignRunTests(_ModelCase):
                 actions = [agentloop.AgentAction("note", {}, i, "", message, 1) for i in ids]
                 steps = [agentloop.AgentStep(a, "noted") for a in actions]
                 run = agentloop.AgentRun("go", steps, requests=1)
-                body = _model(protocol, None).body(run.follow_up("?"), {})
+                body = _body(protocol, run.follow_up("?"))
                 sent = [i for i, _, _ in _sent_calls(protocol, body)]
                 self.assertEqual(sent, [i for i, _ in _results(protocol, body)])
                 self.assertEqual((len(set(sent)), sent[3]), (4, "abcdefgh9"))
                 for call_id in sent:
                     self.assertRegex(call_id, r"\A[a-zA-Z0-9]{9}\Z")
-                again = _model(protocol, None).body(run.follow_up("?"), {})
+                again = _body(protocol, run.follow_up("?"))
                 self.assertEqual(again, body)
                 # An id of that reply is taken, also where the wire has another one.
                 answers = [_weather(protocol, call_id=ids[0]), _text(protocol, "ok")]
@@ -8838,7 +8860,7 @@ class ForeignRunTests(_ModelCase):
             with self.subTest(value=value):
                 action = agentloop.AgentAction("f", value, "a", request=1)
                 run = agentloop.AgentRun("go", steps=[agentloop.AgentStep(action, "did")])
-                body = _model(protocol, _Server(protocol, [])).body(run, {})
+                body = _body(protocol, run)
                 [(_, name, sent)] = _sent_calls(protocol, body)
                 self.assertEqual((name, sent), ("f", {} if protocol == "anthropic" else "{}"))
 
@@ -8905,7 +8927,7 @@ class PictureTests(_ModelCase):
         text, picture = kinds.get(protocol, ("text", "image"))
         self.assertEqual([p["type"] for p in content], [text, picture, text, picture])
         want = [("image/png", base64.b64encode(_PNG).decode()), ("image/jpeg", "/9g=")]
-        self.assertEqual(_pictures(protocol, content), want)
+        self.assertEqual(_pictures(content), want)
         self.assertEqual([p.get("text") for p in content if "text" in p], ["What is", "?"])
 
     @_each_protocol
@@ -8928,7 +8950,7 @@ class PictureTests(_ModelCase):
                 run, server = self.play(protocol, answers, prefix=not cached, **settings)
                 self.assertEqual(_statuses(run), ["ok"] * 4 + ["invalid_response"])
                 said = server.said(1)
-                self.assertEqual(_pictures(protocol, said), want)
+                self.assertEqual(_pictures(said), want)
                 shown = {"chat": "uatttu", "responses": "uaaattt", "anthropic": "uau"}[protocol]
                 self.assertEqual(_roles(protocol, server.sent[1]), shown)
                 if protocol == "chat":
@@ -8956,7 +8978,7 @@ class PictureTests(_ModelCase):
                 sent = json.dumps(server.said())
                 self.assertIn("image/jpeg", sent)
                 self.assertNotIn("image/png", sent)
-                self.assertEqual(len(_pictures(protocol, server.said())), 1)
+                self.assertEqual(len(_pictures(server.said())), 1)
                 self.assertEqual("a caption" in sent, "caption" in str(value))
 
     @_each_protocol
@@ -8970,23 +8992,20 @@ class PictureTests(_ModelCase):
         agentloop.run(model, run.follow_up("What is it?"), tools)
         want = {"chat": "uatu", "responses": "uatu", "anthropic": "uau"}
         self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
-        self.assertIn("What is it?", _notice(protocol, server.sent[1]))
-        self.assertEqual(len(_pictures(protocol, server.said())), 1)
+        self.assertIn("What is it?", _notice(server.sent[1]))
+        self.assertEqual(len(_pictures(server.said())), 1)
 
     def test_a_picture_has_no_is_error_beside_it(self):
         """`all content must be type text if is_error is true`."""
         image = agentloop.Image(_PNG)
-        for observation, marked in (
-            (["by hand", image], False),
-            (image, False),
-            ("no camera", True),
-        ):
+        rows = [(["by hand", image], False), (image, False), ("no camera", True)]
+        for observation, marked in rows:
             with self.subTest(observation=observation):
                 run = agentloop.AgentRun("go", requests=1)
                 run.pending.append(agentloop.AgentAction("shot", {}, "c1", request=1))
                 run.close(run.pending[0], observation, "done_by_hand")
-                body = _model("anthropic", None).body(run.follow_up("and?"), {})
-                _check_anthropic(body, set(), False)
+                body = _body("anthropic", run.follow_up("and?"))
+                _check_request("anthropic", body)
                 result = body["messages"][-1]["content"][0]
                 self.assertEqual(result.get("is_error", False), marked)
 
@@ -9138,15 +9157,27 @@ class UrlTests(_ModelCase):
                     _model(protocol, None, base_url=base_url)
 
     def test_what_is_shown_of_a_url(self):
-        good = ["http://u:SECRET@h/v1", "http://u:pa@SECRET@h/v1", "http://SECRET@h:8080",
-                "https://u:SECRET@[::1]:1/v1?a=1&b=SECRET#SECRET"]  # fmt: skip
-        bad = ["http://u:SECRET@[bad", "ftp://u:SECRET@h/v1", "http://u:a/SECRET@h:x/v1",
-               "u:SECRET@h/v1", "http:/h/?key=SECRET", "http://h:port/v1?key=SECRET",
-               "http://u:a?SECRET@h/v1", "http://h:99999/v1", "http://h/a b", ""]  # fmt: skip
+        good = [
+            "http://u:SECRET@h/v1",
+            "http://u:pa@SECRET@h/v1",
+            "http://SECRET@h:8080",
+            "https://u:SECRET@[::1]:1/v1?a=1&b=SECRET#SECRET",
+        ]
+        bad = [
+            "http://u:SECRET@[bad",
+            "ftp://u:SECRET@h/v1",
+            "http://u:a/SECRET@h:x/v1",
+            "u:SECRET@h/v1",
+            "http:/h/?key=SECRET",
+            "http://h:port/v1?key=SECRET",
+            "http://u:a?SECRET@h/v1",
+            "http://h:99999/v1",
+            "http://h/a b",
+        ]
         for url in good:
             with self.subTest(url=url):
                 self.assertNotIn("SECRET", repr(agentloop.OpenAIChat("m", base_url=url)))
-        for url in filter(None, bad):
+        for url in bad:
             with self.subTest(url=url):
                 with self.assertRaisesRegex(ValueError, "base_url is like") as caught:
                     agentloop.OpenAIChat("m", base_url=url)
@@ -9231,11 +9262,9 @@ class ConnectionTests(_HttpCase):
     def test_certificates(self):
         with tempfile.TemporaryDirectory() as folder:
             key, cert = os.path.join(folder, "key.pem"), os.path.join(folder, "cert.pem")
-            command = (
-                "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost".split()
-            )
+            command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2".split()
+            command += ["-subj", "/CN=localhost", "-keyout", key, "-out", cert]
             command += ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
-            command += ["-keyout", key, "-out", cert]
             quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
             subprocess.run(command, check=True, **quiet)
             tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -9343,10 +9372,8 @@ class ConnectionTests(_HttpCase):
                     return [*(pieces if isinstance(pieces, list) else [pieces]), end]
 
                 with _Http(answer) as server:
-                    on_text = len if stream else None
-                    model = agentloop.OpenAIChat(
-                        "m", base_url=server.url, retries=0, on_text=on_text
-                    )
+                    settings = {"retries": 0, "on_text": len if stream else None}
+                    model = agentloop.OpenAIChat("m", base_url=server.url, **settings)
                     watched = server.asked_when_closed(model)
                     run = agentloop.run(watched, "go", [get_weather])
                     self.assertEqual((run.output, run.requests, self.waits), ("ok", 4, []))
@@ -9407,7 +9434,7 @@ class ConnectionTests(_HttpCase):
     def test_threads_have_connections_of_their_own(self):
         def answer(number, head, body):
             sent = _strict(body)
-            _CHECKS["chat"](sent, set(), False)
+            _check_request("chat", sent)
             task = re.search(r"task-\d+-", sent["messages"][0]["content"]).group()
             reply = _text("chat", task) if _results("chat", sent) else _weather("chat", task)
             return _chunked(_stream("chat", reply))
@@ -9428,8 +9455,6 @@ class ConnectionTests(_HttpCase):
             _run_in_threads(work, 8)
             self.assertEqual(wrong[:3], [])
             self.assertEqual((server.connections, len(server.heads)), (8, 800))
-            if sys.implementation.name != "cpython":
-                gc.collect()  # what a thread held is closed only then
             server.wait_until_closed()  # the threads ended: so did their connections
             self.assertEqual(server.open, 0)
 
@@ -9572,11 +9597,13 @@ class ProxyTests(_HttpCase):
                 raise ConnectionRefusedError("directly")
             return real(address, timeout)
 
-        found = mock.patch(
-            "socket.getaddrinfo", lambda host, port, *more: [(2, 1, 6, "", (host, port))]
-        )
+        def lookup(host, port, *more):
+            return [(2, 1, 6, "", (host, port))]
+
+        connected = mock.patch("socket.create_connection", connect)
+        found = mock.patch("socket.getaddrinfo", lookup)
         with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
-            with mock.patch("socket.create_connection", connect), found:
+            with connected, found:
                 for rule, host, is_direct in rows:
                     env = {"http_proxy": proxy.url, "no_proxy": rule}
                     with self.subTest(rule=rule, host=host), mock.patch.dict(os.environ, env):
@@ -9662,7 +9689,7 @@ class HttpReplyTests(_HttpCase):
         packed = gzip.compress(document)
         rows = [  # what is special; what is sent
             ("gzip", [_http(packed, 200, "content-encoding: gzip")]),
-            ("gzip without a word", [_http(packed)]),
+            ("gzip undeclared", [_http(packed)]),
             ("http 1.0", [b"HTTP/1.0 200 OK\r\n\r\n" + document, None]),
             ("no length", [b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + document, None]),
             ("chunked json", _chunked(_pieces(document, 9), "x: y")),
@@ -10076,10 +10103,13 @@ class ErrorKindTests(_ModelCase):
 
     def test_words_that_mean_no_overflowing_context(self):
         rows = [
-            "Invalid value for 'temperature'", "max_tokens is too large: 100000", "string too long",
-            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            "Invalid value for 'temperature'",
+            "max_tokens is too large: 100000",
+            "string too long",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            "Use 'max_completion_tokens' instead.",
             "Unsupported value: 'max_tokens' exceeds the maximum of 4096 output tokens",
-        ]  # fmt: skip
+        ]
         for text in rows:
             with self.subTest(text):
                 self.fails("chat", [(400, {}, {"error": {"message": text}})], "bad_request", 400)
@@ -10193,13 +10223,13 @@ class RetryAfterTests(_ModelCase):
         ]
         for headers, error, wait in rows:
             with self.subTest(headers=headers, error=error):
-                del self.waits[:]
+                self.waits.clear()
                 answer = (429, headers, json.dumps({"error": error}))
                 self.play("chat", [answer, _text("chat", "ok")])
                 self.assertAlmostEqual(self.waits[0], wait)
         for words in ("try again in a while", "try again in 3 moons", "limit of 3 s"):
             with self.subTest(words=words):
-                del self.waits[:]
+                self.waits.clear()
                 self.play("chat", [(429, {}, {"error": words}), _text("chat", "ok")])
                 self.assertLess(self.waits[0], 1)
 
@@ -10234,8 +10264,8 @@ class ReplyBodyTests(_ModelCase):
             ("bom", "\ufeff" + text, {}),
             ("space", "\n\n  " + text + "\n", {}),
             ("nan", text[:-1] + ', "logprob": NaN, "x": -Infinity}', {}),
-            ("gzip told", packed, {"content-encoding": "gzip"}),
-            ("gzip without a word", packed, {}),
+            ("gzip declared", packed, {"content-encoding": "gzip"}),
+            ("gzip undeclared", packed, {}),
             ("gzip in pieces", [packed[:9], packed[9:30], packed[30:]], {}),
             ("created", text, {"content-type": "text/html"}),
         ]
@@ -10287,10 +10317,15 @@ class ReplyBodyTests(_ModelCase):
 
     def test_packed_bodies(self):
         packers = {  # content-encoding: how it is packed
-            "gzip": gzip.compress, "x-gzip": gzip.compress, "GZIP": gzip.compress,
-            "deflate": zlib.compress, "Deflate": zlib.compress, "identity": bytes, "": bytes,
+            "gzip": gzip.compress,
+            "x-gzip": gzip.compress,
+            "GZIP": gzip.compress,
+            "deflate": zlib.compress,
+            "Deflate": zlib.compress,
             "DEFLATE": lambda data: zlib.compress(data)[2:-4],  # raw
-        }  # fmt: skip
+            "identity": bytes,
+            "": bytes,
+        }
         document = json.dumps(_text("chat", "o\u4f60k")).encode()
         stream = b"".join(_stream("chat", _text("chat", "ok")))
         refusal = json.dumps({"error": {"message": "the model m is unknown"}}).encode()
@@ -10383,13 +10418,24 @@ class EventStreamTests(_ModelCase):
     def test_odd_events_say_nothing(self):
         good = {"delta": {"content": "ok"}}
         events = [
-            {"choices": []}, {"choices": None}, {}, [], 5, None, "text", {"object": "x"},
-            {"choices": [{"index": 0}]}, {"choices": [{"index": 0, "delta": None}]},
-            {"choices": [None, 4]}, {"choices": [{"index": 1, "delta": {}}]},
-            {"choices": [good]}, {"choices": {}}, {"error": None, "choices": []},
+            {"choices": []},
+            {"choices": None},
+            {},
+            [],
+            5,
+            None,
+            "text",
+            {"object": "x"},
+            {"choices": [{"index": 0}]},
+            {"choices": [{"index": 0, "delta": None}]},
+            {"choices": [None, 4]},
+            {"choices": [{"index": 1, "delta": {}}]},
+            {"choices": [good]},
+            {"choices": {}},
+            {"error": None, "choices": []},
             {"choices": [{"delta": {}, "finish_reason": "stop"}]},
             {"choices": [], "usage": {"prompt_tokens": 3}},
-        ]  # fmt: skip
+        ]
         run = self.play("chat", [_sse(*map(json.dumps, events))], on_text=len)[0]
         self.assertEqual((run.output, run.usage["input_tokens"]), ("ok", 3))
 
@@ -10618,11 +10664,10 @@ class StreamErrorTests(_ModelCase):
                 run, server = self.play("chat", [answer, _text("chat", "ok")])
                 self.assertEqual((run.output, run.steps, len(server.raw)), ("ok", [], 2))
 
-    @_protocols(
-        "chat", "anthropic"
-    )  # a stream of the Responses API is over with `response.incomplete`
+    @_protocols("chat", "anthropic")
     def test_an_error_after_the_limit_changes_nothing(self, protocol):
-        """The reply used all of max_tokens, and the router adds `Token limit reached`."""
+        """The reply used all of max_tokens, and the router adds `Token limit reached`. (A stream of
+        the Responses API is over with `response.incomplete`.)"""
         error = {"error": {"code": 400, "message": "Token limit reached"}, "choices": []}
         reason = "max_tokens" if protocol == "anthropic" else "length"
         stream = _stream(protocol, _text(protocol, "half", reason=reason))[:-1] + _sse(error)
@@ -10741,13 +10786,30 @@ class RetryTests(_ModelCase):
         statuses = (408, 409, 425, 429, 500, 502, 503, 504, 520, 529, 599)
         rows = [
             *((status, {}, "busy") for status in statuses),
-            ConnectionResetError("x"), ConnectionRefusedError("x"), BrokenPipeError("x"), TimeoutError("x"),
-            socket.timeout("x"), socket.gaierror(-2, "x"), OSError("x"), ssl.SSLError("x"),
-            http.client.RemoteDisconnected("x"), http.client.BadStatusLine("x"), http.client.IncompleteRead(b""),
-            (200, _JSON, ""), (200, {}, " \n"), (204, {}, ""), (200, _JSON, '{"choi'), (200, _SSE, b"data: {\n\n"),
-            (200, _JSON, "[]"), {}, [ConnectionResetError("x")], [b'{"cho', ConnectionResetError("x")],
-            (200, _SSE, [b""]), (503, _SSE, _sse({"error": "x"})), (429, {}, None),
-        ]  # fmt: skip
+            ConnectionResetError("x"),
+            ConnectionRefusedError("x"),
+            BrokenPipeError("x"),
+            TimeoutError("x"),
+            socket.timeout("x"),
+            socket.gaierror(-2, "x"),
+            OSError("x"),
+            ssl.SSLError("x"),
+            http.client.RemoteDisconnected("x"),
+            http.client.BadStatusLine("x"),
+            http.client.IncompleteRead(b""),
+            (200, _JSON, ""),
+            (200, {}, " \n"),
+            (204, {}, ""),
+            (200, _JSON, '{"choi'),
+            (200, _SSE, b"data: {\n\n"),
+            (200, _JSON, "[]"),
+            {},
+            [ConnectionResetError("x")],
+            [b'{"cho', ConnectionResetError("x")],
+            (200, _SSE, [b""]),
+            (503, _SSE, _sse({"error": "x"})),
+            (429, {}, None),
+        ]
         for bad in rows:
             with self.subTest(bad=bad):
                 self.waits.clear()
@@ -10805,10 +10867,9 @@ class RetryTests(_ModelCase):
             clock[0] += 6
             return b" "
 
+        answers = [[b" ", late, b" "]] * 9
         with mock.patch("time.monotonic", lambda: clock[0]):
-            error, server = self.fails(
-                "chat", [[b" ", late, b" "]] * 9, "timeout", None, deadline=5
-            )
+            error, server = self.fails("chat", answers, "timeout", None, deadline=5)
         self.assertIn("no complete reply within the deadline of 5 s", str(error))
         self.assertLessEqual(server.seen[0][3], 5)
         self.assertEqual(len(server.raw), 1)
@@ -10918,11 +10979,11 @@ class LogTests(_ModelCase):
                 self.assertEqual("num_ctx" in log.getvalue(), is_logged)
 
     def test_nothing_is_printed_where_logging_is_not_set_up(self):
-        logger, error = logging.getLogger("agentloop"), io.StringIO()
-        with mock.patch.object(logger, "handlers", []), mock.patch.object(
-            logging.root, "handlers", []
-        ), contextlib.redirect_stderr(error):
-            self.play("chat", [_text("chat", "ok", reason="brand_new")])  # is logged
+        error, answer = io.StringIO(), _text("chat", "ok", reason="brand_new")
+        with mock.patch.object(logging.getLogger("agentloop"), "handlers", []):
+            with mock.patch.object(logging.root, "handlers", []):
+                with contextlib.redirect_stderr(error):
+                    self.play("chat", [answer])  # its reason is logged
         self.assertEqual(error.getvalue(), "")
 
 
@@ -10985,8 +11046,9 @@ class SecretTests(_ModelCase):
         headers = {"X-Gateway": "Token GATEWAY-99", "X-Quoted": 'a"b\\c"d'}
         proxies = {"http_proxy": "http://pu:PROXY-99@h.test:9", "https_proxy": "h.test:8"}
         login = base64.b64encode(b"pu:PROXY-99").decode()
-        secrets = ["p@ss/word", "p%40ss%2Fword", "somebody", "a+b/c99", "a%2Bb%2Fc99", "v" * 9,
-                   "GATEWAY-99", 'a"b\\c"d', "PROXY-99", login, _KEY]  # fmt: skip
+        secrets = ["p@ss/word", "p%40ss%2Fword", "somebody", "a+b/c99", "a%2Bb%2Fc99", "v" * 9]
+        secrets += ["GATEWAY-99", 'a"b\\c"d', "PROXY-99", login, _KEY]
+        with_proxies = mock.patch.dict(os.environ, proxies)
         for secret in secrets:
             answers = [
                 (400, {}, {"error": {"message": "no " + secret, "code": secret}}),
@@ -10998,9 +11060,7 @@ class SecretTests(_ModelCase):
                 _sse({"error": {"message": secret}}),
             ]
             for answer in answers:
-                with self.subTest(secret=secret, answer=answer), mock.patch.dict(
-                    os.environ, proxies
-                ):
+                with self.subTest(secret=secret, answer=answer), with_proxies:
                     settings = {"base_url": url, "headers": headers, "retries": 0, "tools": ()}
                     error, _ = self.fails("chat", [answer], **settings)
                     self.assertFalse(self.secret_in(error, secret))
@@ -11039,7 +11099,7 @@ class SecretTests(_ModelCase):
             ({"api_key": "k\u2603y"}, "api_key", "k\u2603y"),
             ({"api_key": "a\nb"}, "api_key", "a\nb"),
             ({"headers": {"X-Own": _KEY + "\n"}}, "X-Own", _KEY),
-            ({"headers": {"X": "a\r\nb"}}, "X", "a\r\nb"),
+            ({"headers": {"X-Odd": "a\r\nb"}}, "X-Odd", "a\r\nb"),
             ({"headers": {"X\r\n" + _KEY: "v"}}, "headers", _KEY),
         ]
         for settings, word, secret in rows:
@@ -11189,8 +11249,8 @@ class ModelCopyTests(_ModelCase):
 class ChatDeltaTests(_ModelCase):
     """The deltas of Chat Completions become the message that was meant."""
 
-    def echo(self, answer, protocol="chat", **settings):
-        """The calls (name, arguments) that ran, and the message that goes back."""
+    def echo(self, answer, **settings):
+        """(the calls (name, argument) that ran, the message that goes back, the run)."""
         ran = []
 
         def f(city: str = "", n: int = 0) -> str:
@@ -11202,9 +11262,9 @@ class ChatDeltaTests(_ModelCase):
             return "r"
 
         settings.setdefault("on_text", len)
-        answers = [answer, _text(protocol, "ok")]
-        run, server = self.play(protocol, answers, tools=[f, get], **settings)
-        return ran, server.said()[1] if server.said()[1:] else None, run
+        answers = [answer, _text("chat", "ok")]
+        run, server = self.play("chat", answers, tools=[f, get], **settings)
+        return ran, server.said()[1], run
 
     def test_tool_call_deltas(self):
         p = _part
@@ -11282,11 +11342,9 @@ class ChatDeltaTests(_ModelCase):
             with self.subTest(contents=contents):
                 texts = []
                 stream = _deltas(*({"content": c} for c in contents), reason="stop")
-                server = _Server("chat", [stream, _text("chat", "ok")])
-                model = _model("chat", server, on_text=texts.append)
-                run = agentloop.run(model, "go")
-                self.assertEqual((run.output, texts), (answer, told))
-                agentloop.run(model, run.follow_up("more"))
+                answers = [stream, _text("chat", "ok")]
+                run, server = self.play_two_turns("chat", answers, tools=(), on_text=texts.append)
+                self.assertEqual((run.output, texts), (answer, [*told, "ok"]))
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": back})
 
     def test_content_of_several_kinds(self):
@@ -11441,13 +11499,11 @@ class ResponsesDeltaTests(_ModelCase):
 
     def test_responses_streams(self):
         call = {"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"city": "x"}'}
-        text = {
-            "type": "message",
-            "role": "assistant",
-            "content": [{"type": "output_text", "text": "T"}],
-        }
-        thought = {"type": "reasoning", "encrypted_content": "final", "summary": []}
-        early = {**thought, "encrypted_content": "early"}
+        content = [{"type": "output_text", "text": "T"}]
+        text = {"type": "message", "role": "assistant", "content": content}
+        thought = {**_REASONING, "encrypted_content": "final"}
+        early = {**_REASONING, "encrypted_content": "early"}
+        f = _bare_tool(lambda **arguments: "r")
 
         def done(n, item, **more):
             return {"type": "response.output_item.done", "output_index": n, "item": item, **more}
@@ -11478,10 +11534,8 @@ class ResponsesDeltaTests(_ModelCase):
         ]
         for events, back in rows:
             with self.subTest(events=events):
-                server = _Server("responses", [_sse(*events, done=False), _text("responses", "ok")])
-                run = agentloop.run(_model("responses", server, on_text=len), "go", [
-                    agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda **k: "r")
-                ])  # fmt: skip
+                answers = [_sse(*events, done=False), _text("responses", "ok")]
+                run, server = self.play("responses", answers, tools=[f], on_text=len)
                 self.assertEqual(_statuses(run), ["ok"])
                 self.assertEqual(server.said()[1:-1], back)
         cut = [
@@ -11492,16 +11546,14 @@ class ResponsesDeltaTests(_ModelCase):
         ]
         for events in cut:
             with self.subTest(events=events):
-                run, _ = self.play(
-                    "responses", [_sse(*events), _text("responses", "ok")], on_text=len
-                )
+                answers = [_sse(*events), _text("responses", "ok")]
+                run, _ = self.play("responses", answers, on_text=len)
                 self.assertEqual(_statuses(run), ["invalid_response"])
 
     def test_on_text_of_responses(self):
         texts = []
-        events = [
-            {"type": "response.output_text.delta", "delta": d} for d in ("a", "", None, 5, "b")
-        ]
+        delta = {"type": "response.output_text.delta"}
+        events = [{**delta, "delta": text} for text in ("a", "", None, 5, "b")]
         events.append({"type": "response.reasoning_text.delta", "delta": "no"})
         item = _text("responses", "ab")["output"][0]
         events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
@@ -11527,16 +11579,14 @@ class AnthropicDeltaTests(_ModelCase):
         def delta(n, kind, **more):
             return {"type": "content_block_delta", "index": n, "delta": {"type": kind, **more}}
 
-        def use(n, name="f", **more):
-            return start(
-                n, **{"type": "tool_use", "id": "t%d" % n, "name": name, "input": {}, **more}
-            )
+        def block(n, given, **more):
+            return {"type": "tool_use", "id": "t%d" % n, "name": "f", "input": given, **more}
+
+        def use(n, **more):
+            return start(n, **block(n, **{"given": {}, **more}))
 
         def js(n, text):
             return delta(n, "input_json_delta", partial_json=text)
-
-        def block(n, given, **more):
-            return {"type": "tool_use", "id": "t%d" % n, "name": "f", "input": given, **more}
 
         ping = {"type": "ping"}
         signed = {"type": "thinking", "thinking": "ab", "signature": "s1"}
@@ -11544,8 +11594,8 @@ class AnthropicDeltaTests(_ModelCase):
             ([use(0), js(0, '{"ci'), ping, js(0, 'ty": "x"}')], [block(0, {"city": "x"})], ["ok"]),
             ([use(0)], [block(0, {})], ["ok"]),
             ([use(0), js(0, ""), js(0, None), delta(0, "input_json_delta")], [block(0, {})], ["ok"]),
-            ([use(0, input={"city": "x"})], [block(0, {"city": "x"})], ["ok"]),
-            ([use(0, input=None)], [block(0, {})], ["ok"]),
+            ([use(0, given={"city": "x"})], [block(0, {"city": "x"})], ["ok"]),
+            ([use(0, given=None)], [block(0, {})], ["ok"]),
             ([use(0), js(0, '{"city": "x')], [block(0, {})], ["invalid_arguments"]),
             ([use(0), js(0, "[1]")], [block(0, {})], ["invalid_arguments"]),
             ([use(0), use(1), js(1, '{"n":1}'), js(0, '{"n":2}')], [block(0, {"n": 2}), block(1, {"n": 1})], ["ok"] * 2),
@@ -11588,7 +11638,7 @@ class AnthropicDeltaTests(_ModelCase):
             ([start(0, type="text", text="a"), delta(0, "odd_delta", y=2, z=[1]), use(1)],
              [{"type": "text", "text": "a", "y": 2, "z": [1]}, block(1, {})], ["ok"]),
         ]  # fmt: skip
-        f = agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda **k: "r")
+        f = _bare_tool(lambda **arguments: "r")
         for events, back, statuses in rows:
             with self.subTest(events=events):
                 head = {"type": "message_start", "message": {"role": "assistant", "content": []}}
@@ -11804,7 +11854,7 @@ class RequestTests(_ModelCase):
         for schema, want in rows:
             with self.subTest(schema=schema):
                 tools = agentloop.registry([agentloop.Tool("f", "", dict(schema), dict)])
-                sent = _model(protocol, None).body(agentloop.AgentRun("go"), tools)["tools"][0]
+                sent = _body(protocol, agentloop.AgentRun("go"), tools)["tools"][0]
                 sent = sent.get("function", sent)
                 found = sent.get("parameters") or sent.get("input_schema")
                 self.assertEqual(found, want or schema)
@@ -11827,14 +11877,14 @@ class RequestTests(_ModelCase):
                 schema = {"type": "object", "properties": {name: {"type": "string"}}}
                 tools = agentloop.registry([agentloop.Tool("area", "", schema, dict)])
                 with self.assertRaisesRegex(ValueError, "area") as caught:
-                    _model("anthropic", None).body(agentloop.AgentRun("go"), tools)
+                    _body("anthropic", agentloop.AgentRun("go"), tools)
                 self.assertIn(repr(name), str(caught.exception))
                 for protocol in ("chat", "responses"):  # they take any name
-                    body = _model(protocol, None).body(agentloop.AgentRun("go"), tools)
+                    body = _body(protocol, agentloop.AgentRun("go"), tools)
                     self.assertIn(json.dumps(schema), json.dumps(body))
         names = {"a.b-c_D1": {}, "x" * 64: {}}
         fine = agentloop.Tool("f", "", {"type": "object", "properties": names}, dict)
-        body = _model("anthropic", None).body(agentloop.AgentRun("go"), {"f": fine})
+        body = _body("anthropic", agentloop.AgentRun("go"), {"f": fine})
         self.assertEqual(body["tools"][0]["input_schema"]["properties"], names)
 
     @_each_protocol
@@ -11854,7 +11904,7 @@ class RequestTests(_ModelCase):
         server = _Server(protocol, [_text(protocol, "an answer")])
         model = _model(protocol, server, system="s")
         self.assertEqual(model.complete("a prompt"), "an answer")
-        self.assertIn("a prompt", _notice(protocol, server.sent[0]))
+        self.assertIn("a prompt", _notice(server.sent[0]))
         self.assertNotIn("tools", server.sent[0])
 
     def test_complete_as_a_model(self):
@@ -11877,7 +11927,7 @@ class ReadingTests(_ModelCase):
     """What a reply means; what is doubtful does not run."""
 
     @_each_protocol
-    def test_calls_count_whatever_the_finish_reason_says(self, protocol):
+    def test_calls_count_whatever_the_finish_reason_check_content(self, protocol):
         reasons = {
             "chat": ("stop", "tool_calls", "function_call", None, "", "eos"),
             "anthropic": ("end_turn", "tool_use", "stop_sequence", None),
@@ -11894,10 +11944,14 @@ class ReadingTests(_ModelCase):
 
     def test_answers_in_parts(self):
         parts = [
-            {"type": "text", "text": "a "}, {"type": "thinking", "thinking": "no"}, 7,
-            {"type": "text", "text": "b"}, {"type": "text", "text": None},
-            {"type": "reasoning", "text": "no"}, {"type": "refused", "text": "no"},
-        ]  # fmt: skip
+            {"type": "text", "text": "a "},
+            {"type": "thinking", "thinking": "no"},
+            7,
+            {"type": "text", "text": "b"},
+            {"type": "text", "text": None},
+            {"type": "reasoning", "text": "no"},
+            {"type": "refused", "text": "no"},
+        ]
         texts = [{"type": "output_text", "text": t} for t in ("a\n", " b", "")]
         items = [{"type": "message", "content": c} for c in (texts[:2], texts[1:])]
         blocks = [{"type": "text", "text": t} for t in ("a\n", " b")]
@@ -11948,7 +12002,7 @@ class ReadingTests(_ModelCase):
                 self.assertIn("neither a call nor an answer", run.steps[0].observation)
                 action = run.steps[0].action
                 self.assertEqual((action.tool, action.tool_input, action.call_id), ("", {}, ""))
-                self.assertIn("neither a call nor an answer", _notice(protocol, server.sent[1]))
+                self.assertIn("neither a call nor an answer", _notice(server.sent[1]))
 
     def test_refusals(self):
         said = {"type": "message", "role": "assistant"}
@@ -12059,7 +12113,7 @@ class ReadingTests(_ModelCase):
                     run, server = self.play(protocol, answers, **settings)
                     self.assertEqual(_statuses(run), ["invalid_response"])
                     self.assertIn("output limit", run.steps[0].observation)
-                    self.assertIn("output limit", _notice(protocol, server.sent[1]))
+                    self.assertIn("output limit", _notice(server.sent[1]))
                     self.assertEqual(run.steps[0].action.log, text or "")
                     self.assertEqual((run.output, run.usage["output_tokens"]), ("ok", 11))
         for protocol, settings in (("chat", {"body": {"max_tokens": 10}}), ("anthropic", {})):
@@ -12202,15 +12256,13 @@ class WireCallTests(_ModelCase):
         for given in (None, "", "{}", "gone"):
             with self.subTest(given=given):
                 document = _asks(protocol, given, name="now")
-                if given == "gone":
-                    call = {
-                        "chat": lambda: document["choices"][0]["message"]["tool_calls"][0][
-                            "function"
-                        ],
-                        "responses": lambda: document["output"][0],
-                        "anthropic": lambda: document["content"][0],
-                    }[protocol]()
-                    del call["input" if protocol == "anthropic" else "arguments"]
+                if given == "gone" and protocol == "chat":
+                    message = document["choices"][0]["message"]
+                    del message["tool_calls"][0]["function"]["arguments"]
+                elif given == "gone" and protocol == "responses":
+                    del document["output"][0]["arguments"]
+                elif given == "gone":
+                    del document["content"][0]["input"]
                 run, server = self.play(protocol, [document, _text(protocol, "ok")], tools=[now])
                 self.assertEqual(_statuses(run), ["ok"])
                 want = {} if protocol == "anthropic" else "{}"
@@ -12319,9 +12371,8 @@ class ReplyTextTests(_ModelCase):
     def test_calls_in_tags_are_calls(self, protocol):
         """A text that is nothing but <tool_call> blocks of known tools (hermes-agent#742)."""
         one = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "%s"}}\n</tool_call>'
-        text = (
-            '<tool_call>{"arguments": "{\\"city\\": \\"C\\"}", "name": "get_weather"}</tool_call>'
-        )
+        call = {"arguments": '{"city": "C"}', "name": "get_weather"}
+        text = "<tool_call>%s</tool_call>" % json.dumps(call)
         loose = "<tool_call>{'name': 'get_weather', 'arguments': {'city': 'D'}}</tool_call>"
         rows = [  # the text; the cities
             (one % "A", ["A"]),
@@ -12334,9 +12385,8 @@ class ReplyTextTests(_ModelCase):
             with self.subTest(content=content):
                 run, server = self.play(protocol, [_text(protocol, content), _text(protocol, "ok")])
                 self.assertEqual(_statuses(run), ["ok"] * len(cities))
-                self.assertEqual(
-                    [s.observation for s in run.steps], ["sunny in " + c for c in cities]
-                )
+                seen = [s.observation for s in run.steps]
+                self.assertEqual(seen, ["sunny in " + city for city in cities])
                 results = _results(protocol, server.sent[1])
                 calls = _sent_calls(protocol, server.sent[1])
                 self.assertEqual([i for i, _ in results], [i for i, _, _ in calls])
@@ -12350,38 +12400,61 @@ class ReplyTextTests(_ModelCase):
         """They would be shown as the answer, and nothing was done."""
         good = '{"name": "get_weather", "arguments": {"city": "Rome"}}'
         rows = [
-            "<tool_call>" + good.replace("get_weather", "other") + "</tool_call>", "<tool_call>{</tool_call>",
-            "<tool_call>" + good, "<tool_call>[" + good + "]</tool_call>", '<tool_call>{"name": "get_weather"}</tool_call>',
-            "<tool_call>" + good + "</tool_call><tool_call>" + good, "<tool_call>" + good + good + "</tool_call>",
+            "<tool_call>" + good.replace("get_weather", "other") + "</tool_call>",
+            "<tool_call>{</tool_call>",
+            "<tool_call>" + good,
+            "<tool_call>[" + good + "]</tool_call>",
+            '<tool_call>{"name": "get_weather"}</tool_call>',
+            "<tool_call>" + good + "</tool_call><tool_call>" + good,
+            "<tool_call>" + good + good + "</tool_call>",
             '<tool_call>{"name": ["get_weather"], "arguments": {}}</tool_call>',
             "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n</tool_call>",
             "<tool_call>\n<function=get_weather>\n<parameter=city>\nRome\n</parameter>\n</function>\n</tool_call>",
-            '<function=get_weather>{"city": "Rome"}</function>', '<function=get_weather>{"city": "Rome"}',
-            '<function_calls>\n<invoke name="get_weather">\n</invoke>\n</function_calls>\n', '<invoke name="get_weather"></invoke>',
-            "[TOOL_CALLS] [" + good + "]", "[TOOL_CALLS]get_weather[ARGS]{}", '<|python_tag|>get_weather.call(city="Rome")',
-            "<|tool_call|>[" + good + "]<|/tool_call|>", "<|tool_calls_section_begin|>x", "<\uff5ctool\u2581calls\u2581begin\uff5c>x",
-            "<\uff5cDSML\uff5cfunction_calls>", "<|channel|>commentary to=functions.get_weather <|message|>{}",
-            '[get_weather(city="Rome")]', "[get_weather(city='R(o)m]e'), get_weather()]", "<think>hm</think>\n[TOOL_CALLS]x",
+            '<function=get_weather>{"city": "Rome"}</function>',
+            '<function=get_weather>{"city": "Rome"}',
+            '<function_calls>\n<invoke name="get_weather">\n</invoke>\n</function_calls>\n',
+            '<invoke name="get_weather"></invoke>',
+            "[TOOL_CALLS] [" + good + "]",
+            "[TOOL_CALLS]get_weather[ARGS]{}",
+            '<|python_tag|>get_weather.call(city="Rome")',
+            "<|tool_call|>[" + good + "]<|/tool_call|>",
+            "<|tool_calls_section_begin|>x",
+            "<\uff5ctool\u2581calls\u2581begin\uff5c>x",
+            "<\uff5cDSML\uff5cfunction_calls>",
+            "<|channel|>commentary to=functions.get_weather <|message|>{}",
+            '[get_weather(city="Rome")]',
+            "[get_weather(city='R(o)m]e'), get_weather()]",
+            "<think>hm</think>\n[TOOL_CALLS]x",
         ]  # fmt: skip
-        answers = [
-            "<tool_call> is the tag that Hermes uses.", "<tool_call>" + good + "</tool_call> is how a call looks.",
-            "Like this: [TOOL_CALLS] [" + good + "]", "<functions>", "[other(city=1)]", "[get_weather(city=1), other()]",
-            '[get_weather(city="Rome")] it is', "[get_weather]", "[get_weather(]", "[]", "[1, 2]", "[get_weather() get_weather()]",
-            "<invoke>", '<invoke name="get_weather"></invoke> <- so', "<b>bold</b>",
-        ]  # fmt: skip
+        fine = [
+            "<tool_call> is the tag that Hermes uses.",
+            "<tool_call>" + good + "</tool_call> is how a call looks.",
+            "Like this: [TOOL_CALLS] [" + good + "]",
+            "<functions>",
+            "[other(city=1)]",
+            "[get_weather(city=1), other()]",
+            '[get_weather(city="Rome")] it is',
+            "[get_weather]",
+            "[get_weather(]",
+            "[]",
+            "[1, 2]",
+            "[get_weather() get_weather()]",
+            "<invoke>",
+            '<invoke name="get_weather"></invoke> <- so',
+            "<b>bold</b>",
+        ]
         for text in rows:
             with self.subTest(text=text):
+                answers = [_text(protocol, text), _text(protocol, "ok")]
                 with _logged() as log:
-                    run, server = self.play(
-                        protocol, [_text(protocol, text), _text(protocol, "ok")]
-                    )
+                    run, server = self.play(protocol, answers)
                 self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
-                self.assertIn("interface for tool calls", _notice(protocol, server.sent[1]))
+                self.assertIn("interface for tool calls", _notice(server.sent[1]))
                 self.assertIn("--tool-call-parser", log.getvalue())
                 # Where no tools were offered, it is an answer.
                 run, _ = self.play(protocol, [_text(protocol, text)], tools=())
                 self.assertEqual(run.output, re.sub("(?s)^<think>.*</think>\n", "", text))
-        for text in answers:
+        for text in fine:
             with self.subTest(answer=text):
                 with _logged() as log:
                     run, _ = self.play(protocol, [_text(protocol, text)])
@@ -12414,12 +12487,10 @@ class ReplyTextTests(_ModelCase):
         ]
         for text, answer in rows:
             with self.subTest(text=text):
-                server = _Server(protocol, [_text(protocol, t) for t in (text, "ok", "e")])
-                model = _model(protocol, server)
-                run = agentloop.run(model, "go", [get_weather])
+                answers = [_text(protocol, t) for t in (text, "ok", "e")]
+                run, server = self.play_two_turns(protocol, answers)
                 self.assertEqual(run.output, "ok" if answer is None else answer)
                 self.assertEqual(_statuses(run), ["invalid_response"] * (answer is None))
-                agentloop.run(model, run.follow_up("more"), [get_weather])
                 self.assertIn(json.dumps(text)[1:-1], json.dumps(server.said()[1]))
         call = [("a", "get_weather", {"city": "B"})]
         answers = [_reply(protocol, "<think>hm</think>I look.", call), _text(protocol, "ok")]
@@ -12501,13 +12572,8 @@ class RepairTests(_ModelCase):
     """What is refused by name is left out, what is demanded is added."""
 
     def test_a_property_refused_by_name_is_left_out_from_then_on(self):
-        message = {
-            "role": "assistant",
-            "content": None,
-            "reasoning": "hm",
-            "tool_calls": [_CHAT_CALL],
-        }
-        without = {k: v for k, v in message.items() if k != "reasoning"}
+        without = {"role": "assistant", "content": None, "tool_calls": [_CHAT_CALL]}
+        message = {**without, "reasoning": "hm"}
         refusals = [
             {"error": {"message": "property 'reasoning' is unsupported"}},
             {"error": {"message": "'messages.1' : for 'role:assistant' the following must be satisfied"
@@ -12545,12 +12611,8 @@ class RepairTests(_ModelCase):
                     self.assertEqual(run.steps[0].action.message, message)
 
     def test_a_refusal_that_names_nothing_of_ours_is_an_error(self):
-        message = {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [_CHAT_CALL],
-            "reasoning": "hm",
-        }
+        message = {"role": "assistant", "content": None, "tool_calls": [_CHAT_CALL]}
+        message["reasoning"] = "hm"
         body = {"reasoning": {"effort": "low"}, "foo": 1}
         rows = [  # what the server says; the caller's fields
             ("property 'content' is unsupported", {}),
@@ -12707,7 +12769,7 @@ class FailedGenerationTests(_ModelCase):
         run, server = self.play("chat", answers)
         self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
         self.assertIn("<function=get_weather>{x", run.steps[0].observation)
-        self.assertIn("<function=get_weather>{x", _notice("chat", server.sent[1]))
+        self.assertIn("<function=get_weather>{x", _notice(server.sent[1]))
         del error["failed_generation"]
         self.assertEqual(self.play("chat", answers)[0].output, "ok")
 
@@ -12723,7 +12785,7 @@ class FailedGenerationTests(_ModelCase):
                 answers = [(400, {}, {"error": wrapped}), _text("chat", "ok")]
                 run, server = self.play("chat", answers)
                 self.assertEqual(_statuses(run), ["invalid_response"])
-                self.assertIn("print(Rome)", _notice("chat", server.sent[1]))
+                self.assertIn("print(Rome)", _notice(server.sent[1]))
         others = ["tool_use_failed, they say", 'x {"code": "tool_use_failed"']
         for words in [*others, 'a {"code": "tool_use_failed_2"}']:
             with self.subTest(words=words):  # no such error
@@ -12802,11 +12864,10 @@ class ChatTests(_ModelCase):
         for empty in ([], None, {}, ""):
             with self.subTest(tool_calls=empty):
                 message = {"role": "assistant", "content": "ok", "tool_calls": empty}
-                server = _Server("chat", [_chat(message), _text("chat", "b")])
-                model = _model("chat", server)
-                run = agentloop.run(model, agentloop.run(model, "go").follow_up("more"))
+                answers = [_chat(message), _text("chat", "b")]
+                run, server = self.play_two_turns("chat", answers, tools=())
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
-                self.assertEqual(run.history[0].finish.message, message)
+                self.assertEqual(run.finish.message, message)
 
     @_unrecorded  # a custom call has no `function`: no type allows what this server says
     def test_only_a_missing_type_of_a_call_is_repaired(self):
@@ -12822,9 +12883,8 @@ class ChatTests(_ModelCase):
         self.assertEqual(run.steps[0].action.message, message)
         for message in ({"role": None}, {"role": ""}, {}):
             with self.subTest(message=message):
-                server = _Server("chat", [_chat({**message, "content": "ok"}), _text("chat", "b")])
-                model = _model("chat", server)
-                agentloop.run(model, agentloop.run(model, "go").follow_up("more"))
+                answers = [_chat({**message, "content": "ok"}), _text("chat", "b")]
+                _, server = self.play_two_turns("chat", answers, tools=())
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
         for content, back in ((5, None), ({}, None), ([None], "")):
             with self.subTest(content=content, beside="a call"):
@@ -12855,11 +12915,8 @@ class ChatTests(_ModelCase):
                     answers = [_chat(message, ""), _text("chat", "ok"), _text("chat", "end")]
                     if stream:
                         answers[0] = _sse({"choices": [{"delta": message}]})
-                    server = _Server("chat", answers)
-                    model = _model("chat", server)
-                    run = agentloop.run(model, "go", [get_weather])
+                    run, server = self.play_two_turns("chat", answers)
                     self.assertEqual((run.output, _statuses(run)), ("ok", statuses))
-                    agentloop.run(model, run.follow_up("more"), [get_weather])
                     self.assertNotIn("function_call", server.said()[1])
                     self.assertEqual("tool_calls" in server.said()[1], has_call)
 
@@ -13019,13 +13076,11 @@ class ResponsesTests(_ModelCase):
         ]
         for items, answer, comment in rows:
             with self.subTest(items=items):
-                server = _Server("responses", [{"output": items}, _text("responses", "ok")])
-                model = _model("responses", server)
-                run = agentloop.run(model, "go", [get_weather])
+                answers = [{"output": items}, _text("responses", "ok")]
+                run, server = self.play_two_turns("responses", answers)
                 self.assertEqual((run.output, run.finish.log), (answer, comment))
-                agentloop.run(model, run.follow_up("more"), [get_weather])
                 self.assertEqual(server.said()[1:-1], items)
-                body = _model("chat", None).body(run.follow_up("more"), {})
+                body = _body("chat", run.follow_up("more"))
                 self.assertEqual(body["messages"][1]["content"], answer)
         items = [one, message("so", end), _RESPONSES_CALL]
         run, _ = self.play("responses", [{"output": items}, _text("responses", "ok")])
@@ -13088,11 +13143,9 @@ class AnthropicTests(_ModelCase):
 
     def test_anthropic_content_that_is_a_text(self):
         document = {"content": "ok", "stop_reason": "end_turn"}
-        server = _Server("anthropic", [document, _text("anthropic", "b")])
-        model = _model("anthropic", server)
-        run = agentloop.run(model, "go")
+        answers = [document, _text("anthropic", "b")]
+        run, server = self.play_two_turns("anthropic", answers, tools=())
         self.assertEqual(run.output, "ok")
-        agentloop.run(model, run.follow_up("more"))
         self.assertEqual(_roles("anthropic", server.sent[1]), "uau")
         self.assertIn("ok", json.dumps(server.said()[1]))
 
@@ -13124,20 +13177,15 @@ class AnthropicTests(_ModelCase):
         for blocks, back in rows:
             for reason in ("max_tokens", "refusal"):
                 with self.subTest(blocks=blocks, reason=reason):
-                    answers = [{"content": blocks, "stop_reason": reason}] + [
-                        _text("anthropic", t) for t in ("ok", "end")
-                    ]
-                    server = _Server("anthropic", answers)
-                    model = _model("anthropic", server)
-                    run = agentloop.run(model, "go", [get_weather])
-                    agentloop.run(model, run.follow_up("more"), [get_weather])
+                    answers = [{"content": blocks, "stop_reason": reason}]
+                    answers += [_text("anthropic", "ok"), _text("anthropic", "end")]
+                    _, server = self.play_two_turns("anthropic", answers)
                     sent = server.said()[1]["content"]
                     back = blocks if back is None else back
                     stand_in = sent[len(back) :]
                     self.assertEqual(sent[: len(back)], back)
-                    self.assertEqual(
-                        [b["type"] for b in stand_in], [] if text in back else ["text"]
-                    )
+                    kinds = [] if text in back else ["text"]
+                    self.assertEqual([b["type"] for b in stand_in], kinds)
 
     def test_the_input_of_a_servers_tool_is_an_object(self):
         search = {"type": "server_tool_use", "id": "s", "name": "web", "input": '{"q": "x'}
@@ -13179,17 +13227,16 @@ class AnthropicTests(_ModelCase):
         for answers, on_text in ((plain, None), (streamed, len)):
             with self.subTest(on_text=on_text):
                 server = _Server("anthropic", answers, extra=["container"], prefix=False)
-                run = agentloop.run(
-                    _model("anthropic", server, on_text=on_text), "go", [get_weather]
-                )
+                model = _model("anthropic", server, on_text=on_text)
+                run = agentloop.run(model, "go", [get_weather])
                 sent = [body.get("container") for body in server.sent]
                 self.assertEqual(sent, [None, "c1", "c1", "c2"])
                 stored = _saved(run)
-                fresh = _model("anthropic", None)
-                self.assertEqual(fresh.body(stored.follow_up("?"), {})["container"], "c2")
+                body = _body("anthropic", stored.follow_up("?"))
+                self.assertEqual(body["container"], "c2")
                 # In another protocol's conversation there is no such thing.
-                body = _model("chat", None).body(stored.follow_up("?"), {})
-                _check_chat(body, set(), False)
+                body = _body("chat", stored.follow_up("?"))
+                _check_request("chat", body)
                 self.assertNotIn("container", json.dumps(body))
 
     def test_is_error_marks_what_did_not_go_well(self):
