@@ -7531,7 +7531,7 @@ def _weather(protocol, city="B", call_id="a", **more):
     return _call(protocol, (call_id, "get_weather", {"city": city}), **more)
 
 
-# One call of get_weather, as the reply of each protocol holds it. Not to be changed: {**_CHAT_CALL}.
+# One call of get_weather, as the reply of each protocol holds it. To be copied: {**_CHAT_CALL}.
 _CHAT_CALL = {
     "id": "a",
     "type": "function",
@@ -7660,10 +7660,12 @@ def _deltas(*deltas, reason="tool_calls", done=True):
     return _sse(*events, done=done)
 
 
-def _part(name=None, arguments=None, **more):
+def _part(name=None, arguments=None, index=None, id=None, **more):
     """One tool-call delta; what is None is left out, "null" stands for null."""
-    f = {k: v for k, v in (("name", name), ("arguments", arguments)) if v is not None}
-    part = {**more, **({"function": f} if f else {})}
+    f = {"name": name, "arguments": arguments}
+    f = {key: value for key, value in f.items() if value is not None}
+    part = {"index": index, "id": id, **more, "function": f or None}
+    part = {key: value for key, value in part.items() if value is not None}
     return json.loads(json.dumps(part).replace('"null"', "null"))
 
 
@@ -7726,7 +7728,7 @@ def _check_content(content, kinds, where):
 
 
 def _check_fields(body, allowed, extra):
-    """The fields of a body have to be asked for: none unknown, null or empty, no `stream: false`."""
+    """Only fields that were asked for: none unknown, null or empty, no `stream: false`."""
     for key, value in body.items():
         _must(key in allowed, "the field", key)
         _must(key in extra or value not in (None, [], {}, ""), key, "is empty")
@@ -7737,7 +7739,7 @@ def _check_fields(body, allowed, extra):
 
 
 def _check_chat(body, extra, paused):
-    """What a server of Chat Completions refuses."""
+    """For _check_request: what a server of Chat Completions refuses."""
     _check_fields(body, {"model", "messages", "tools", "stream", "stream_options"} | extra, extra)
     _must("stream_options" not in body or "stream" in body or extra, "stream_options")
     due, seen, before = [], set(), ""
@@ -7781,7 +7783,7 @@ def _check_chat(body, extra, paused):
 
 
 def _check_responses(body, extra, paused):
-    """What a server of the Responses API refuses."""
+    """For _check_request: what a server of the Responses API refuses."""
     keys = {"model", "input", "tools", "instructions", "stream", "store", "include"}
     _check_fields(body, keys | extra, extra)
     _must(body.get("store") is False or "store" in extra, "store")
@@ -7827,7 +7829,7 @@ def _check_responses(body, extra, paused):
 
 
 def _check_anthropic(body, extra, paused):
-    """What a server of the Messages API refuses."""
+    """For _check_request: what a server of the Messages API refuses."""
     keys = {"model", "messages", "tools", "stream", "system", "max_tokens"}
     _check_fields(body, keys | extra, extra)
     _must(type(body["max_tokens"]) is int, "max_tokens")
@@ -8212,7 +8214,7 @@ class _ModelCase(unittest.TestCase):
             self.addCleanup(patch.stop)
 
     def play(self, protocol, answers, task="go", tools=(get_weather,), stream=False, **settings):
-        """(run, server) of a run against a server that plays; `stream`: its documents are streamed."""
+        """(run, server) of a run against a server that plays, and streams where `stream` is true."""
         if stream:
             answers = _streamed(protocol, answers)
             settings.setdefault("on_text", len)
@@ -8575,7 +8577,7 @@ class EncodedOnceTests(_ModelCase):
 
     @_each_protocol
     def test_an_observation_is_asked_for_its_text_once(self, protocol):
-        """The work per request grows with what is new: observations are asked for their text once."""
+        """The work per request grows with what is new, not with what was sent."""
         asked = []
 
         class Value:
@@ -8621,30 +8623,28 @@ class EncodedOnceTests(_ModelCase):
     def test_what_the_caller_changes_is_sent(self, protocol):
         """The conversation is then encoded anew; unchanged, it is the same bytes."""
         message = {"role": "assistant", "content": "x"}
+        act, step = agentloop.AgentAction, agentloop.AgentStep
 
-        def first(run):
-            return run.history[0]
-
-        changes = [  # what is changed; what is then sent, what no more
-            (lambda run: setattr(first(run).steps[0], "observation", "shortened"), "shortened", "amber"),
-            (lambda run: first(run).steps.__setitem__(1, agentloop.AgentStep(first(run).steps[1].action, "new")), "new", "beryl"),
-            (lambda run: first(run).steps.pop(1), "coral", "beryl"),
-            (lambda run: first(run).steps[2].observation["rows"].append("dark"), "dark", None),
-            (lambda run: first(run).steps[2].observation.clear(), "beryl", "coral"),
-            (lambda run: first(run).steps[2].observation.update(seen=_Incomparable()), "unlike", "coral"),
-            (lambda run: first(run).steps.reverse(), "amber", None),
-            (lambda run: setattr(first(run).steps[0].action, "tool_input", {"n": "other"}), "other", None),
-            (lambda run: setattr(first(run).steps[0].action, "log", "said"), "said", None),
-            (lambda run: setattr(first(run).steps[0], "status", "denied"), "amber", None),
-            (lambda run: setattr(first(run), "finish", agentloop.AgentFinish("another")), "another", "done"),
-            (lambda run: setattr(first(run).finish, "output", "changed"), "changed", "done"),
-            (lambda run: setattr(first(run), "finish", None), "coral", "done"),
-            (lambda run: setattr(first(run), "task", "new task"), "new task", "there"),
-            (lambda run: first(run).task.pop(), "go", "there"),
-            (lambda run: setattr(run, "task", "what?"), "what?", "and?"),
-            (lambda run: setattr(run, "history", []), "and?", "go"),
-            (lambda run: first(run).steps.append(agentloop.AgentStep(agentloop.AgentAction("x", {}, "d"), "more")), "more", None),
-            (lambda run: first(run).steps.append(agentloop.AgentStep(agentloop.AgentAction("", {}, "", "", message), "no")), "no", None),
+        changes = [  # what is changed in a run or the one before it; what is sent, what no more
+            (lambda run, old: setattr(old.steps[0], "observation", "shortened"), "shortened", "amber"),
+            (lambda run, old: old.steps.__setitem__(1, step(old.steps[1].action, "new")), "new", "beryl"),
+            (lambda run, old: old.steps.pop(1), "coral", "beryl"),
+            (lambda run, old: old.steps[2].observation["rows"].append("dark"), "dark", None),
+            (lambda run, old: old.steps[2].observation.clear(), "beryl", "coral"),
+            (lambda run, old: old.steps[2].observation.update(seen=_Incomparable()), "unlike", "coral"),
+            (lambda run, old: old.steps.reverse(), "amber", None),
+            (lambda run, old: setattr(old.steps[0].action, "tool_input", {"n": "other"}), "other", None),
+            (lambda run, old: setattr(old.steps[0].action, "log", "said"), "said", None),
+            (lambda run, old: setattr(old.steps[0], "status", "denied"), "amber", None),
+            (lambda run, old: setattr(old, "finish", _end("another")), "another", "done"),
+            (lambda run, old: setattr(old.finish, "output", "changed"), "changed", "done"),
+            (lambda run, old: setattr(old, "finish", None), "coral", "done"),
+            (lambda run, old: setattr(old, "task", "new task"), "new task", "there"),
+            (lambda run, old: old.task.pop(), "go", "there"),
+            (lambda run, old: setattr(run, "task", "what?"), "what?", "and?"),
+            (lambda run, old: setattr(run, "history", []), "and?", "go"),
+            (lambda run, old: old.steps.append(step(act("x", {}, "d"), "more")), "more", None),
+            (lambda run, old: old.steps.append(step(act("", {}, "", "", message), "no")), "no", None),
         ]  # fmt: skip
         for at, (change, there, gone) in enumerate(changes):
             with self.subTest(at=at):
@@ -8652,7 +8652,7 @@ class EncodedOnceTests(_ModelCase):
                 before = json.dumps(model.body(run, {}))
                 self.assertEqual(json.dumps(model.body(run, {})), before)
                 self.assertEqual(json.dumps(model.body(self.three_steps(), {})), before)
-                change(run)
+                change(run, run.history[0])
                 body = json.dumps(model.body(run, {}))
                 self.assertEqual(body, json.dumps(model.body(copy.deepcopy(run), {})))
                 self.assertIn(there, body)
@@ -9124,11 +9124,12 @@ class UrlTests(_ModelCase):
             ("http://h/v1", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
             ("http://h/v1/", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
             ("http://h/v1//", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
-            ("http://h/api/v1", "/api/v1/chat/completions", "/api/v1/responses", "/api/v1/messages"),
+            ("http://h/api/v1", "/api/v1/chat/completions",
+             "/api/v1/responses", "/api/v1/messages"),
             ("http://h/api", "/api/chat/completions", "/api/responses", "/api/v1/messages"),
             ("http://h/beta/", "/beta/chat/completions", "/beta/responses", "/beta/v1/messages"),
-            ("http://h/v1beta/openai/", "/v1beta/openai/chat/completions", "/v1beta/openai/responses",
-             "/v1beta/openai/v1/messages"),
+            ("http://h/v1beta/openai/", "/v1beta/openai/chat/completions",
+             "/v1beta/openai/responses", "/v1beta/openai/v1/messages"),
             ("http://h/v1/chat/completions", "/v1/chat/completions", None, None),
             ("http://h/x/chat/completions/", "/x/chat/completions", None, None),
             ("http://h/v1/responses", None, "/v1/responses", None),
@@ -9959,7 +9960,8 @@ class ErrorKindTests(_ModelCase):
             (404, {"error": {"message": "The model `m` does not exist"}}, "bad_request", "`m`"),
             (404, "404 page not found", "bad_request", "base_url"),
             (405, {"detail": "Method Not Allowed"}, "bad_request", "Method Not Allowed"),
-            (422, {"detail": [{"loc": ["body"], "msg": "is \u00fcgly"}]}, "bad_request", "is \u00fcgly"),
+            (422, {"detail": [{"loc": ["body"], "msg": "is \u00fcgly"}]},
+             "bad_request", "is \u00fcgly"),
             (418, [{"error": {"message": "in a list"}}], "bad_request", "in a list"),
             (402, {"message": "no credit"}, "bad_request", "no credit"),
             (400, {"error": {"error": "nested"}}, "bad_request", "nested"),
@@ -9971,7 +9973,8 @@ class ErrorKindTests(_ModelCase):
             (400, "[]", "bad_request", "400"),
             (500, {"error": {"message": "oops"}}, "server", "oops"),
             (529, {"type": "error", "error": {"type": "overloaded_error"}}, "server", "overloaded"),
-            (502, "<html><head><style>x{}</style></head><body><h1>Bad  \n Gateway</h1>", "server", "Bad Gateway"),
+            (502, "<html><head><style>x{}</style></head><body><h1>Bad  \n Gateway</h1>",
+             "server", "Bad Gateway"),
             (409, "conflict", "server", "conflict"),
         ]  # fmt: skip
         for status, body, kind, word in rows:
@@ -10024,13 +10027,17 @@ class ErrorKindTests(_ModelCase):
         python = "Error code: 400 - {'error': {'message': '%s', 'code': None}}" % full
         rows = [  # status, error; kind, how often it is asked with retries=1, what the text names
             # a wrong key: xAI, Gemini, others
-            (400, {"error": "Incorrect API key provided.", "code": "invalid"}, "auth", 1, "api_key"),
+            (400, {"error": "Incorrect API key provided.", "code": "invalid"},
+             "auth", 1, "api_key"),
             (400, [{"error": {"message": "API key not valid."}}], "auth", 1, "api_key"),
             (400, {"error": {"message": "x", "code": "API_KEY_INVALID"}}, "auth", 1, "api_key"),
-            (400, {"error": {"message": "api_key: a field too many"}}, "bad_request", 1, "too many"),
+            (400, {"error": {"message": "api_key: a field too many"}},
+             "bad_request", 1, "too many"),
             # limits that waiting does not lift
-            (429, {"error": {"message": rate, "code": "rate_limit_exceeded"}}, "rate_limit", 1, rate),
-            (429, {"error": {"message": "x", "type": "insufficient_quota"}}, "rate_limit", 1, "plan"),
+            (429, {"error": {"message": rate, "code": "rate_limit_exceeded"}},
+             "rate_limit", 1, rate),
+            (429, {"error": {"message": "x", "type": "insufficient_quota"}},
+             "rate_limit", 1, "plan"),
             (429, {"error": {"message": "quota exceeded, retry in 38s"}}, "rate_limit", 2, "quota"),
             (200, {"error": {"message": "x", "code": "insufficient_quota"}}, "rate_limit", 1, "x"),
             (200, {"error": {"message": "x", "code": "rate_limit_exceeded"}}, "rate_limit", 2, "x"),
@@ -10046,10 +10053,12 @@ class ErrorKindTests(_ModelCase):
             # llama.cpp names its own switch
             (500, {"error": {"message": "tools need --jinja"}}, "bad_request", 1, "--jinja"),
             # an overflow in other words, or passed on by a router or a proxy
-            (400, {"error": {"message": "x", "type": "too_many_prompt_tokens"}}, "context_length", 1, "x"),
+            (400, {"error": {"message": "x", "type": "too_many_prompt_tokens"}},
+             "context_length", 1, "x"),
             (400, routed, "context_length", 1, "Provider returned error: maximum context"),
             (502, gone, "server", 2, "gone away"),
-            (400, {"error": {"message": "Provider returned error", "metadata": {}}}, "bad_request", 1, "P"),
+            (400, {"error": {"message": "Provider returned error", "metadata": {}}},
+             "bad_request", 1, "P"),
             (400, {"error": {"message": wrapped}}, "context_length", 1, "BadRequestError"),
             (400, {"error": {"message": python}}, "context_length", 1, "Error code"),
             (400, {"error": {"message": 'x {"error": and no more'}}, "bad_request", 1, "no more"),
@@ -11272,41 +11281,45 @@ class ChatDeltaTests(_ModelCase):
         x, y = '{"city": "x"}', '{"city": "y"}'
         # fmt: off
         rows = [  # what is special; the deltas; what runs
-            ("all at once", [[p("f", x, index=0, id="a"), p("f", y, index=1, id="b")]], [one, two]),
-            ("in pieces", [[p("f", "", index=0, id="a")], [p(None, x[:5], index=0)], [p(None, x[5:], index=0)]], [one]),
-            ("interleaved by index", [[p("f", x[:4], index=0, id="a"), p("f", y[:7], index=1, id="b")],
-                                      [p(None, y[7:], index=1), p(None, x[4:], index=0)]], [one, two]),
-            ("no index, name and id open", [[p("f", x[:4], id="a")], [p(None, x[4:])],
-                                            [p("f", y[:4], id="b")], [p(None, y[4:])]], [one, two]),
-            ("no index, the id names the call", [[p("f", "", id="a")], [p("f", "", id="b")],
-                                                 [p(None, x, id="a")], [p(None, y, id="b")]], [one, two]),
-            ("index 0 for all, name and id open", [[p("f", x, index=0, id="a")], [p("f", y, index=0, id="b")]], [one, two]),
-            ("index 0 for all, then pieces", [[p("f", x[:3], index=0, id="a")], [p(None, x[3:], index=0)],
-                                              [p("f", y[:3], index=0, id="b")], [p(None, y[3:], index=0)]], [one, two]),
-            ("the id comes later", [[p("f", "", index=0)], [p(None, x, index=0, id="a")]], [one]),
-            ("the id comes before the name", [[p(None, "", index=0, id="a")], [p("f", x, index=0, id="a")]], [one]),
-            ("another id, no name yet: the same call", [[p(None, "", index=0, id="a")], [p("f", x, index=0, id="b")]], [one]),
-            ("another id without a name: the same call", [[p("f", x[:4], index=0, id="a")], [p(None, x[4:], index=0, id="b")]], [one]),
-            ("a new id in each delta, no index", [[p("f", x[:4], id="a")], [p(None, x[4:], id="b")]], [one]),
-            ("name repeated", [[p("f", x[:4], index=0, id="a")], [p("f", x[4:], index=0, id="a")]], [one]),
-            ("name repeated without an id", [[p("f", x[:4], index=0, id="a")], [p("f", x[4:], index=0)]], [one]),
-            ("name split", [[p("g", "", index=0, id="a")], [p("e", "", index=0)], [p("t", x, index=0)]], [("get", "x")]),
-            ("empty names around it", [[p("", "", index=0, id="a")], [p("f", x, index=0)], [p("", "", index=0)]], [one]),
-            ("nulls around it", [[p("null", "null", index=0, id="a", type="null")], [p("f", x, index=0, id="null", type="function")],
-                                 [p("null", "null", index="null", id="null")]], [one]),
-            ("empty ids after it", [[p("f", x[:4], index=0, id="a")], [p("", x[4:], index=0, id="")]], [one]),
-            ("index starts at 1", [[p("f", x, index=1, id="a")], [p("f", y, index=2, id="b")]], [one, two]),
-            ("higher index first", [[p("f", x, index=5, id="a")], [p("f", y, index=0, id="b")]], [one, two]),
-            ("null index", [[p("f", x, index="null", id="a")], [p("f", y, index="null", id="b")]], [one, two]),
-            ("no ids by index", [[p("f", x, index=0)], [p("f", y, index=1)]], [one, two]),
-            ("arguments as an object", [[p("f", {"city": "x"}, index=0, id="a")]], [one]),
-            ("no arguments", [[p("f", None, index=0, id="a")]], [("f", 0)]),
-            ("function null", [[p("f", x, index=0, id="a")], [{"index": 0, "function": None}]], [one]),
-            ("rubbish beside", [[None, 3, p("f", x, index=0, id="a")]], [one]),
-            ("tool_calls null", [[p("f", x, index=0, id="a")], {"tool_calls": None}], [one]),
-            ("an index that is none", [[p("f", x[:4], index=[1], id="a")], [p(None, x[4:], index={})]], [one]),
-            ("many pieces", [[p("f", "", index=0, id="a")], *([p(None, " ", index=0)] for _ in range(2500)),
-                             [p(None, x, index=0)]], [one]),
+            ("all at once", [[p("f", x, 0, "a"), p("f", y, 1, "b")]], [one, two]),
+            ("in pieces", [[p("f", "", 0, "a")], [p(None, x[:5], 0)], [p(None, x[5:], 0)]], [one]),
+            ("interleaved by index", [[p("f", x[:4], 0, "a"), p("f", y[:7], 1, "b")],
+              [p(None, y[7:], 1), p(None, x[4:], 0)]], [one, two]),
+            ("no index, name and id open", [[p("f", x[:4], id="a")],
+              [p(None, x[4:])], [p("f", y[:4], id="b")], [p(None, y[4:])]], [one, two]),
+            ("no index, the id names the call", [[p("f", "", id="a")],
+              [p("f", "", id="b")], [p(None, x, id="a")], [p(None, y, id="b")]], [one, two]),
+            ("index 0 for all, name and id open",
+             [[p("f", x, 0, "a")], [p("f", y, 0, "b")]], [one, two]),
+            ("index 0 for all, then pieces", [[p("f", x[:3], 0, "a")],
+              [p(None, x[3:], 0)], [p("f", y[:3], 0, "b")], [p(None, y[3:], 0)]], [one, two]),
+            ("the id comes later", [[p("f", "", 0)], [p(None, x, 0, "a")]], [one]),
+            ("the id comes before the name", [[p(None, "", 0, "a")], [p("f", x, 0, "a")]], [one]),
+            ("another id, no name yet: the same call",
+             [[p(None, "", 0, "a")], [p("f", x, 0, "b")]], [one]),
+            ("another id without a name: the same call",
+             [[p("f", x[:4], 0, "a")], [p(None, x[4:], 0, "b")]], [one]),
+            ("a new id in each delta, no index",
+             [[p("f", x[:4], id="a")], [p(None, x[4:], id="b")]], [one]),
+            ("name repeated", [[p("f", x[:4], 0, "a")], [p("f", x[4:], 0, "a")]], [one]),
+            ("name repeated without an id", [[p("f", x[:4], 0, "a")], [p("f", x[4:], 0)]], [one]),
+            ("name split", [[p("g", "", 0, "a")], [p("e", "", 0)], [p("t", x, 0)]], [("get", "x")]),
+            ("empty names around it", [[p("", "", 0, "a")], [p("f", x, 0)], [p("", "", 0)]], [one]),
+            ("nulls around it", [[p("null", "null", 0, "a", type="null")],
+              [p("f", x, 0, "null", type="function")], [p("null", "null", "null", "null")]], [one]),
+            ("empty ids after it", [[p("f", x[:4], 0, "a")], [p("", x[4:], 0, "")]], [one]),
+            ("index starts at 1", [[p("f", x, 1, "a")], [p("f", y, 2, "b")]], [one, two]),
+            ("higher index first", [[p("f", x, 5, "a")], [p("f", y, 0, "b")]], [one, two]),
+            ("null index", [[p("f", x, "null", "a")], [p("f", y, "null", "b")]], [one, two]),
+            ("no ids by index", [[p("f", x, 0)], [p("f", y, 1)]], [one, two]),
+            ("arguments as an object", [[p("f", {"city": "x"}, 0, "a")]], [one]),
+            ("no arguments", [[p("f", None, 0, "a")]], [("f", 0)]),
+            ("function null", [[p("f", x, 0, "a")], [{"index": 0, "function": None}]], [one]),
+            ("rubbish beside", [[None, 3, p("f", x, 0, "a")]], [one]),
+            ("tool_calls null", [[p("f", x, 0, "a")], {"tool_calls": None}], [one]),
+            ("an index that is none", [[p("f", x[:4], [1], "a")], [p(None, x[4:], {})]], [one]),
+            ("many pieces", [[p("f", "", 0, "a")],
+              *([p(None, " ", 0)] for _ in range(2500)), [p(None, x, 0)]], [one]),
         ]
         # fmt: on
         for name, deltas, want in rows:
@@ -11383,10 +11396,14 @@ class ChatDeltaTests(_ModelCase):
         signature = {"google": {"thought_signature": "s"}}
         # fmt: off
         deltas = [
-            {"role": "assistant", "content": "", "reasoning_content": "I ", "reasoning_details": [{"a": 1}]},
-            {"role": "assistant", "reasoning_content": "think", "reasoning_details": [{"b": 2}], "n": 1},
-            {"role": "", "reasoning_content": None, "reasoning_details": None, "n": None, "flag": True},
-            {"reasoning_content": "", "reasoning_details": [], "empty": "", "none": None, "list": []},
+            {"role": "assistant", "content": "", "reasoning_content": "I ",
+             "reasoning_details": [{"a": 1}]},
+            {"role": "assistant", "reasoning_content": "think", "reasoning_details": [{"b": 2}],
+             "n": 1},
+            {"role": "", "reasoning_content": None, "reasoning_details": None, "n": None,
+             "flag": True},
+            {"reasoning_content": "", "reasoning_details": [], "empty": "", "none": None,
+             "list": []},
             [_part("f", "{}", index=0, id="a", type="function")],
             [{"index": 0, "type": "function", "extra_content": signature}],
             [{"index": 0, "function": {"note": "x"}}, {"index": 0, "function": {"note": "y"}}],
@@ -11402,7 +11419,7 @@ class ChatDeltaTests(_ModelCase):
         self.assertEqual(run.steps[0].action.message, want)
 
     def test_equal_pieces_of_an_unknown_key_are_one_value(self):
-        """Groq's gpt-oss has `channel: analysis` in each delta; a text that is written is joined."""
+        """Groq's gpt-oss has `channel: analysis` in each delta; texts that are written are joined."""
         rows = [  # the key; the pieces; the value
             ("channel", ["analysis"] * 3, "analysis"),
             ("channel", ["analysis", "final"], "analysisfinal"),
@@ -11443,11 +11460,16 @@ class ChatDeltaTests(_ModelCase):
         rows = [  # the lists in the deltas; the entries that go back
             ([[text("First ", **a)], [text("the weather.", **a)], [signed], [packed("QUFB", **f)]],
              [text("First the weather.", signature="c2ln", **a), packed("QUFB", **f)]),
-            ([[text("a"), text("b")], [text("c", 1)], [text("d", 1), text("e", 0)]], [text("ab"), text("cd", 1), text("e")]),
-            ([[packed("a", 0)], [text("b")], [packed("c", 0)]], [packed("a", 0), text("b"), packed("c", 0)]),
-            ([[packed("a")], [packed("b")], None, [], [packed("", id="x")]], [packed("ab", id="x")]),
-            ([[{"type": "reasoning.summary", "summary": s}] for s in "ab"], [{"type": "reasoning.summary", "summary": "ab"}]),
-            ([[text("a", format=None)], [text("b", format="x")], [text("c", format=None)]], [text("abc", format="x")]),
+            ([[text("a"), text("b")], [text("c", 1)], [text("d", 1), text("e", 0)]],
+             [text("ab"), text("cd", 1), text("e")]),
+            ([[packed("a", 0)], [text("b")], [packed("c", 0)]],
+             [packed("a", 0), text("b"), packed("c", 0)]),
+            ([[packed("a")], [packed("b")], None, [], [packed("", id="x")]],
+             [packed("ab", id="x")]),
+            ([[{"type": "reasoning.summary", "summary": s}] for s in "ab"],
+             [{"type": "reasoning.summary", "summary": "ab"}]),
+            ([[text("a", format=None)], [text("b", format="x")], [text("c", format=None)]],
+             [text("abc", format="x")]),
             ([[text(None)], [text("b")]], [text("b")]),
             ([[{"a": 1}], [{"a": 2}], ["x"], ["x"]], [{"a": 1}, {"a": 2}, "x", "x"]),
             (["not a list", "!"], "not a list!"),
@@ -11593,12 +11615,14 @@ class AnthropicDeltaTests(_ModelCase):
         rows = [  # the events; the blocks that go back; the statuses
             ([use(0), js(0, '{"ci'), ping, js(0, 'ty": "x"}')], [block(0, {"city": "x"})], ["ok"]),
             ([use(0)], [block(0, {})], ["ok"]),
-            ([use(0), js(0, ""), js(0, None), delta(0, "input_json_delta")], [block(0, {})], ["ok"]),
+            ([use(0), js(0, ""), js(0, None), delta(0, "input_json_delta")],
+             [block(0, {})], ["ok"]),
             ([use(0, given={"city": "x"})], [block(0, {"city": "x"})], ["ok"]),
             ([use(0, given=None)], [block(0, {})], ["ok"]),
             ([use(0), js(0, '{"city": "x')], [block(0, {})], ["invalid_arguments"]),
             ([use(0), js(0, "[1]")], [block(0, {})], ["invalid_arguments"]),
-            ([use(0), use(1), js(1, '{"n":1}'), js(0, '{"n":2}')], [block(0, {"n": 2}), block(1, {"n": 1})], ["ok"] * 2),
+            ([use(0), use(1), js(1, '{"n":1}'), js(0, '{"n":2}')],
+             [block(0, {"n": 2}), block(1, {"n": 1})], ["ok"] * 2),
             (
                 [start(0, type="thinking", thinking="", signature=""), delta(0, "thinking_delta", thinking="a"),
                  delta(0, "thinking_delta", thinking="b"), delta(0, "signature_delta", signature="s1"), use(1)],
@@ -11608,7 +11632,8 @@ class AnthropicDeltaTests(_ModelCase):
                 [start(0, type="thinking", thinking=""), delta(0, "signature_delta", signature="s"), use(1)],
                 [{"type": "thinking", "thinking": "", "signature": "s"}, block(1, {})], ["ok"],
             ),
-            ([start(0, type="redacted_thinking", data="d"), use(1)], [{"type": "redacted_thinking", "data": "d"}, block(1, {})], ["ok"]),
+            ([start(0, type="redacted_thinking", data="d"), use(1)],
+             [{"type": "redacted_thinking", "data": "d"}, block(1, {})], ["ok"]),
             (
                 [start(0, type="server_tool_use", id="s", name="web", input={}), js(0, '{"q": 1.0}'), use(1)],
                 [{"type": "server_tool_use", "id": "s", "name": "web", "input": {"q": 1.0}}, block(1, {})], ["ok"],
@@ -11617,14 +11642,17 @@ class AnthropicDeltaTests(_ModelCase):
                 [start(0, type="server_tool_use", id="s", name="web"), use(1)],
                 [{"type": "server_tool_use", "id": "s", "name": "web", "input": {}}, block(1, {})], ["ok"],
             ),
-            ([use(1), start(0, type="text", text="I")], [{"type": "text", "text": "I"}, block(1, {})], ["ok"]),
-            ([start(0, type="new", z=1), delta(0, "new_delta", z=2), use(1)], [{"type": "new", "z": 2}, block(1, {})], ["ok"]),
+            ([use(1), start(0, type="text", text="I")],
+             [{"type": "text", "text": "I"}, block(1, {})], ["ok"]),
+            ([start(0, type="new", z=1), delta(0, "new_delta", z=2), use(1)],
+             [{"type": "new", "z": 2}, block(1, {})], ["ok"]),
             (
                 [start(0, type="text", text="I "), delta(0, "text_delta", text="look"), delta(0, "text_delta", text=None),
                  delta(0, "citations_delta", citation={"c": 1}), delta(0, "citations_delta", citation={"c": 2}), use(1)],
                 [{"type": "text", "text": "I look", "citations": [{"c": 1}, {"c": 2}]}, block(1, {})], ["ok"],
             ),
-            ([start(0, type="text", text=""), use(1), {"type": "new_event"}, {"delta": 5}], [block(1, {})], ["ok"]),
+            ([start(0, type="text", text=""), use(1), {"type": "new_event"}, {"delta": 5}],
+             [block(1, {})], ["ok"]),
             # At an index that is taken: another block. Its deltas are its own.
             ([start(0, type="text", text=""), delta(0, "text_delta", text="A"), start(0, type="text", text=""),
               delta(0, "text_delta", text="B"), use(1)],
@@ -12017,14 +12045,17 @@ class ReadingTests(_ModelCase):
             ("chat", _chat({"content": "Well", **calls}, "content_filter"), "Well"),
             ("chat", _chat({"content": None}, "content_filter"), ""),
             ("responses", {"status": "completed", "output": [said]}, "I will not."),
-            ("responses", {"status": "completed", "output": [said, _RESPONSES_CALL]}, "I will not."),
+            ("responses", {"status": "completed", "output": [said, _RESPONSES_CALL]},
+             "I will not."),
             ("responses", {"status": "incomplete", "output": [_RESPONSES_CALL], **why}, ""),
             ("anthropic", {"content": part, "stop_reason": "refusal"}, "Well"),
             ("anthropic", {"content": [], "stop_reason": "refusal"}, ""),
             ("anthropic", {"content": [], "stop_reason": "refusal", **details}, "cyber: No harm."),
-            ("anthropic", {"content": part, "stop_reason": "refusal", **details}, "Well\ncyber: No harm."),
+            ("anthropic", {"content": part, "stop_reason": "refusal", **details},
+             "Well\ncyber: No harm."),
             ("anthropic", {"content": part, "stop_reason": "refusal", "stop_details": {"explanation": "No."}}, "Well\nNo."),
-            ("anthropic", {"content": part, "stop_reason": "refusal", "stop_details": None}, "Well"),
+            ("anthropic",
+             {"content": part, "stop_reason": "refusal", "stop_details": None}, "Well"),
         ]  # fmt: skip
         for protocol, document, output in rows:
             for stream in (False, True):
@@ -12054,8 +12085,10 @@ class ReadingTests(_ModelCase):
         rows = {  # what it says of the reply: the words
             "whole": ("stop", "STOP", "end_turn", "eos", "stop_sequence", "", None, 5),
             "noted": ("paused_by_host", "Malformed_Function_Call"),
-            "cut": ("length", "Length", "max_tokens", "MAX_TOKENS", "model_length", "model_context_window_exceeded"),
-            "refused": ("content_filter", "refusal", "safety", "SAFETY", "sensitive", "recitation", "prohibited_content"),
+            "cut": ("length", "Length", "max_tokens", "MAX_TOKENS", "model_length",
+                    "model_context_window_exceeded"),
+            "refused": ("content_filter", "refusal", "safety", "SAFETY", "sensitive", "recitation",
+                        "prohibited_content"),
             "again": ("error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled",
                       "Cancelled", "timeout"),
         }  # fmt: skip
@@ -12099,7 +12132,8 @@ class ReadingTests(_ModelCase):
             ("anthropic", {"reason": "model_context_window_exceeded"}, {}),
             ("anthropic", {"reason": "tool_use"}, {"max_tokens": 9}),
             ("responses", {"status": "incomplete"}, {}),
-            ("responses", {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, {}),
+            ("responses",
+             {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, {}),
             ("responses", {}, {"body": {"max_output_tokens": 9}}),
         ]  # fmt: skip
         call = [("a", "get_weather", {"city": "B"})]
@@ -12906,7 +12940,8 @@ class ChatTests(_ModelCase):
             ("ok", {"function_call": f}, [], False),
             ("", {"function_call": f}, ["invalid_response"], False),
             (None, {"function_call": {}, "tool_calls": [_CHAT_CALL]}, ["ok"], True),
-            (None, {"function_call": f, "tool_calls": [{**_CHAT_CALL, "custom": {}}]}, ["ok"], True),
+            (None, {"function_call": f, "tool_calls": [{**_CHAT_CALL, "custom": {}}]},
+             ["ok"], True),
         ]  # fmt: skip
         for content, more, statuses, has_call in rows:
             for stream in (False, True):
@@ -12998,12 +13033,14 @@ class ResponsesTests(_ModelCase):
         new, new2 = {"type": "new", "id": "1"}, {"type": "new2", "z": 1}
         rows = [  # the items of the reply; what of them goes back
             ([thought, call], [thought, call]),
-            ([{**thought, **stored}, {**text, **stored}, {**call, **stored}], [thought, text, call]),
+            ([{**thought, **stored}, {**text, **stored}, {**call, **stored}],
+             [thought, text, call]),
             ([{**search, **stored}, call], [{**search, **stored}, call]),
             ([new, call, new2], [new, call, new2]),
             ([{"type": "reasoning", "id": "rs_1", "summary": []}, call], [call]),
             ([{"type": "reasoning", "content": [], "summary": [], "id": "r"}, call], [call]),
-            ([plain, call], [{"type": "reasoning", "content": [{"text": "x"}], "summary": []}, call]),
+            ([plain, call],
+             [{"type": "reasoning", "content": [{"text": "x"}], "summary": []}, call]),
             ([call, thought], [call]),
             ([call, thought, second], [call]),
             ([thought, second, call], [thought, second, call]),
@@ -13308,10 +13345,12 @@ class ReActReplyTests(_ReActCase):
             ('Action: [find]\nAction Input: {"text": "x"}', [x]),
             ('Action: "find"\r\nAction Input: {"text": "x"}\r\n', [x]),
             ('Action\uff1afind\nAction Input\uff1a{"text": "x"}', [x]),
-            ("Action: find\n\nAction Input:\n\n```json\n{\n \"text\": \"x\"\n}\n```\nThat is it.", [x]),
+            ("Action: find\n\nAction Input:\n\n```json\n{\n \"text\": \"x\"\n}\n```\nThat is it.",
+             [x]),
             ("Action: find\nAction Input: ```\n{\"text\": \"x\"}\n```", [x]),
             ('Action: find\nAction Input: {"text": "a } {b ```c"}', [("find", "a } {b ```c")]),
-            ('Action: find\nAction Input:\n{\n"text": "if (x) { y } }"\n}\nNow I wait.', [("find", "if (x) { y } }")]),
+            ('Action: find\nAction Input:\n{\n"text": "if (x) { y } }"\n}\nNow I wait.',
+             [("find", "if (x) { y } }")]),
             ("Action: find\nAction Input: {'text': 'x'}", [x]),
             ("Action: find\nAction Input: x", [x]),
             ('Action: find\nAction Input: "x"', [x]),
@@ -13321,7 +13360,8 @@ class ReActReplyTests(_ReActCase):
             ("Action: now\nAction Input:", [("now",)]),
             ("Action: now\nAction Input: None", [("now",)]),
             ("Action: now\nAction Input: {}", [("now",)]),
-            (both + "\nObservation: fake\nThought: u\nAction: add\nAction Input: {\"a\":1,\"b\":2}", [x]),
+            (both + "\nObservation: fake\nThought: u\nAction: add\nAction Input: {\"a\":1,\"b\":2}",
+             [x]),
             (both + "\nObservation: fake\nFinal Answer: invented", [x]),
             ('<think>Action: add\nAction Input: {"a":1,"b":1}</think>' + both, [x]),
             ("Hm, maybe.\n</think>\n" + both, [x]),
@@ -13338,8 +13378,10 @@ class ReActReplyTests(_ReActCase):
             ("Final answer: **42**", "42"),
             ("<think>x</think>Final Answer: 42", "42"),
             ("Hm.</think>\nFinal Answer: 42", "42"),
-            ("Final Answer: Use:\nAction: find\nAction Input: {\"text\":\"z\"}", "Use:\nAction: find\nAction Input: {\"text\":\"z\"}"),
-            ("Final Answer: Like:\n```\nAction: find\nAction Input: z\n```\nAll.", "Like:\n```\nAction: find\nAction Input: z\n```\nAll."),
+            ("Final Answer: Use:\nAction: find\nAction Input: {\"text\":\"z\"}",
+             "Use:\nAction: find\nAction Input: {\"text\":\"z\"}"),
+            ("Final Answer: Like:\n```\nAction: find\nAction Input: z\n```\nAll.",
+             "Like:\n```\nAction: find\nAction Input: z\n```\nAll."),
             ("Action: None\nFinal Answer: 42", "42"),
             ('{"action": "Final Answer", "action_input": "42"}', "42"),
             ('Action: find ({"text": "x"})', [x]),
@@ -13347,7 +13389,8 @@ class ReActReplyTests(_ReActCase):
             ('Action: find {\n"text": "x"\n}\nI wait.', [x]),
             ('Action: **find** ("x")', [x]),
             ("Action: now()", [("now",)]),
-            ('Action: find\nAction Input: {"text": "a\nObservation: b"}', [("find", "a\nObservation: b")]),
+            ('Action: find\nAction Input: {"text": "a\nObservation: b"}',
+             [("find", "a\nObservation: b")]),
             ("**Final Answer:** **42** items", "**42** items"),
             ("**Final Answer: 42**", "42"),
             ("Final Answer: a\n\n- b: c\n\nQuestion: What else?\nThought: n", "a\n\n- b: c"),
@@ -13563,7 +13606,7 @@ class ReActPromptTests(_ReActCase):
         self.assertLess(len(prompts[2]), 25_000)
 
     def two_turns(self):
-        """A run with two steps and two more in its history: 11111..., 22222..., 33333..., 44444..."""
+        """A run with two steps (33333..., 44444...) and two in its history (11111..., 22222...)."""
         steps = []
         for n in range(1, 5):
             action = agentloop.AgentAction("much", {"n": n}, "c%d" % n, request=n)
