@@ -91,6 +91,7 @@ CHECKS = {
     "too old: 3.7": "sh -c '$0 -c \"import agentloop\" 2>&1 | grep -F 3.8' {python:3.7}",
     "ruff": """
         {venv:ruff}/ruff check --no-cache --config .ci/ruff.toml .
+        {venv:ruff}/ruff check --no-cache --config .ci/ruff_wide.toml .
         {venv:ruff}/ruff format --check --no-cache --config .ci/ruff.toml .""",
     "mypy": "{venv:mypy}/mypy --strict --cache-dir {tmp} agentloop.py .ci/user_types.py",
     "pyright": "{npm:pyright}/pyright --project .ci/pyrightconfig.json",
@@ -357,11 +358,11 @@ def judge(name):
 
 def summary(name, text):
     """What is told of a check that passed; Failed where no test ran."""
-    ran = re.search(r"^Ran [1-9]\d* tests?.*", text, re.M)
-    if ran:
-        return ran[0] + ", " + re.search(r"^OK.*", text, re.M)[0]
-    if name.startswith("tests") and not re.search(r"\d passed", text):
-        raise Failed("no test ran\n" + text)
+    if name.startswith("tests"):
+        ran = re.search(r"^Ran [1-9]\d* tests?.*|.*\d passed.*", text, re.M)
+        if not ran:
+            raise Failed("no test ran\n" + text)
+        return " ".join([ran[0], *re.findall(r"^OK.*", text, re.M)])
     if name == "density":
         return "\n" + text.rstrip()
     over = [line.strip() for line in text.splitlines() if "take its line out" in line]
