@@ -79,7 +79,7 @@ CHECKS = {
     "tests on Windows (Wine)": "flock {cache}/wine.lock {python} {shared:real/windows/winpy.py} --limit 500"
     " {windows:313} 313 test_agentloop.py {classes}",
     "tests under pytest, which leave nothing behind": """
-        env -C {copy} {venv:pytest}/pytest -q -p no:cacheprovider test_agentloop.py
+        env -C {copy} {venv:pytest}/pytest test_agentloop.py
         sh -c '! git -C $0 ls-files --others --exclude-standard | grep .' {copy}""",
     "branch coverage": """
         {venv:coverage}/coverage run --rcfile .ci/coverage.ini test_agentloop.py
@@ -106,14 +106,14 @@ CHECKS = {
     "the list of what fails yet": """
         env LC_ALL=C sort -cu .ci/not_yet.txt
         sh -c '! grep -vxFf $0 .ci/not_yet.txt' {shared:not_yet.txt}""",
-    "README and reference pages in a fresh clone": "{python} .ci/readme.py {copy}",
+    "README and reference pages in a fresh clone": "{python} .ci/readme.py {copy} {venv:llmock}/llmock",
     "threads": "{python} .ci/threads.py",
     "crash": "{python} .ci/crash.py 150",
     "fuzz": "{venv:hypothesis}/python .ci/fuzz.py --cases 2000",
     "fuzz by coverage (atheris)": "{venv:atheris}/python .ci/fuzz_atheris.py 60",
-    "real model": "{python} .ci/real_model.py {venv:llama}/python",
+    "real model": "env LLAMA={venv:llama}/python {venv:pytest}/pytest .ci/real_model.py",
     "faults (llmock)": "{python} .ci/faults.py {venv:llmock}/llmock",
-    "thinking blocks (aimock)": "{python} .ci/thinking.py {npm:aimock}/llmock",
+    "thinking blocks (aimock)": "env AIMOCK={npm:aimock}/llmock {venv:pytest}/pytest .ci/thinking.py",
     "request bodies against the SDKs' types": """
         {python} .ci/record_bodies.py {tmp}/bodies.jsonl
         {venv:sdks}/python .ci/sdk_types.py {tmp}/bodies.jsonl""",
@@ -193,7 +193,8 @@ def environment():
     """This environment without what would make a check depend on the person who runs it."""
     mine = re.compile(r"(OPENAI|ANTHROPIC|AGENTLOOP|PYTHON|COVERAGE|VIRTUAL_ENV)")
     kept = {key: value for key, value in os.environ.items() if not mine.match(key)}
-    return dict(kept, PYTHONDONTWRITEBYTECODE="1", NPM_CONFIG_UPDATE_NOTIFIER="false")
+    quiet = {"PYTEST_ADDOPTS": "-q -p no:cacheprovider", "NPM_CONFIG_UPDATE_NOTIFIER": "false"}
+    return dict(kept, PYTHONDONTWRITEBYTECODE="1", **quiet)
 
 
 def last_line(text):

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Literal, Optional, Set, Tuple, Union
 
 import hypothesis
+import hypothesis.configuration
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -450,6 +451,7 @@ def test_journals(data):
 
 # -- the run ----------------------------------------------------------------------------------
 
+hypothesis.configuration.set_hypothesis_home_dir(FOLDER.name)
 PROPERTIES = {name: test for name, test in list(globals().items()) if name.startswith("test_")}
 time.sleep = os.fsync = lambda _: None  # nothing here waits for anything
 logging.getLogger("agentloop").setLevel(logging.CRITICAL)  # servers are wrong all the time here
