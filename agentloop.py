@@ -478,20 +478,17 @@ def _parse_leniently(text: str, json_error: ValueError) -> Any:
 
 State = Literal["running", "model_ended", "succeeded", "budget_exhausted"]  # of a run
 Reason = Literal["stop", "refusal", "return_direct"]  # of a finish
-Status = Union[  # of a step
-    Literal[
-        "ok",  # the tool returned
-        "unknown_tool",  # there is no tool of that name
-        "invalid_arguments",  # they do not fit the tool's parameters
-        "tool_error",  # the tool raised
-        "duplicate_call",  # its id was used before in the conversation
-        "invalid_response",  # the reply could not be read
-        "not_accepted",  # `accept` rejected the finish
-        "unknown_outcome",  # it was interrupted, and may have taken effect
-        "not_executed",  # the run ended, or another turn began, before it started
-    ],
-    str,  # any word that a caller gave to `AgentRun.close`, such as "denied"
-]
+# Of a step: any word that a caller gave to `AgentRun.close`, such as "denied", or
+#     ok                 the tool returned
+#     unknown_tool       there is no tool of that name
+#     invalid_arguments  they do not fit the tool's parameters
+#     tool_error         the tool raised
+#     duplicate_call     its id was used before in the conversation
+#     invalid_response   the reply could not be read
+#     not_accepted       `accept` rejected the finish
+#     unknown_outcome    it was interrupted, and may have taken effect
+#     not_executed       the run ended, or another turn began, before it started
+Status = str
 
 
 class _Data:
@@ -1212,14 +1209,15 @@ class _Place:
     Attributes:
         path: the keys that lead to the value, for example ("items", 2, "qty").
         strict: take no other spelling, such as "5" for an integer.
-        outcomes: by union, path and `strict`. None outside of any union.
+        outcomes: by union, path and `strict`, what the value became and what is wrong
+            with it. None outside of any union.
     """
 
     def __init__(
         self,
         path: Tuple[Any, ...] = (),
         strict: bool = False,
-        outcomes: Optional[Dict[Tuple["_Union", Tuple[Any, ...], bool], "_Outcome"]] = None,
+        outcomes: Optional[Dict[Tuple["_Union", Tuple[Any, ...], bool], Any]] = None,
     ) -> None:
         self.path = path
         self.strict = strict
@@ -1616,14 +1614,6 @@ class _Reference(_Type):
         return self.definition.type.distance(value)
 
 
-class _Outcome:
-    """What a union made of a value: `converted`, or the `faults` where none fits."""
-
-    def __init__(self, converted: Any, faults: Sequence[_Fault] = ()) -> None:
-        self.converted = converted
-        self.faults = list(faults)
-
-
 class _Union(_Type):
     """One of several types: Union[int, str], Optional[int]."""
 
@@ -1648,12 +1638,12 @@ class _Union(_Type):
             if not place.strict:
                 attempts.append(_Place(place.path, False, outcomes))
             outcomes[key] = self._try_each(value, attempts)
-        outcome = outcomes[key]
-        if outcome.faults:
-            raise _Mismatch(outcome.faults)
-        return outcome.converted
+        converted, faults = outcomes[key]
+        if faults:
+            raise _Mismatch(faults)
+        return converted
 
-    def _try_each(self, value: Any, attempts: List[_Place]) -> _Outcome:
+    def _try_each(self, value: Any, attempts: List[_Place]) -> Tuple[Any, List[_Fault]]:
         candidates = self.alternatives
         if type(value) is dict:  # those whose names and tags fit, if there are any
             fitting = [each for each in candidates if each.distance(value) == (0, 0)]
@@ -1662,10 +1652,10 @@ class _Union(_Type):
         for place in attempts:
             for alternative in candidates:
                 try:
-                    return _Outcome(alternative.convert(value, place))
+                    return alternative.convert(value, place), []
                 except _Mismatch as mismatch:
                     mismatches[alternative] = mismatch.faults
-        return _Outcome(None, self._explain(value, attempts[-1], mismatches))
+        return None, self._explain(value, attempts[-1], mismatches)
 
     def _explain(
         self, value: Any, place: _Place, mismatches: Dict[_Type, List[_Fault]]
@@ -1964,22 +1954,6 @@ _STRING = _SCALARS["builtins.str"].of(str)
 # -- constraints -----------------------------------------------------------------------------------
 
 
-class _Limit:
-    """A limit that the metadata of an `Annotated` may have.
-
-    Args:
-        words: what a model is shown; the limit itself follows: "a value of at least".
-        keyword: of JSON Schema, for example "minimum". "min" and "max" go on with the
-            type's `length_keyword`: "minLength".
-        is_met: whether a converted value keeps a limit.
-    """
-
-    def __init__(self, words: str, keyword: str, is_met: Callable[[Any, Any], bool]) -> None:
-        self.words = words
-        self.keyword = keyword
-        self.is_met = is_met
-
-
 def _is_multiple(value: Any, step: Any) -> bool:
     """15 of 5; also 0.3 of 0.1, although 0.3 % 0.1 is not 0."""
     if type(value) is float or type(step) is float:
@@ -1988,16 +1962,19 @@ def _is_multiple(value: Any, step: Any) -> bool:
     return bool(value % step == 0)
 
 
-# By the attribute that holds it in annotated-types and pydantic: Ge(1).ge is 1.
-_LIMITS = {
-    "ge": _Limit("a value of at least", "minimum", operator.ge),
-    "gt": _Limit("a value above", "exclusiveMinimum", operator.gt),
-    "le": _Limit("a value of at most", "maximum", operator.le),
-    "lt": _Limit("a value below", "exclusiveMaximum", operator.lt),
-    "multiple_of": _Limit("a multiple of", "multipleOf", _is_multiple),
-    "min_length": _Limit("a length of at least", "min", lambda v, limit: len(v) >= limit),
-    "max_length": _Limit("a length of at most", "max", lambda v, limit: len(v) <= limit),
-    "pattern": _Limit("text that matches", "pattern", lambda v, limit: bool(re.search(limit, v))),
+# What the metadata of an `Annotated` may limit, by the attribute that holds the limit in
+# annotated-types and pydantic: Ge(1).ge is 1. Then the keyword of JSON Schema ("min" and
+# "max" go on with the type's `length_keyword`: "minLength"), what a model is shown before
+# the limit, and whether a converted value keeps it.
+_LIMITS: Dict[str, Tuple[str, str, Callable[[Any, Any], bool]]] = {
+    "ge": ("minimum", "a value of at least", operator.ge),
+    "gt": ("exclusiveMinimum", "a value above", operator.gt),
+    "le": ("maximum", "a value of at most", operator.le),
+    "lt": ("exclusiveMaximum", "a value below", operator.lt),
+    "multiple_of": ("multipleOf", "a multiple of", _is_multiple),
+    "min_length": ("min", "a length of at least", lambda v, limit: len(v) >= limit),
+    "max_length": ("max", "a length of at most", lambda v, limit: len(v) <= limit),
+    "pattern": ("pattern", "text that matches", lambda v, limit: bool(re.search(limit, v))),
 }
 
 
@@ -2047,7 +2024,7 @@ class _Constrained(_Type):
         self.length_keyword = inner.length_keyword
         self.has_own_description = inner.has_own_description
         for name, limit in limits:
-            keyword = _LIMITS[name].keyword
+            keyword, _, _ = _LIMITS[name]
             if keyword in ("min", "max"):
                 keyword += inner.length_keyword
             shown = type(limit) in (int, float)  # JSON Schema has no word for a date's limit
@@ -2063,14 +2040,13 @@ class _Constrained(_Type):
         converted = self.inner.convert(value, place)
         faults: List[_Fault] = []
         for name, limit in self.limits:
-            try:
-                is_met = _LIMITS[name].is_met(converted, limit)
-            except _REFUSALS:
-                # For example times with and without a zone, which cannot be compared.
-                is_met = False
-            if not is_met:
-                shown = limit.pattern if isinstance(limit, re.Pattern) else limit
-                faults += place.expected(f"{_LIMITS[name].words} {shown}", value).faults
+            _, words, is_met = _LIMITS[name]
+            # For example times with and without a zone cannot be compared.
+            with contextlib.suppress(*_REFUSALS):
+                if is_met(converted, limit):
+                    continue
+            shown = limit.pattern if isinstance(limit, re.Pattern) else limit
+            faults += place.expected(f"{words} {shown}", value).faults
         if faults:
             raise _Mismatch(faults)
         return converted
@@ -2104,8 +2080,6 @@ _REST_FIELD = r"""(?x)
     (?P<note> .* ) \Z
 """
 
-_Notes = Dict[str, List[str]]  # the lines about each parameter
-
 
 class _Docstring:
     """A docstring in Google, NumPy or reST style.
@@ -2117,65 +2091,51 @@ class _Docstring:
 
     def __init__(self, text: Optional[str]) -> None:
         about: List[str] = []
-        sections: List[_Section] = []
+        sections: List[Tuple[Callable[..., Dict[str, List[str]]], List[str]]] = []
         lines = inspect.cleandoc(text or "").splitlines()
         for line, next_line in zip(lines, [*lines[1:], ""]):
-            section = _begin_section(line, next_line)
-            if section is not None:
-                sections.append(section)
+            read = _find_reader(line, next_line)
+            if read is not None:
+                sections.append((read, [line]))
             elif sections:
-                sections[-1].lines.append(line)
+                sections[-1][1].append(line)
             else:
                 about.append(line)
         self.about = "\n".join(about).strip()
         self.notes: Dict[str, str] = {}
-        for section in sections:
-            for name, parts in section.read(section.lines).items():
+        for read, lines in sections:
+            for name, parts in read(lines).items():
                 note = " ".join(parts).strip()
                 if note:
                     self.notes[name] = note
 
 
-class _Section:
-    """A section of a docstring: its lines, and what reads the notes in them."""
-
-    def __init__(self, read: Callable[[List[str]], _Notes]) -> None:
-        self.read = read
-        self.lines: List[str] = []
-
-
-def _begin_section(line: str, next_line: str) -> Optional[_Section]:
-    """The section that a line begins, or None."""
+def _find_reader(line: str, next_line: str) -> Optional[Callable[..., Dict[str, List[str]]]]:
+    """What reads the section that a line begins; None where it begins none."""
+    if re.match(_REST_FIELD, line):
+        return _read_rest
     is_underlined = re.match(r"---+\Z", next_line.strip())
     if re.match(_GOOGLE_HEADING, line):
-        section = _Section(_read_google)
+        read = _read_google
     elif is_underlined and re.match(r"[A-Z][\w ]*\Z", line.rstrip()):
-        section = _Section(_read_numpy)
-    elif re.match(_REST_FIELD, line):
-        section = _Section(_read_rest)
-        section.lines.append(line)
-        return section
+        read = _read_numpy
     else:
         return None
     if not re.match(_ABOUT_PARAMETERS, line.lower()):
-        section.read = _read_nothing
-    return section
-
-
-def _read_nothing(lines: List[str]) -> _Notes:
-    return {}
+        return lambda lines: {}
+    return read
 
 
 def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _read_google(lines: List[str]) -> _Notes:
+def _read_google(lines: List[str]) -> Dict[str, List[str]]:
     """Entries are indented alike, their further lines more."""
-    notes: _Notes = {}
+    notes: Dict[str, List[str]] = {}
     note: List[str] = []
     depth = 0
-    for line in lines:
+    for line in lines[1:]:
         text = line.strip()
         indentation = _indentation(line)
         if text and indentation == 0:
@@ -2190,11 +2150,11 @@ def _read_google(lines: List[str]) -> _Notes:
     return notes
 
 
-def _read_numpy(lines: List[str]) -> _Notes:
+def _read_numpy(lines: List[str]) -> Dict[str, List[str]]:
     """Entries ("sku, size : str") are not indented, the lines about them are."""
-    notes: _Notes = {}
+    notes: Dict[str, List[str]] = {}
     note: List[str] = []
-    for line in lines:
+    for line in lines[2:]:
         text = line.strip()
         if text and _indentation(line) == 0:
             note = []
@@ -2205,7 +2165,7 @@ def _read_numpy(lines: List[str]) -> _Notes:
     return notes
 
 
-def _read_rest(lines: List[str]) -> _Notes:
+def _read_rest(lines: List[str]) -> Dict[str, List[str]]:
     """One field; its further lines are indented."""
     heading = _match(_REST_FIELD, lines[0])
     words = heading["words"].split()
