@@ -1498,8 +1498,12 @@ class _Record(_Type):
             raise _Mismatch(faults)
         if self.make is None:
             return converted
+        return self._construct(converted, place)
+
+    def _construct(self, converted: _JsonObject, place: _Place) -> Any:
+        make: Any = self.make
         try:
-            return self.make(**converted)
+            return make(**converted)
         except Exception as error:  # what the class demands, for example in __post_init__
             text = _one_line(_safe_str(error) or type(error).__name__)
         raise _Mismatch([_Fault(place.path, lambda: text)])
@@ -2258,7 +2262,7 @@ class _SchemaBuilder:
 
     def build(self, hint: Any, where: str) -> _Type:
         """int -> a type with the schema {"type": "integer"}, which converts "5" to 5."""
-        if hint is Any or hint is object or hint is inspect.Parameter.empty:
+        if hint in (Any, object, inspect.Parameter.empty):
             return _ANY
         if hint is None:
             return _NULL
@@ -2475,10 +2479,12 @@ def _as_sent(value: Any) -> Any:
 
     ValueError where it has no JSON form.
     """
-    if hasattr(type(value), "_fields"):  # a NamedTuple
+    if _is_plain_json(value):
+        return value
+    cls = type(value)
+    if hasattr(cls, "_fields"):  # a NamedTuple
         value = value._asdict()
-    is_instance = dataclasses.is_dataclass(value) and not isinstance(value, type)
-    if is_instance or isinstance(value, (enum.Enum, set, frozenset)):
+    elif dataclasses.is_dataclass(cls) or isinstance(value, (enum.Enum, set, frozenset)):
         value = _to_jsonable(value)
     if isinstance(value, (list, tuple)):
         return [_as_sent(item) for item in value]
@@ -2486,9 +2492,9 @@ def _as_sent(value: Any) -> Any:
         return {key: _as_sent(item) for key, item in value.items()}
     if _is_plain_json(value):
         return value
-    for cls in type(value).__mro__:
-        if _full_name(cls) in _SCALARS and type(value) not in _SCALAR_TYPES:
-            return _SCALARS[_full_name(cls)].to_json(value)
+    for base in cls.__mro__:  # a Path is a PosixPath
+        if _full_name(base) in _SCALARS and cls not in _SCALAR_TYPES:
+            return _SCALARS[_full_name(base)].to_json(value)
     raise ValueError("it has no JSON form")
 
 
