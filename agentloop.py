@@ -2009,7 +2009,7 @@ def _limits_in(metadata: Iterable[Any]) -> List[Tuple[str, Any]]:
 
 def _applies(limited: _Type, name: str, limit: Any) -> bool:
     """Whether a limit says something about a type: ("ge", 1) about int, not about str."""
-    if name == "pattern":
+    if name == "pattern":  # of a text
         return limited.length_keyword == "Length" and isinstance(limit, (str, re.Pattern))
     if name in ("min_length", "max_length"):
         return limited.length_keyword != "" and type(limit) is int
@@ -2085,36 +2085,33 @@ _REST_FIELD = r"""(?x)
 """
 
 
-class _Docstring:
-    """A docstring in Google, NumPy or reST style.
+def _read_docstring(text: Optional[str]) -> Tuple[str, Dict[str, str]]:
+    r"""The text before the first section, and what is said of each parameter.
 
-    Attributes:
-        about: the text before the first section.
-        notes: what is said of each parameter, {"sku": "the product's SKU"}.
+    "Sell.\n\nArgs:\n    sku: which one" -> ("Sell.", {"sku": "which one"}), in Google, NumPy
+    or reST style.
     """
-
-    def __init__(self, text: Optional[str]) -> None:
-        about: List[str] = []
-        sections: List[Tuple[Callable[..., Dict[str, List[str]]], List[str]]] = []
-        lines = inspect.cleandoc(text or "").splitlines()
-        for line, next_line in zip(lines, [*lines[1:], ""]):
-            read = _find_reader(line, next_line)
-            if read is not None:
-                sections.append((read, [line]))
-            elif sections:
-                sections[-1][1].append(line)
-            else:
-                about.append(line)
-        self.about = "\n".join(about).strip()
-        self.notes: Dict[str, str] = {}
-        for read, lines in sections:
-            for name, parts in read(lines).items():
-                note = " ".join(parts).strip()
-                if note:
-                    self.notes[name] = note
+    about: List[str] = []
+    sections: List[Tuple[Callable[..., Any], List[str]]] = []  # with what reads them
+    lines = inspect.cleandoc(text or "").splitlines()
+    for line, next_line in zip(lines, [*lines[1:], ""]):
+        read = _find_reader(line, next_line)
+        if read is not None:
+            sections.append((read, [line]))
+        elif sections:
+            sections[-1][1].append(line)
+        else:
+            about.append(line)
+    notes: Dict[str, str] = {}
+    for read, lines in sections:
+        for name, parts in read(lines).items():
+            note = " ".join(parts).strip()
+            if note:
+                notes[name] = note
+    return "\n".join(about).strip(), notes
 
 
-def _find_reader(line: str, next_line: str) -> Optional[Callable[..., Dict[str, List[str]]]]:
+def _find_reader(line: str, next_line: str) -> Optional[Callable[..., Any]]:
     """What reads the section that a line begins; None where it begins none."""
     if re.match(_REST_FIELD, line):
         return _read_rest
@@ -2361,17 +2358,17 @@ class _SchemaBuilder:
     def build_class(self, hint: Any, where: str) -> _Type:
         # With its own name: that of a class made inside a function is not in its module.
         hints = self.resolve(hint, {hint.__name__: hint})
-        docstring = _Docstring(_class_docstring(hint))
+        about, notes = _read_docstring(_class_docstring(hint))
         if hasattr(hint, "__total__"):
-            record = self.build_typed_dict(hint, hints, docstring, where)
+            record = self.build_typed_dict(hint, hints, notes, where)
         else:
             parameters = list(inspect.signature(hint).parameters.values())
-            fields = self.build_parameters(parameters, hints, docstring, f"{where}, field")
+            fields = self.build_parameters(parameters, hints, notes, f"{where}, field")
             record = _Record(fields, _required_names(parameters), hint)
-        return _describe(record, docstring.about)
+        return _describe(record, about)
 
     def build_typed_dict(
-        self, hint: Any, hints: _JsonObject, docstring: _Docstring, where: str
+        self, hint: Any, hints: _JsonObject, notes: Dict[str, str], where: str
     ) -> _Type:
         # Python 3.8 has no __required_keys__.
         marked = getattr(hint, "__required_keys__", list(hints) if hint.__total__ else [])
@@ -2379,7 +2376,7 @@ class _SchemaBuilder:
         required: List[str] = []
         for name, annotation in hints.items():
             value_type = self.build(annotation, f"{where}, key {name!r}")
-            fields[name] = _describe(value_type, docstring.notes.get(name))
+            fields[name] = _describe(value_type, notes.get(name))
             qualifier = _qualifier_of(annotation)
             if qualifier == "Required" or (name in marked and qualifier != "NotRequired"):
                 required.append(name)
@@ -2389,7 +2386,7 @@ class _SchemaBuilder:
         self,
         parameters: Iterable[inspect.Parameter],
         hints: _JsonObject,
-        docstring: _Docstring,
+        notes: Dict[str, str],
         where: str,
     ) -> Dict[str, _Type]:
         """The types of the parameters of a function or class, by name."""
@@ -2402,7 +2399,7 @@ class _SchemaBuilder:
                 field_type = _unite([field_type, _NULL])
             if parameter.kind is parameter.VAR_POSITIONAL:
                 field_type = _Array(field_type, tuple)
-            field_type = _describe(field_type, docstring.notes.get(name))
+            field_type = _describe(field_type, notes.get(name))
             if parameter.default is not parameter.empty:
                 field_type = _show_default(field_type, parameter.default)
             fields[name] = field_type
@@ -2610,7 +2607,7 @@ class _Signature:
     """How a function is called with what a model sends.
 
     Attributes:
-        docstring: what describes the function and its parameters.
+        description: the docstring's text before its first section.
         record: the type of the arguments.
         injected: what the loop fills in, by the parameter's name: {"run": "AgentRun"}.
         by_position: the parameters that cannot be given by name.
@@ -2619,7 +2616,7 @@ class _Signature:
     """
 
     def __init__(self, target: _Target) -> None:
-        self.docstring = _Docstring(target.docstring)
+        self.description, notes = _read_docstring(target.docstring)
         self.injected: Dict[str, str] = {}
         self.variadic = ""
         parameters = target.parameters()
@@ -2643,7 +2640,7 @@ class _Signature:
             else:
                 shown.append(parameter)
         self.is_by_name = not (self.injected or self.by_position or self.variadic)
-        fields = builder.build_parameters(shown, hints, self.docstring, where)
+        fields = builder.build_parameters(shown, hints, notes, where)
         required = _required_names(shown)
         self.record: _Type = _Record(fields, required, extra=extra, reserved=reserved)
         definitions = builder.schemas_by_name()
@@ -2800,7 +2797,7 @@ def _from_function(function: Any, name: Optional[str] = None, **marks: bool) -> 
         name = target.name
     return Tool(
         name,
-        signature.docstring.about,
+        signature.description,
         signature.record.schema,
         function,
         _signature=signature,
