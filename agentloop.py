@@ -1683,6 +1683,10 @@ class _Union(_Type):
 _REFUSALS = (ValueError, TypeError, ArithmeticError)  # what a class raises for a wrong value
 
 
+def _call_class(cls: Any, value: Any) -> Any:
+    return cls(value)
+
+
 class _Scalar(_Type):
     """A type whose values JSON has as one text, number or word.
 
@@ -1704,7 +1708,7 @@ class _Scalar(_Type):
         description: str,
         schema: _JsonObject,
         json_types: Tuple[type, ...] = (str,),
-        parse: Callable[[Any, Any], Any] = lambda cls, value: cls(value),
+        parse: Callable[[Any, Any], Any] = _call_class,
         respell: Callable[[Any], Any] = str.strip,
         to_json: Callable[[Any], Any] = str,
     ) -> None:
@@ -1751,6 +1755,10 @@ def _match(pattern: str, text: str) -> "re.Match[str]":
     if match is None:
         raise ValueError(f"expected {pattern}")
     return match
+
+
+def _parse_null(cls: Any, value: None) -> None:
+    return value
 
 
 def _respell_null(text: str) -> None:
@@ -1822,6 +1830,17 @@ _DURATION = r"""(?x)
 """
 
 
+def _parse_date(cls: Any, text: str) -> Any:
+    """ "2024-01-31" -> date(2024, 1, 31)."""
+    # Alone, fromisoformat takes further forms since Python 3.11.
+    return cls.fromisoformat(_match(_DATE + r"\Z", text)[0])
+
+
+def _respell_date(text: str) -> str:
+    """ "2024-01-31T00:00:00" -> "2024-01-31": midnight carries no information."""
+    return re.sub(r"[Tt ]00:00(:00(\.0{1,6})?)?\Z", "", str.strip(text))
+
+
 def _spell_time(text: str) -> str:
     """ "09:30Z" -> "09:30:00.000000+00:00": fromisoformat of Python 3.8 takes no other."""
     parts = _match(_TIME, text).groupdict("00")
@@ -1833,10 +1852,20 @@ def _spell_time(text: str) -> str:
     return f"{parts['minute']}:{parts['second']}.{parts['fraction']:0<6}{zone}"
 
 
+def _parse_time(cls: Any, text: str) -> Any:
+    """ "09:30:00.5Z" -> time(9, 30, 0, 500000, timezone.utc)."""
+    return cls.fromisoformat(_spell_time(text))
+
+
 def _parse_datetime(cls: Any, text: str) -> Any:
     """ "2024-01-31T09:30:00Z" -> datetime(2024, 1, 31, 9, 30, tzinfo=timezone.utc)."""
     day = _match(f"({_DATE})[Tt ]", text)[1]
     return cls.fromisoformat(f"{day}T{_spell_time(text[11:])}")
+
+
+def _respell_datetime(text: str) -> str:
+    """ "2024-01-31" -> "2024-01-31T00:00": a date is that day's midnight."""
+    return re.sub(rf"\A{_DATE}\Z", r"\g<0>T00:00", str.strip(text))
 
 
 def _parse_duration(cls: Any, value: Any) -> Any:
@@ -1887,7 +1916,7 @@ _SCALARS = {
         "null",
         {"type": "null"},
         json_types=(type(None),),
-        parse=lambda cls, value: value,
+        parse=_parse_null,
         respell=_respell_null,
     ),
     "builtins.bool": _Scalar(
@@ -1907,23 +1936,20 @@ _SCALARS = {
     "datetime.date": _Scalar(
         "date like 2024-01-31",
         {"type": "string", "format": "date"},
-        # Alone, fromisoformat takes further forms since Python 3.11.
-        parse=lambda cls, text: cls.fromisoformat(_match(_DATE + r"\Z", text)[0]),
-        # Midnight carries no information.
-        respell=lambda text: re.sub(r"[Tt ]00:00(:00(\.0{1,6})?)?\Z", "", str.strip(text)),
+        parse=_parse_date,
+        respell=_respell_date,
     ),
     "datetime.datetime": _Scalar(
         "date-time like 2024-01-31T09:30:00Z",
         {"type": "string", "format": "date-time"},
         parse=_parse_datetime,
-        # A date is that day's midnight.
-        respell=lambda text: re.sub(rf"\A{_DATE}\Z", r"\g<0>T00:00", str.strip(text)),
-        to_json=lambda value: value.isoformat(),
+        respell=_respell_datetime,
+        to_json=operator.methodcaller("isoformat"),
     ),
     "datetime.time": _Scalar(
         "time like 09:30:00",
         {"type": "string", "format": "time"},
-        parse=lambda cls, text: cls.fromisoformat(_spell_time(text)),
+        parse=_parse_time,
     ),
     "datetime.timedelta": _Scalar(
         "duration like P1DT2H30M",

@@ -3,8 +3,9 @@
 import datetime
 import json
 import pathlib
+import pickle
 import unittest
-from typing import Any, List
+from typing import Any, List, Optional
 
 import agentloop
 from test_agentloop import _source, _step_of, _tool
@@ -18,6 +19,19 @@ class JsonTests(unittest.TestCase):
             del document["media_type"]
             found = agentloop.from_json(document)
             self.assertEqual(found, agentloop.Image(data, media_type))
+
+
+def _sold(sku: str, qty: int = 1, day: Optional[datetime.date] = None):
+    return sku, qty, day
+
+
+class RegistryTests(unittest.TestCase):
+    def test_a_tool_pickles_where_its_function_does(self):
+        made = agentloop.tool(_sold)
+        again = pickle.loads(pickle.dumps(made))
+        self.assertEqual(again, made)
+        step = _step_of(again, {"sku": 5, "qty": "2", "day": "2024-01-31"})
+        self.assertEqual(step.observation, ("5", 2, datetime.date(2024, 1, 31)))
 
 
 class SchemaTests(unittest.TestCase):
