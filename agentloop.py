@@ -1587,35 +1587,29 @@ class _Choice(_Type):
         return _did_you_mean(value, [str(v) for v in self.schema["enum"]])
 
 
-class _Definition:
-    """A class or alias that is built once; it may hold itself.
+class _Reference(_Type):
+    """Stands for a class or alias inside of itself.
 
-    Attributes:
-        type: None while it is built.
-        name: of one that holds itself, in $defs; else "".
+    Args:
+        name: that in $defs.
+        types: by class or alias; None while it is built.
+        hint: the class or alias.
     """
 
-    def __init__(self) -> None:
-        self.type: Optional[_Type] = None
-        self.name = ""
-
-
-class _Reference(_Type):
-    """Stands for a class or alias inside of itself."""
-
-    def __init__(self, definition: _Definition) -> None:
-        super().__init__({"$ref": f"#/$defs/{definition.name}"})
-        self.definition = definition
+    def __init__(self, name: str, types: Dict[Any, Optional[_Type]], hint: Any) -> None:
+        super().__init__({"$ref": f"#/$defs/{name}"})
+        self.types = types
+        self.hint = hint
 
     def convert(self, value: Any, place: _Place) -> Any:
-        if self.definition.type is None:  # asked by `takes_null`: as most types, it does not
+        target = self.types[self.hint]
+        if target is None:  # `takes_null` asks before it is built: most types do not
             raise place.expected("object", value)
-        return self.definition.type.convert(value, place)
+        return target.convert(value, place)
 
     def distance(self, value: Any) -> Optional[Tuple[int, int]]:
-        if self.definition.type is None:
-            return None
-        return self.definition.type.distance(value)
+        target = self.types[self.hint]
+        return None if target is None else target.distance(value)
 
 
 class _Union(_Type):
@@ -2259,15 +2253,13 @@ class _SchemaBuilder:
 
     def __init__(self, closure: _JsonObject) -> None:
         self.closure = closure
-        self.definitions: Dict[Any, _Definition] = {}  # by class or alias
+        self.types: Dict[Any, Optional[_Type]] = {}  # by class or alias; None while it is built
+        self.names: Dict[Any, str] = {}  # in $defs, of those that hold themselves
 
     def schemas_by_name(self) -> _JsonObject:
         """The entry $defs: the types that hold themselves."""
-        return {
-            definition.name: definition.type.schema
-            for definition in self.definitions.values()
-            if definition.name and definition.type is not None
-        }
+        types = {name: self.types[hint] for hint, name in self.names.items()}
+        return {name: each.schema for name, each in types.items() if each is not None}
 
     def resolve(self, owner: Any, names: _JsonObject) -> _JsonObject:
         """The annotations of a function or class, those written as text resolved."""
@@ -2359,25 +2351,24 @@ class _SchemaBuilder:
         is_alias = hasattr(hint, "__value__") and not typing.get_args(hint)  # type X = ...
         if not is_alias and not _has_fields(hint):
             raise _no_json_form(hint, where)
-        definition = self.definitions.get(hint)
-        if definition is None:
-            definition = self.definitions[hint] = _Definition()
+        if hint not in self.types:
+            self.types[hint] = None
             if is_alias:
-                definition.type = self.build(hint.__value__, where)
+                self.types[hint] = self.build(hint.__value__, where)
             else:
-                definition.type = self.build_class(hint, where)
-        elif definition.type is None and not definition.name:
-            definition.name = self.new_name(hint.__name__)
-        if definition.type is None or definition.name:
-            return _Reference(definition)
-        return definition.type
+                self.types[hint] = self.build_class(hint, where)
+        elif self.types[hint] is None and hint not in self.names:
+            self.names[hint] = self.new_name(hint.__name__)
+        built = self.types[hint]
+        if built is None or hint in self.names:
+            return _Reference(self.names[hint], self.types, hint)
+        return built
 
     def new_name(self, name: str) -> str:
         """ "Node", or "Node_2" where another class of that name has it."""
-        taken = {definition.name for definition in self.definitions.values()}
         numbers = itertools.count(2)
         unique = name
-        while unique in taken:
+        while unique in self.names.values():
             unique = f"{name}_{next(numbers)}"
         return unique
 
