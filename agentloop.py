@@ -1240,8 +1240,9 @@ class _Place:
 
     def missing(self, names: Iterable[str], arguments: _JsonObject) -> List[_Fault]:
         """A fault for each name that the arguments lack."""
-        lacking = [name for name in names if name not in arguments]
-        return [_Fault((*self.path, name), lambda: "missing") for name in lacking]
+        return [
+            _Fault((*self.path, name), lambda: "missing") for name in names if name not in arguments
+        ]
 
     def unknown(self, name: Any, known: Iterable[str]) -> _Fault:
         return _Fault((*self.path, name), lambda: "unknown name" + _suggest_name(name, known))
