@@ -907,7 +907,7 @@ class JsonTests(unittest.TestCase):
         good = agentloop.to_json(agentloop.AgentStep(agentloop.AgentAction("f", {}), 1))
         rows: List[Any] = [
             5, None, "x", [], {}, {"type": "Tool"}, {"type": ["AgentRun"]}, {"type": "AgentStep"},
-            {"type": "Image", "media_type": "a/b", "data": 5}, {"type": "Image", "data": ""},
+            {"type": "Image", "media_type": "a/b", "data": 5}, {"type": "Image"},
             {k: v for k, v in good.items() if k != "observation"}, dict(good, action=7),
             dict(agentloop.to_json(agentloop.AgentRun("go")), steps=[5]),
             dict(agentloop.to_json(agentloop.AgentRun("go")), steps=None),
