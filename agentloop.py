@@ -709,9 +709,9 @@ def _group_by_reply(items: Iterable[_StepOrAction]) -> List[List[_StepOrAction]]
     without request and message.
     """
     groups: List[List[_StepOrAction]] = []
-    last: Optional[AgentAction] = None
+    last: Any = None
     for item in items:
-        action = getattr(item, "action", item)
+        action: Any = getattr(item, "action", item)
         if last is not None and _same_reply(last, action):
             groups[-1].append(item)
         else:
@@ -942,18 +942,24 @@ class AgentRun(_RunInternals):
         turn.history = []
         return turn
 
-    def _find_pending(self, action: AgentAction) -> int:
-        """The place of the action itself in `pending`, else of the first of the same `call_id`."""
+    def _index_of_pending(self, action: AgentAction) -> int:
+        """The place of the action itself in `pending`, -1 where it is not there."""
         for index, pending in enumerate(self.pending):
             if pending is action:
                 return index
-        for index, pending in enumerate(self.pending):
+        return -1
+
+    def _find_pending(self, action: AgentAction) -> AgentAction:
+        """The action itself, else the first pending one of the same `call_id`."""
+        if self._index_of_pending(action) >= 0:
+            return action
+        for pending in self.pending:
             if pending.call_id == action.call_id:
-                return index
+                return pending
         raise ValueError(f"the call {action.call_id!r} is not pending; see run.pending")
 
     def _close_pending(self, action: AgentAction, observation: Any, status: str) -> AgentStep:
-        pending = self.pending[self._find_pending(action)]
+        pending = self._find_pending(action)
         if self.steps and self.steps[-1].action is pending:
             # A signal handler came while the call got its step.
             raise ValueError(f"the call {action.call_id!r} has its step already")
@@ -963,26 +969,24 @@ class AgentRun(_RunInternals):
 
     def _record(self, step: AgentStep) -> bool:
         """Record the step of a pending action; False where the caller closed it."""
-        is_recorded: bool = _call_locked(self._record_pending, step)
+        is_recorded: bool = _call_locked(self._move_to_steps, step)
         return is_recorded
 
-    def _record_pending(self, step: AgentStep) -> bool:
-        for pending in self.pending:
-            if pending is step.action:
-                self._move_to_steps(step)
-                return True
-        return False
-
-    def _move_to_steps(self, step: AgentStep) -> None:
-        # The step first: Ctrl-C may leave a call in both lists, which `_drop_done` puts
-        # right. One that is in neither would be forgotten. The place is found only now,
-        # since a signal handler may have closed another call.
-        self.steps.append(step)
+    def _move_to_steps(self, step: AgentStep) -> bool:
+        """Record the step of a pending action; False where it is not pending."""
+        if self._index_of_pending(step.action) < 0:
+            return False
+        # Ctrl-C may come in between. The stream that is to write the step gets it first:
+        # the steps after it must not be written without it. A call in both lists is put
+        # right by `_drop_done`; one that is in neither would be forgotten.
         if self._stream is not None:
             self._stream.new_steps.append(step)
-        del self.pending[self._find_pending(step.action)]
+        self.steps.append(step)
+        # The place is found only now, since a signal handler may have closed another call.
+        del self.pending[self._index_of_pending(step.action)]
         if step.action.call_id in self.started:
             self.started.remove(step.action.call_id)
+        return True
 
     def _drop_done(self) -> None:
         """Take what has its step out of `pending` and `started`.
@@ -3267,7 +3271,7 @@ class _ReadyCall:
         self.job: Optional[_Job] = None  # where it runs at the same time as others
         self.step: Optional[AgentStep] = None  # once it has ended
 
-    def execute(self) -> None:
+    def execute(self) -> AgentStep:
         """Call the function. Exceptions become a tool_error step, the rest propagates."""
         try:
             value = self.tool.function(*self.bound.args, **self.bound.kwargs)
@@ -3280,6 +3284,7 @@ class _ReadyCall:
             if message:
                 text = f"{text}: {message}"
             self.step = AgentStep(self.action, text, "tool_error")
+        return self.step
 
 
 class _RefusedCall:
@@ -3317,21 +3322,6 @@ def _may_repeat(tool: Optional[Tool]) -> bool:
 
 
 # -- the loop --------------------------------------------------------------------------------------
-
-
-class _Recorder:
-    """Where the loop records what happens. This one keeps nothing.
-
-    `_Journal` writes it to a file.
-    """
-
-    has_later_turns = False  # True where the file holds turns after the run's
-
-    def record(self, event: str, **fields: Any) -> None:
-        """record("started", call_ids=["c00000001"]); the head of `journal` has all events."""
-
-    def close(self) -> None:
-        """Nothing more is recorded. May be called twice."""
 
 
 _FAILURES = ("unknown_tool", "invalid_arguments", "tool_error")
@@ -3377,7 +3367,7 @@ class _Driver:
         self.max_requests = max_requests
         self.accept = accept
         self.journal_path = journal_path
-        self.journal = _Recorder()
+        self.journal: Optional[_Journal] = None  # see journal, which says what is recorded
         self.pool: Optional[_WorkerPool] = None  # of the last calls made at the same time
         self.has_ended = False
         self.has_finished = False  # with a finish that counts
@@ -3405,7 +3395,8 @@ class _Driver:
                         self._ask_model()
                     else:
                         self._end("budget_exhausted")
-                    yield from self._flush_steps()  # an unreadable reply, a rejected finish
+                    while self.new_steps:  # an unreadable reply, a rejected finish
+                        yield self._flush_step()
                 if self.has_finished:
                     yield typing.cast(AgentFinish, run.finish)
                 return run
@@ -3415,7 +3406,8 @@ class _Driver:
 
     def close(self) -> None:
         """Let go of the run and of the journal."""
-        self.journal.close()
+        if self.journal is not None:
+            self.journal.close()
         self.run._release(self)
 
     def _resume(self) -> None:
@@ -3426,8 +3418,10 @@ class _Driver:
             self._fill_in_call_ids()
         if self.journal_path is not None:
             self.journal = _open_journal(self.journal_path, run)
-        if run.state in ("model_ended", "succeeded") or self.journal.has_later_turns:
+            self.has_ended = self.journal.has_later_turns
+        if run.state in ("model_ended", "succeeded"):
             self.has_ended = True
+        if self.has_ended:
             return
         self._note_calls()
         self.call_count += len(run.pending)
@@ -3451,14 +3445,14 @@ class _Driver:
             if not action.call_id:
                 action.call_id = self._make_call_id(taken)
 
-    def _flush_steps(self) -> Iterator[AgentStep]:
-        """Write and yield the new steps."""
-        while self.new_steps:
-            step = self.new_steps[0]
-            self.used_ids.add(step.action.call_id)
+    def _flush_step(self) -> AgentStep:
+        """Write the next new step, which is then yielded."""
+        step = self.new_steps[0]
+        self.used_ids.add(step.action.call_id)
+        if self.journal is not None:
             self.journal.record("done", step=step, finish=self.run.finish)
-            self.new_steps.popleft()  # only now: a step that could not be written stays
-            yield step
+        self.new_steps.popleft()  # only now: a step that could not be written stays
+        return step
 
     def _show_pending(self) -> Iterator[Event]:
         """Every call is shown before any of them runs; the caller may close it."""
@@ -3467,7 +3461,8 @@ class _Driver:
             if id(action) in closed:
                 continue
             yield action
-            for step in self._flush_steps():
+            while self.new_steps:
+                step = self._flush_step()
                 closed.add(id(step.action))
                 yield step
 
@@ -3483,9 +3478,10 @@ class _Driver:
         try:
             for call in calls:
                 if self._is_next(call.action):
-                    self._execute(call)
-                    self._record_result(call)
-                yield from self._flush_steps()
+                    step = self._execute(call)
+                    self._record_result(call, step)
+                while self.new_steps:
+                    yield self._flush_step()
         except BaseException:
             self._salvage_results(calls)
             raise
@@ -3539,15 +3535,14 @@ class _Driver:
         pending = self.run.pending
         return len(pending) > 0 and pending[0] is action
 
-    def _execute(self, call: _PreparedCall) -> None:
-        """Give the call its step."""
+    def _execute(self, call: _PreparedCall) -> AgentStep:
         if isinstance(call, _RefusedCall):
-            return
+            return call.step
         if call.job is not None:
-            call.job.wait()
-            return
+            step: AgentStep = call.job.wait()
+            return step
         self._record_start([call])
-        call.execute()
+        return call.execute()
 
     def _record_start(self, calls: List[_ReadyCall]) -> None:
         """Their execution begins. Written first: what cannot be recorded must not run."""
@@ -3556,13 +3551,13 @@ class _Driver:
             if not call.has_started:
                 call_ids.append(call.action.call_id)
         if call_ids:
-            self.journal.record("started", call_ids=call_ids)
+            if self.journal is not None:
+                self.journal.record("started", call_ids=call_ids)
             self.run.started.extend(call_ids)
 
-    def _record_result(self, call: _PreparedCall) -> None:
+    def _record_result(self, call: _PreparedCall, step: AgentStep) -> None:
         """Add the step to the run; not where the caller closed the call while it ran."""
         run = self.run
-        step = typing.cast(AgentStep, call.step)
         if run._record(step) and step.status in _FAILURES:
             self._add_repeat_note(step)
         is_answer = isinstance(call, _ReadyCall) and call.is_answer and step.status == "ok"
@@ -3600,9 +3595,9 @@ class _Driver:
         self.run._drop_done()
         for call in calls:
             if isinstance(call, _ReadyCall) and call.step is not None:
-                self._record_result(call)
-        for _ in self._flush_steps():
-            pass
+                self._record_result(call, call.step)
+        while self.new_steps:
+            self._flush_step()
 
     def _judge_finish(self) -> None:
         """A finish is a claim. Recorded before, it can be put to `accept` again."""
@@ -3635,7 +3630,8 @@ class _Driver:
         self.new_steps.append(step)
 
     def _end(self, state: State) -> None:
-        self.journal.record("updated", state=state)
+        if self.journal is not None:
+            self.journal.record("updated", state=state)
         self.run.state = state
         self.has_finished = state != "budget_exhausted"
         self.has_ended = True
@@ -3643,7 +3639,8 @@ class _Driver:
     def _ask_model(self) -> None:
         """Make one request. It counts once it is begun, whatever comes of it."""
         run = self.run
-        self.journal.record("requested", requests=run.requests + 1, state="running")
+        if self.journal is not None:
+            self.journal.record("requested", requests=run.requests + 1, state="running")
         run.requests += 1
         run.state = "running"
         try:
@@ -3667,10 +3664,10 @@ class _Driver:
         """A copy of it becomes the run's. Where nobody is asked about it, it counts."""
         finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
         is_judged = self.accept is not None and finish.reason != "refusal"
+        state: State = "running" if is_judged else "model_ended"
         self.run.finish = finish
-        self.journal.record(
-            "finished", finish=finish, state="running" if is_judged else "model_ended"
-        )
+        if self.journal is not None:
+            self.journal.record("finished", finish=finish, state=state)
 
     def _propose(self, actions: List[AgentAction], container: str) -> None:
         """Copies of the reply's actions become pending, all at once."""
@@ -3687,7 +3684,8 @@ class _Driver:
         for action in actions:
             proposed.append(self._copy_action(action, taken))
         self.run.pending.extend(proposed)
-        self.journal.record("proposed", actions=proposed)
+        if self.journal is not None:
+            self.journal.record("proposed", actions=proposed)
 
     def _copy_action(self, action: AgentAction, taken: Set[str]) -> AgentAction:
         """The action with the registry's name, an id, its request, and str for texts."""
@@ -3841,7 +3839,7 @@ class Scripted:
 # and a "time", for people only. To add an event:
 #
 #  1. a line in the table above, and in examples/reference/journal.md;
-#  2. `self.journal.record` in `_Driver`, at its place in the order of what happens;
+#  2. its `self.journal.record` in `_Driver`, in the order of what happens;
 #  3. a function that applies it to a run, and its row in `_APPLY`; where a field is not
 #     plain JSON, also one that packs it, in `_PACK`.
 #
@@ -4343,8 +4341,12 @@ class _JournalFile:
             fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
 
 
-class _Journal(_Recorder):
-    """A journal that is open for writing."""
+class _Journal:
+    """A journal that is open for writing.
+
+    Attributes:
+        has_later_turns: whether the file holds turns after the last one of the run.
+    """
 
     def __init__(self, file: _JournalFile, has_later_turns: bool) -> None:
         self.has_later_turns = has_later_turns
@@ -4369,10 +4371,12 @@ class _Journal(_Recorder):
         self._recorded = recorded
         self._catch_up()
 
-    def record(self, event: str, **fields: Any) -> None:
-        self._write(_make_event(event, **fields))
+    def record(self, kind: str, **fields: Any) -> None:
+        """record("started", call_ids=["c00000001"])"""
+        self._write(_make_event(kind, **fields))
 
     def close(self) -> None:
+        """May be called twice."""
         self._file.close()
 
     def _catch_up(self) -> None:
