@@ -3418,26 +3418,25 @@ class _Driver:
             self._fill_in_call_ids()
         if self.journal_path is not None:
             self.journal = _open_journal(self.journal_path, run)
-            self.has_ended = self.journal.has_later_turns
-        if run.state in ("model_ended", "succeeded"):
+        has_later_turns = self.journal is not None and self.journal.has_later_turns
+        if has_later_turns or run.state in ("model_ended", "succeeded"):
             self.has_ended = True
-        if self.has_ended:
             return
         self._note_calls()
         self.call_count += len(run.pending)
         for step in run.steps:
             if step.status in _FAILURES:
                 self._count_failure(step, _strip_repeat_note(_to_text(step.observation)))
-        self.new_steps.clear()  # of what the journal had more
+        self.new_steps.clear()  # what the journal had more is not new
 
     def _note_calls(self) -> None:
-        """The ids and the number of the calls that have a step."""
+        """Note the ids, and the number, of the calls that have a step."""
         ids = [step.action.call_id for turn in [*self.run.history, self.run] for step in turn.steps]
         self.used_ids.update(ids)
         self.call_count = sum(1 for call_id in ids if call_id)
 
     def _fill_in_call_ids(self) -> None:
-        """Where pending calls of a run made by hand have none."""
+        """Give an id to the pending calls that have none, in a run made by hand."""
         self._note_calls()
         taken = {action.call_id for action in self.run.pending}
         for action in self.run.pending:
@@ -3511,11 +3510,14 @@ class _Driver:
         return call
 
     def _is_only_call_of_reply(self, action: AgentAction) -> bool:
-        """No other is pending, nor just done (a run may be resumed within a reply)."""
-        steps = self.run.steps
-        if len(self.run.pending) > 1:
+        """No other call is pending, nor was another of the same reply just done.
+
+        It was where a run is resumed in the middle of a reply.
+        """
+        run = self.run
+        if len(run.pending) > 1:
             return False
-        return not steps or not _from_same_request(steps[-1].action, action)
+        return not run.steps or not _from_same_request(run.steps[-1].action, action)
 
     def _start_in_parallel_if_read_only(self, calls: List[_PreparedCall]) -> None:
         """Run the calls at the same time, where all that can run change nothing."""
@@ -3561,7 +3563,7 @@ class _Driver:
         if run._record(step) and step.status in _FAILURES:
             self._add_repeat_note(step)
         is_answer = isinstance(call, _ReadyCall) and call.is_answer and step.status == "ok"
-        if is_answer and run.steps[-1] is step:
+        if is_answer and run.steps and run.steps[-1] is step:
             run.finish = AgentFinish(
                 step.observation, step.action.log, step.action.message, "return_direct"
             )
@@ -3584,11 +3586,12 @@ class _Driver:
         return self.failures[failure]
 
     def _salvage_results(self, calls: List[_PreparedCall]) -> None:
-        """The stream is left in the middle of a reply: record the calls that have ended.
+        """Record the calls that have ended, when the stream is left in the middle of a reply.
 
-        By an exception, Ctrl-C, or because its reader closed it. Of calls that run at the
-        same time several may have ended; that of a single one may be recorded by half. A
-        step that could not be written is tried once more.
+        By an exception, by Ctrl-C, or because its reader closed it. Of calls that run at
+        the same time, others may have ended than the next. And Ctrl-C may have come between
+        the end of a call and its step, or its finish. A step that could not be written is
+        tried once more.
         """
         if self.pool is not None:
             self.pool.cancel()
@@ -3600,7 +3603,7 @@ class _Driver:
             self._flush_step()
 
     def _judge_finish(self) -> None:
-        """A finish is a claim. Recorded before, it can be put to `accept` again."""
+        """A finish is a claim. It is in run and journal: `accept` can be asked again."""
         run = self.run
         finish = typing.cast(AgentFinish, run.finish)
         if self.accept is None or finish.reason == "refusal":
@@ -3661,7 +3664,7 @@ class _Driver:
             self._add_finish(reply)
 
     def _add_finish(self, reply: AgentFinish) -> None:
-        """A copy of it becomes the run's. Where nobody is asked about it, it counts."""
+        """A copy of the reply becomes the run's finish. Where nobody judges it, it counts."""
         finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
         is_judged = self.accept is not None and finish.reason != "refusal"
         state: State = "running" if is_judged else "model_ended"
@@ -3913,6 +3916,14 @@ def _apply_started(run: AgentRun, event: _JsonObject) -> None:
     run.started.extend(str(call_id) for call_id in _field(event, "call_ids", list))
 
 
+def _pack_finished(finish: AgentFinish, **totals: Any) -> _JsonObject:
+    return {"finish": to_json(finish), **totals}
+
+
+def _apply_finished(run: AgentRun, event: _JsonObject) -> None:
+    run.finish = _object_from_json(event["finish"], "AgentFinish")
+
+
 def _pack_done(step: AgentStep, finish: Optional[AgentFinish]) -> _JsonObject:
     """{"call_id": "c00000001", "observation": "paid", "status": "ok"}"""
     action = step.action
@@ -3929,14 +3940,14 @@ def _pack_done(step: AgentStep, finish: Optional[AgentFinish]) -> _JsonObject:
 
 
 def _apply_done(run: AgentRun, event: _JsonObject) -> None:
+    """Record the step, unless it was written twice: see `_Driver._flush_step`."""
     status = _field(event, "status", str)
     if not status:
         raise ValueError("a step without a status")
     step = AgentStep(_find_done(run, event), _unpack_value(event, "observation"), status)
-    is_recorded = run._record(step)
-    if not is_recorded and step != _last_step(run):
-        # A notice. The same again is not: Ctrl-C came when it was written, and not yet
-        # taken out of the steps to be written.
+    if step.action.call_id:
+        run._record(step)
+    elif run.steps[-1:] != [step]:
         run.steps.append(step)
     run.finish = None
     if "finish" in event:
@@ -3944,31 +3955,17 @@ def _apply_done(run: AgentRun, event: _JsonObject) -> None:
 
 
 def _find_done(run: AgentRun, event: _JsonObject) -> AgentAction:
-    """The action that a `done` event is about."""
+    """The action that a `done` event is about: pending, of the last step, or a notice's."""
     call_id = _field(event, "call_id", str)
     if not call_id:
         log = _field(event, "log", str)
         request = _field(event, "request", int)
         return AgentAction("", {}, "", log, _unpack_value(event, "message"), request)
-    for action in run.pending:
+    last = [step.action for step in run.steps[-1:]]
+    for action in itertools.chain(run.pending, last):
         if action.call_id == call_id:
             return action
-    last = _last_step(run)
-    if last is not None and last.action.call_id == call_id:
-        return last.action
     raise ValueError(f"the call {_preview(call_id)} is not pending")
-
-
-def _last_step(run: AgentRun) -> Optional[AgentStep]:
-    return run.steps[-1] if run.steps else None
-
-
-def _pack_finished(finish: AgentFinish, **totals: Any) -> _JsonObject:
-    return {"finish": to_json(finish), **totals}
-
-
-def _apply_finished(run: AgentRun, event: _JsonObject) -> None:
-    run.finish = _object_from_json(event["finish"], "AgentFinish")
 
 
 def _totals_of(run: AgentRun) -> _JsonObject:
@@ -4001,53 +3998,56 @@ _APPLY: Dict[str, Callable[[AgentRun, _JsonObject], None]] = {
 }
 
 
-def _missing_events(behind: AgentRun, ahead: AgentRun) -> Iterator[_JsonObject]:
-    """What has to happen to one turn until it has all that the other has.
+# -- catching up -----------------------------------------------------------------------------------
+#
+# A run and its journal may each know something that the other does not: one was written and not
+# yet done, the other done and not written. What has to happen to one of them until it has all
+# that the other has is again a list of events; they are applied to the run, or written.
 
-    None where it has more already. Each event must be applied before the next is asked
-    for. Requests and tokens are only ever added, so the larger are the later ones. The
-    state comes last: Ctrl-C may leave the events before it alone.
+
+def _missing_events(turn: AgentRun, other: AgentRun) -> Iterator[_JsonObject]:
+    """What has to happen to a turn until it has all that another state of it has.
+
+    Each event must be applied to it before the next one is asked for. The state comes last:
+    after a crash in between, a turn must not be ended and lack its finish.
     """
-    is_later = _age(ahead) > _age(behind)
-    totals: _JsonObject = {}
-    if ahead.requests > behind.requests:
-        totals["requests"] = ahead.requests
-    if sum(ahead.usage.values()) > sum(behind.usage.values()):
-        totals["usage"] = dict(ahead.usage)
-    if totals:
-        yield _make_event("updated", **totals)
-    if len(ahead.steps) >= len(behind.steps):
-        yield from _missing_replies(behind, ahead)
-    unknown = {action.call_id for action in behind.pending}.difference(behind.started)
-    call_ids = [call_id for call_id in ahead.started if call_id in unknown]
+    is_later = _age(other) > _age(turn)
+    # Requests and tokens are only ever added: the larger are the later ones.
+    if other.requests > turn.requests:
+        yield _make_event("updated", requests=other.requests)
+    if sum(other.usage.values()) > sum(turn.usage.values()):
+        yield _make_event("updated", usage=other.usage)
+    if len(other.steps) >= len(turn.steps):
+        yield from _missing_replies(turn, other)
+    unknown = {action.call_id for action in turn.pending}.difference(turn.started)
+    call_ids = [call_id for call_id in other.started if call_id in unknown]
     if call_ids:
         yield _make_event("started", call_ids=call_ids)
     if is_later:
-        yield _make_event("updated", state=ahead.state)
+        yield _make_event("updated", state=other.state)
 
 
 def _age(turn: AgentRun) -> Tuple[int, bool]:
-    """What tells which state is the later one: a request more, else the end."""
+    """To compare which state is the later one: that after more requests, else an end."""
     return (turn.requests, turn.state != "running")
 
 
-def _missing_replies(behind: AgentRun, ahead: AgentRun) -> Iterator[_JsonObject]:
-    """The replies that one turn lacks, each with its steps as far as they are done."""
-    steps = ahead.steps[len(behind.steps) :]
-    finish = ahead.finish
+def _missing_replies(turn: AgentRun, other: AgentRun) -> Iterator[_JsonObject]:
+    """The replies that the turn lacks, each with its steps as far as they are done."""
+    steps = other.steps[len(turn.steps) :]
+    finish = other.finish
     number = 0
-    for reply in _group_by_reply([*(step.action for step in steps), *ahead.pending]):
-        known = {action.call_id for action in behind.pending} | {""}
-        proposed = [action for action in reply if action.call_id not in known]
+    for reply in _group_by_reply([*(step.action for step in steps), *other.pending]):
+        known = {action.call_id for action in turn.pending}
+        proposed = [a for a in reply if a.call_id and a.call_id not in known]
         if proposed:
             yield _make_event("proposed", actions=proposed)
         for step in steps[number : number + len(reply)]:
-            is_answer = (
-                step is steps[-1] and finish is not None and finish.reason == "return_direct"
-            )
+            is_last = step is steps[-1]
+            is_answer = is_last and finish is not None and finish.reason == "return_direct"
             yield _make_event("done", step=step, finish=finish if is_answer else None)
         number += len(reply)
-    if finish is not None and behind.finish is None:
+    if finish is not None and turn.finish is None:
         yield _make_event("finished", finish=finish)
 
 
@@ -4073,8 +4073,9 @@ class _RecordedTurn:
         self.lines = [line]
 
     def apply(self, event: _JsonObject, line: int) -> None:
+        """Follow the event in this line."""
         _apply(self.run, event)
-        while len(self.lines) <= len(self.run.steps):
+        if len(self.lines) <= len(self.run.steps):
             self.lines.append(line)
 
     def check(self, turn: AgentRun, is_last: bool) -> None:
@@ -4097,13 +4098,13 @@ class _RecordedTurn:
         call_ids.update(action.call_id for action in ahead.pending)
         if not all(action.call_id in call_ids for action in behind.pending):
             raise self._different_run(shared, "with other pending calls")
-        is_rejected = len(ahead.steps) > shared
-        if not is_rejected and behind.finish is not None:
+        is_rejected = len(ahead.steps) > shared  # by the next step
+        if behind.finish is not None and not is_rejected:
             if ahead.finish is None or not _is_same_finish(ahead.finish, behind.finish):
                 raise self._different_run(shared, "with another finish")
 
     def _different_run(self, number: int, difference: str) -> ValueError:
-        """The error that says so. `number`: of the line in `lines`."""
+        """The error. `number`: 0 for the line of the turn, 1 for that of its first step."""
         return ValueError(
             f"{self.path}, line {self.lines[number]}: the journal of another run, {difference}; "
             "give this one its own"
@@ -4384,15 +4385,16 @@ class _Journal:
             self._write(event)
 
     def _write(self, event: _JsonObject) -> None:
-        """Append an event, with the totals that changed. Nothing where it is only those, and none did.
+        """Append an event, with the totals that changed; not where nothing is left of it.
 
-        The counts of the run may have changed at any time; its state changes with an event
-        that says so.
+        A tool or the model may have changed the counts at any time. The state is the
+        event's alone: it is written before it is the run's.
         """
-        totals = {**_totals_of(self._run), "state": self._recorded.state}
-        for name, known in _totals_of(self._recorded).items():
+        recorded = _totals_of(self._recorded)
+        totals = {**_totals_of(self._run), "state": recorded["state"]}
+        for name in totals:
             value = event.pop(name, totals[name])
-            if value != known:
+            if value != recorded[name]:
                 event[name] = value
         if event == {"event": "updated"}:
             return
