@@ -3476,7 +3476,8 @@ class _Driver:
             self._start_in_parallel_if_read_only(calls)
         try:
             for call in calls:
-                if self._is_next(call.action):
+                is_next = len(run.pending) > 0 and run.pending[0] is call.action
+                if is_next:  # else the caller closed it meanwhile
                     step = self._execute(call)
                     self._record_result(call, step)
                 while self.new_steps:
@@ -3531,11 +3532,6 @@ class _Driver:
             jobs.append(call.job)
         self.pool = _WorkerPool(jobs)
         self.pool.start()
-
-    def _is_next(self, action: AgentAction) -> bool:
-        """False where the caller closed the call meanwhile."""
-        pending = self.run.pending
-        return len(pending) > 0 and pending[0] is action
 
     def _execute(self, call: _PreparedCall) -> AgentStep:
         if isinstance(call, _RefusedCall):
@@ -4035,20 +4031,30 @@ def _age(turn: AgentRun) -> Tuple[int, bool]:
 def _missing_replies(turn: AgentRun, other: AgentRun) -> Iterator[_JsonObject]:
     """The replies that the turn lacks, each with its steps as far as they are done."""
     steps = other.steps[len(turn.steps) :]
-    finish = other.finish
+    actions = [step.action for step in steps]
     number = 0
-    for reply in _group_by_reply([*(step.action for step in steps), *other.pending]):
-        known = {action.call_id for action in turn.pending}
-        proposed = [a for a in reply if a.call_id and a.call_id not in known]
+    for reply in _group_by_reply(actions + other.pending):
+        proposed = _find_unknown(turn, reply)
         if proposed:
             yield _make_event("proposed", actions=proposed)
         for step in steps[number : number + len(reply)]:
-            is_last = step is steps[-1]
-            is_answer = is_last and finish is not None and finish.reason == "return_direct"
-            yield _make_event("done", step=step, finish=finish if is_answer else None)
+            yield _make_event("done", step=step, finish=_answer_of(other, step))
         number += len(reply)
-    if finish is not None and turn.finish is None:
-        yield _make_event("finished", finish=finish)
+    if other.finish is not None and turn.finish is None:
+        yield _make_event("finished", finish=other.finish)
+
+
+def _find_unknown(turn: AgentRun, reply: List[AgentAction]) -> List[AgentAction]:
+    """The calls of a reply that are not pending yet. A notice is no call."""
+    known = {action.call_id for action in turn.pending} | {""}
+    return [action for action in reply if action.call_id not in known]
+
+
+def _answer_of(run: AgentRun, step: AgentStep) -> Optional[AgentFinish]:
+    """The finish of `return_direct`, which is one event with its step, the last one."""
+    if run.finish is None or run.finish.reason != "return_direct":
+        return None
+    return run.finish if step is run.steps[-1] else None
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -4094,14 +4100,10 @@ class _RecordedTurn:
             behind, ahead = self.run, turn
             if not is_last:
                 raise self._different_run(shared, "which goes on with another turn")
-        call_ids = {step.action.call_id for step in ahead.steps[shared:]}
-        call_ids.update(action.call_id for action in ahead.pending)
-        if not all(action.call_id in call_ids for action in behind.pending):
+        if not _knows_pending(ahead, behind):
             raise self._different_run(shared, "with other pending calls")
-        is_rejected = len(ahead.steps) > shared  # by the next step
-        if behind.finish is not None and not is_rejected:
-            if ahead.finish is None or not _is_same_finish(ahead.finish, behind.finish):
-                raise self._different_run(shared, "with another finish")
+        if not _knows_finish(ahead, behind):
+            raise self._different_run(shared, "with another finish")
 
     def _different_run(self, number: int, difference: str) -> ValueError:
         """The error. `number`: 0 for the line of the turn, 1 for that of its first step."""
@@ -4120,6 +4122,20 @@ def _has_more(one: AgentRun, other: AgentRun) -> bool:
 
 def _has_reply(turn: AgentRun) -> bool:
     return len(turn.pending) > 0 or turn.finish is not None
+
+
+def _knows_pending(ahead: AgentRun, behind: AgentRun) -> bool:
+    """Whether what is pending in the one behind is pending or done in the one ahead."""
+    call_ids = {step.action.call_id for step in ahead.steps[len(behind.steps) :]}
+    call_ids.update(action.call_id for action in ahead.pending)
+    return all(action.call_id in call_ids for action in behind.pending)
+
+
+def _knows_finish(ahead: AgentRun, behind: AgentRun) -> bool:
+    """Whether both have the finish, or the next step of the one ahead says it was rejected."""
+    if behind.finish is None or len(ahead.steps) > len(behind.steps):
+        return True
+    return ahead.finish is not None and _is_same_finish(ahead.finish, behind.finish)
 
 
 def _count_same_steps(steps: List[AgentStep], recorded: List[AgentStep]) -> int:
@@ -4340,6 +4356,9 @@ class _JournalFile:
             import fcntl
 
             fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
+
+
+# -- the journal -----------------------------------------------------------------------------------
 
 
 class _Journal:
