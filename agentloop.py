@@ -65,7 +65,7 @@ import types
 import typing
 from _thread import RLock
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, FrozenSet, Generator, Iterable, Iterator, List
+from typing import Any, Callable, Deque, Dict, FrozenSet, Generator, Iterable, Iterator, List
 from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
 
 # subtle: `dataclass` looks this module up in sys.modules, because the annotations are
@@ -696,18 +696,24 @@ Event = Union[AgentAction, AgentStep, AgentFinish]  # what `stream` yields
 Decision = Union[AgentFinish, AgentAction, List[AgentAction]]  # what a model returns
 
 
-def _group_by_reply(steps: Iterable[AgentStep]) -> List[List[AgentStep]]:
-    """Neighbouring steps of one reply together: [a1, a2, b1] -> [[a1, a2], [b1]].
+_StepOrAction = typing.TypeVar("_StepOrAction", AgentStep, AgentAction)
 
-    A step about a reply without calls stands alone; so does one of a run made by hand,
+
+def _group_by_reply(items: Iterable[_StepOrAction]) -> List[List[_StepOrAction]]:
+    """Neighbouring steps, or actions, of one reply together: [a1, a2, b1] -> [[a1, a2], [b1]].
+
+    One about a reply without calls stands alone; so does one of a run made by hand,
     without request and message.
     """
-    groups: List[List[AgentStep]] = []
-    for step in steps:
-        if groups and _same_reply(groups[-1][-1].action, step.action):
-            groups[-1].append(step)
+    groups: List[List[_StepOrAction]] = []
+    last: Any = None
+    for item in items:
+        action: Any = getattr(item, "action", item)
+        if last is not None and _same_reply(last, action):
+            groups[-1].append(item)
         else:
-            groups.append([step])
+            groups.append([item])
+        last = action
     return groups
 
 
@@ -759,7 +765,7 @@ def _call_locked(function: Callable[..., Any], *args: Any) -> Any:
 class _RunInternals(_Data):
     """What others keep on a run. It is neither compared, shown, copied nor written."""
 
-    _stream: Any = None  # the stream that drives this run, see loop
+    _stream: Any = None  # the stream that drives this run and yields its new steps, see loop
     # {adapter: the conversation as sent}, see models
     _encoded: Optional[Dict[Any, Any]] = None
 
@@ -873,11 +879,7 @@ class AgentRun(_RunInternals):
                 self.close(action, _UNKNOWN_OUTCOME, "unknown_outcome")
             else:
                 self.close(action, _NOT_EXECUTED, "not_executed")
-        # Lists of its own: resuming this run must not change the other's history.
-        earlier = dataclasses.replace(
-            self, steps=list(self.steps), pending=[], started=[], usage=dict(self.usage), history=[]
-        )
-        turn = AgentRun(task, history=[*self.history, earlier])
+        turn = AgentRun(task, history=[*self.history, self._copy_turn()])
         turn._encoded = self._encoded
         self._encoded = None
         return turn
@@ -927,18 +929,34 @@ class AgentRun(_RunInternals):
             )
         return "; ".join(parts)
 
-    def _find_pending(self, action: AgentAction) -> int:
-        """The place of the action itself in `pending`, else of the first of the same `call_id`."""
+    def _copy_turn(self) -> "AgentRun":
+        """Without the history, with lists of its own: resuming the run does not change it."""
+        turn = copy.copy(self)
+        for f in dataclasses.fields(turn):
+            value = getattr(turn, f.name)
+            if isinstance(value, (list, dict)):
+                setattr(turn, f.name, value.copy())
+        turn.history = []
+        return turn
+
+    def _index_of_pending(self, action: AgentAction) -> int:
+        """The place of the action itself in `pending`, -1 where it is not there."""
         for index, pending in enumerate(self.pending):
             if pending is action:
                 return index
-        for index, pending in enumerate(self.pending):
+        return -1
+
+    def _find_pending(self, action: AgentAction) -> AgentAction:
+        """The action itself, else the first pending one of the same `call_id`."""
+        if self._index_of_pending(action) >= 0:
+            return action
+        for pending in self.pending:
             if pending.call_id == action.call_id:
-                return index
+                return pending
         raise ValueError(f"the call {action.call_id!r} is not pending; see run.pending")
 
     def _close_pending(self, action: AgentAction, observation: Any, status: str) -> AgentStep:
-        pending = self.pending[self._find_pending(action)]
+        pending = self._find_pending(action)
         if self.steps and self.steps[-1].action is pending:
             # A signal handler came while the call got its step.
             raise ValueError(f"the call {action.call_id!r} has its step already")
@@ -948,24 +966,24 @@ class AgentRun(_RunInternals):
 
     def _record(self, step: AgentStep) -> bool:
         """Record the step of a pending action; False where the caller closed it."""
-        is_recorded: bool = _call_locked(self._record_pending, step)
+        is_recorded: bool = _call_locked(self._move_to_steps, step)
         return is_recorded
 
-    def _record_pending(self, step: AgentStep) -> bool:
-        for pending in self.pending:
-            if pending is step.action:
-                self._move_to_steps(step)
-                return True
-        return False
-
-    def _move_to_steps(self, step: AgentStep) -> None:
-        # The step first: Ctrl-C may leave a call in both lists, which `_drop_done` puts
-        # right. One that is in neither would be forgotten. The place is found only now,
-        # since a signal handler may have closed another call.
+    def _move_to_steps(self, step: AgentStep) -> bool:
+        """Record the step of a pending action; False where it is not pending."""
+        if self._index_of_pending(step.action) < 0:
+            return False
+        # Ctrl-C may come in between. The stream that is to write the step gets it first:
+        # the steps after it must not be written without it. A call in both lists is put
+        # right by `_drop_done`; one that is in neither would be forgotten.
+        if self._stream is not None:
+            self._stream.new_steps.append(step)
         self.steps.append(step)
-        del self.pending[self._find_pending(step.action)]
+        # The place is found only now, since a signal handler may have closed another call.
+        del self.pending[self._index_of_pending(step.action)]
         if step.action.call_id in self.started:
             self.started.remove(step.action.call_id)
+        return True
 
     def _drop_done(self) -> None:
         """Take what has its step out of `pending` and `started`.
@@ -2943,9 +2961,6 @@ class _Job:
             self.error = error
         self._ended.set()
 
-    def has_value(self) -> bool:
-        return self._ended.is_set() and self.error is None
-
     def wait(self) -> Any:
         """What the function returned; what it raised is raised here."""
         while not self._ended.wait(1):
@@ -3059,6 +3074,7 @@ class _ReadyCall:
         self.has_started = False  # before an interruption
         self.is_answer = False  # what it returns is the output of the run
         self.job: Optional[_Job] = None  # where it runs at the same time as others
+        self.step: Optional[AgentStep] = None  # once it has ended
 
     def execute(self) -> AgentStep:
         """Call the function. Exceptions become a tool_error step, the rest propagates."""
@@ -3066,13 +3082,14 @@ class _ReadyCall:
             value = self.tool.function(*self.bound.args, **self.bound.kwargs)
             if type(value) not in _COMPLETE_TYPES:
                 value = _complete(value)
-            return AgentStep(self.action, value)
+            self.step = AgentStep(self.action, value)
         except Exception as error:
             text = type(error).__name__
             message = _safe_str(error)
             if message:
                 text = f"{text}: {message}"
-            return AgentStep(self.action, text, "tool_error")
+            self.step = AgentStep(self.action, text, "tool_error")
+        return self.step
 
 
 class _RefusedCall:
@@ -3112,36 +3129,6 @@ def _may_repeat(tool: Optional[Tool]) -> bool:
 # -- the loop --------------------------------------------------------------------------------------
 
 
-class _Recorder:
-    """What the loop records, in the order of a request. This one keeps nothing.
-
-    `_Journal` keeps it in a file.
-    """
-
-    has_later_turns = False  # True where the file holds turns after the run's
-
-    def record_request(self, requests: int) -> None:
-        """A request is about to be made. `requests`: the new total, this one included."""
-
-    def record_actions(self, actions: List[AgentAction]) -> None:
-        """The calls of a reply are about to become pending, all or none of them."""
-
-    def record_start(self, call_ids: List[str]) -> None:
-        """The execution of these calls is about to begin."""
-
-    def record_step(self, step: AgentStep, finish: Optional[AgentFinish]) -> None:
-        """A step was recorded in the run; `finish` where it is the answer too."""
-
-    def record_finish(self, finish: AgentFinish, state: State) -> None:
-        """The model finished. `state`: "running" where `accept` is about to be asked."""
-
-    def record_state(self, state: State) -> None:
-        """The run is about to change to this state."""
-
-    def close(self) -> None:
-        """Nothing more is recorded. May be called twice."""
-
-
 _FAILURES = ("unknown_tool", "invalid_arguments", "tool_error")
 _REPEATED = "\n(The same call has now failed in the same way "
 
@@ -3157,9 +3144,10 @@ def _strip_repeat_note(text: str) -> str:
 class _Driver:
     """Runs one AgentRun. Its methods stand in the order in which they act.
 
-    Ctrl-C may come between any two statements. So what is about to happen is written to
-    the journal before it changes the run, and a step enters the run before it is written.
-    When the run is resumed, whichever is behind catches up.
+    Ctrl-C may come between any two statements, and any write may fail. A request and the
+    start of a call are written to the journal before they happen; what came of them
+    enters the run before it is written. When the run is resumed, whichever of run and
+    journal is behind catches up.
     """
 
     def __init__(
@@ -3184,7 +3172,7 @@ class _Driver:
         self.max_requests = max_requests
         self.accept = accept
         self.journal_path = journal_path
-        self.journal = _Recorder()
+        self.journal: Optional[_Journal] = None  # see journal, which says what is recorded
         self.pool: Optional[_WorkerPool] = None  # of the last calls made at the same time
         self.has_ended = False
         self.has_finished = False  # with a finish that counts
@@ -3192,7 +3180,8 @@ class _Driver:
         self.used_ids: Set[str] = set()  # call ids that have a step or will get one
         self.call_count = 0  # calls proposed so far
         self.failures: Dict[Any, int] = {}  # how often a call failed in the same way
-        self.flushed = 0  # how many of run.steps are written and yielded
+        # Steps to be written and yielded: the loop's, and of calls that the caller closed.
+        self.new_steps: Deque[AgentStep] = collections.deque()
 
     def events(self) -> Generator[Event, None, AgentRun]:
         """The loop. One call, one step; what goes wrong on the way is an observation."""
@@ -3211,7 +3200,7 @@ class _Driver:
                         self._ask_model()
                     else:
                         self._end("budget_exhausted")
-                    while self.flushed < len(run.steps):  # unreadable, or not accepted
+                    while self.new_steps:  # an unreadable reply, a rejected finish
                         yield self._flush_step()
                 if self.has_finished:
                     yield typing.cast(AgentFinish, run.finish)
@@ -3222,43 +3211,61 @@ class _Driver:
 
     def close(self) -> None:
         """Let go of the run and of the journal."""
-        self.journal.close()
+        if self.journal is not None:
+            self.journal.close()
         self.run._release(self)
 
     def _resume(self) -> None:
         """Synchronize run and journal, and note what was done in this conversation."""
         run = self.run
         run._drop_done()
+        if not all(action.call_id for action in run.pending):
+            self._fill_in_call_ids()
         if self.journal_path is not None:
             self.journal = _open_journal(self.journal_path, run)
-        if run.state in ("model_ended", "succeeded") or self.journal.has_later_turns:
+        has_later_turns = self.journal is not None and self.journal.has_later_turns
+        if has_later_turns or run.state in ("model_ended", "succeeded"):
             self.has_ended = True
             return
-        ids = [step.action.call_id for turn in [*run.history, run] for step in turn.steps]
-        self.used_ids.update(ids)
-        self.call_count = len(run.pending) + sum(1 for call_id in ids if call_id)
+        self._note_calls()
+        self.call_count += len(run.pending)
         for step in run.steps:
             if step.status in _FAILURES:
                 self._count_failure(step, _strip_repeat_note(_to_text(step.observation)))
-        self.flushed = len(run.steps)
+        self.new_steps.clear()  # what the journal had more is not new
+
+    def _note_calls(self) -> None:
+        """Note the ids, and the number, of the calls that have a step."""
+        ids = [step.action.call_id for turn in [*self.run.history, self.run] for step in turn.steps]
+        self.used_ids.update(ids)
+        self.call_count = sum(1 for call_id in ids if call_id)
+
+    def _fill_in_call_ids(self) -> None:
+        """Give an id to the pending calls that have none, in a run made by hand."""
+        self._note_calls()
+        taken = {action.call_id for action in self.run.pending}
+        for action in self.run.pending:
+            self.call_count += 1
+            if not action.call_id:
+                action.call_id = self._make_call_id(taken)
 
     def _flush_step(self) -> AgentStep:
-        """Write the next new step: of the loop, or of a call that the caller closed."""
-        step = self.run.steps[self.flushed]
+        """Write the next new step, which is then yielded."""
+        step = self.new_steps[0]
         self.used_ids.add(step.action.call_id)
-        self.journal.record_step(step, self.run.finish)
-        self.flushed += 1
+        if self.journal is not None:
+            self.journal.record("done", step=step, finish=self.run.finish)
+        self.new_steps.popleft()  # only now: a step that could not be written stays
         return step
 
     def _show_pending(self) -> Iterator[Event]:
         """Every call is shown before any of them runs; the caller may close it."""
-        run = self.run
         closed: Set[int] = set()
-        for action in list(run.pending):
+        for action in list(self.run.pending):
             if id(action) in closed:
                 continue
             yield action
-            while self.flushed < len(run.steps):
+            while self.new_steps:
                 step = self._flush_step()
                 closed.add(id(step.action))
                 yield step
@@ -3274,13 +3281,14 @@ class _Driver:
             self._start_in_parallel_if_read_only(calls)
         try:
             for call in calls:
-                if self._is_next(call.action):
+                is_next = len(run.pending) > 0 and run.pending[0] is call.action
+                if is_next:  # else the caller closed it meanwhile
                     step = self._execute(call)
                     self._record_result(call, step)
-                while self.flushed < len(run.steps):
+                while self.new_steps:
                     yield self._flush_step()
         except BaseException:
-            self._salvage_finished_jobs(calls)
+            self._salvage_results(calls)
             raise
 
     def _prepare(self, action: AgentAction, started: Set[str]) -> _PreparedCall:
@@ -3308,11 +3316,14 @@ class _Driver:
         return call
 
     def _is_only_call_of_reply(self, action: AgentAction) -> bool:
-        """No other is pending, nor just done (a run may be resumed within a reply)."""
-        steps = self.run.steps
-        if len(self.run.pending) > 1:
+        """No other call is pending, nor was another of the same reply just done.
+
+        It was where a run is resumed in the middle of a reply.
+        """
+        run = self.run
+        if len(run.pending) > 1:
             return False
-        return not steps or not _from_same_request(steps[-1].action, action)
+        return not run.steps or not _from_same_request(run.steps[-1].action, action)
 
     def _start_in_parallel_if_read_only(self, calls: List[_PreparedCall]) -> None:
         """Run the calls at the same time, where all that can run change nothing."""
@@ -3326,11 +3337,6 @@ class _Driver:
             jobs.append(call.job)
         self.pool = _WorkerPool(jobs)
         self.pool.start()
-
-    def _is_next(self, action: AgentAction) -> bool:
-        """False where the caller closed the call meanwhile."""
-        pending = self.run.pending
-        return len(pending) > 0 and pending[0] is action
 
     def _execute(self, call: _PreparedCall) -> AgentStep:
         if isinstance(call, _RefusedCall):
@@ -3348,17 +3354,18 @@ class _Driver:
             if not call.has_started:
                 call_ids.append(call.action.call_id)
         if call_ids:
-            self.journal.record_start(call_ids)
+            if self.journal is not None:
+                self.journal.record("started", call_ids=call_ids)
             self.run.started.extend(call_ids)
 
     def _record_result(self, call: _PreparedCall, step: AgentStep) -> None:
         """Add the step to the run; not where the caller closed the call while it ran."""
-        if not self.run._record(step):
-            return
-        if step.status in _FAILURES:
+        run = self.run
+        if run._record(step) and step.status in _FAILURES:
             self._add_repeat_note(step)
-        elif isinstance(call, _ReadyCall) and call.is_answer and step.status == "ok":
-            self.run.finish = AgentFinish(
+        is_answer = isinstance(call, _ReadyCall) and call.is_answer and step.status == "ok"
+        if is_answer and run.steps and run.steps[-1] is step:
+            run.finish = AgentFinish(
                 step.observation, step.action.log, step.action.message, "return_direct"
             )
 
@@ -3379,32 +3386,30 @@ class _Driver:
         self.failures[failure] = self.failures.get(failure, 0) + 1
         return self.failures[failure]
 
-    def _salvage_finished_jobs(self, calls: List[_PreparedCall]) -> None:
-        """The stream is left in the middle of a reply: record what is done.
+    def _salvage_results(self, calls: List[_PreparedCall]) -> None:
+        """Record the calls that have ended, when the stream is left in the middle of a reply.
 
-        By an exception, Ctrl-C, or because its reader closed it. Of parallel calls those
-        that have returned get their steps. A step that could not be written is tried once
-        more.
+        By an exception, by Ctrl-C, or because its reader closed it. Of calls that run at
+        the same time, others may have ended than the next. And Ctrl-C may have come between
+        the end of a call and its step, or its finish. A step that could not be written is
+        tried once more.
         """
         if self.pool is not None:
             self.pool.cancel()
         self.run._drop_done()
         for call in calls:
-            job = call.job if isinstance(call, _ReadyCall) else None
-            if job is not None and job.has_value():
-                self._record_result(call, job.value)
-        while self.flushed < len(self.run.steps):
+            if isinstance(call, _ReadyCall) and call.step is not None:
+                self._record_result(call, call.step)
+        while self.new_steps:
             self._flush_step()
 
     def _judge_finish(self) -> None:
-        """A finish is a claim. Recorded first, it can be put to `accept` again."""
+        """A finish is a claim. It is in run and journal: `accept` can be asked again."""
         run = self.run
         finish = typing.cast(AgentFinish, run.finish)
         if self.accept is None or finish.reason == "refusal":
-            self.journal.record_finish(finish, "model_ended")
             self._end("model_ended")
             return
-        self.journal.record_finish(finish, "running")
         run.state = "running"
         reason = self.accept(run)
         if reason is None:
@@ -3413,17 +3418,24 @@ class _Driver:
         if not isinstance(reason, str) or not reason:
             text = "accept returns None or the reason, a non-empty str"
             raise TypeError(f"{text}; got {_preview(reason)}")
+        log = finish.log
+        if not log and finish.reason != "return_direct":
+            log = _to_text(finish.output)  # the model has to see what was rejected
         run.finish = None
-        self._add_notice(reason, "not_accepted", finish)
+        self._add_notice(reason, "not_accepted", log, finish.message)
 
-    def _add_notice(self, observation: str, status: Status, source: Any) -> None:
+    def _add_notice(self, observation: str, status: Status, log: Any, message: Any) -> None:
         """A step about a reply that held no call: unreadable, or a rejected finish."""
-        log = source.log if type(source.log) is str else _to_text(source.log or "")
-        action = AgentAction("", {}, "", log, source.message, self.run.requests)
-        self.run.steps.append(AgentStep(action, observation, status))
+        if type(log) is not str:
+            log = _to_text(log or "")
+        action = AgentAction("", {}, "", log, message, self.run.requests)
+        step = AgentStep(action, observation, status)
+        self.run.steps.append(step)
+        self.new_steps.append(step)
 
     def _end(self, state: State) -> None:
-        self.journal.record_state(state)
+        if self.journal is not None:
+            self.journal.record("updated", state=state)
         self.run.state = state
         self.has_finished = state != "budget_exhausted"
         self.has_ended = True
@@ -3431,7 +3443,8 @@ class _Driver:
     def _ask_model(self) -> None:
         """Make one request. It counts once it is begun, whatever comes of it."""
         run = self.run
-        self.journal.record_request(run.requests + 1)
+        if self.journal is not None:
+            self.journal.record("requested", requests=run.requests + 1, state="running")
         run.requests += 1
         run.state = "running"
         try:
@@ -3441,14 +3454,24 @@ class _Driver:
         except Exception as error:
             if _class_tag(error) != "InvalidResponse":
                 raise
-            self._add_notice(getattr(error, "observation", ""), "invalid_response", error)
+            unread: Any = error
+            self._add_notice(unread.observation, "invalid_response", unread.log, unread.message)
             return
         if isinstance(reply, list):
             self._propose(reply, "a list with ")
         elif isinstance(reply, AgentAction) or _class_tag(reply) != "AgentFinish":
             self._propose([reply], "")
         else:
-            run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
+            self._add_finish(reply)
+
+    def _add_finish(self, reply: AgentFinish) -> None:
+        """A copy of the reply becomes the run's finish. Where nobody judges it, it counts."""
+        finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
+        is_judged = self.accept is not None and finish.reason != "refusal"
+        state: State = "running" if is_judged else "model_ended"
+        self.run.finish = finish
+        if self.journal is not None:
+            self.journal.record("finished", finish=finish, state=state)
 
     def _propose(self, actions: List[AgentAction], container: str) -> None:
         """Copies of the reply's actions become pending, all at once."""
@@ -3464,8 +3487,9 @@ class _Driver:
         proposed = []
         for action in actions:
             proposed.append(self._copy_action(action, taken))
-        self.journal.record_actions(proposed)
         self.run.pending.extend(proposed)
+        if self.journal is not None:
+            self.journal.record("proposed", actions=proposed)
 
     def _copy_action(self, action: AgentAction, taken: Set[str]) -> AgentAction:
         """The action with the registry's name, an id, its request, and str for texts."""
@@ -3619,49 +3643,37 @@ class Scripted:
 # and a "time", for people only. To add an event:
 #
 #  1. a line in the table above, and in examples/reference/journal.md;
-#  2. a method of `_Recorder`, which says when it is recorded;
-#  3. the same of `_Journal`, which writes it;
-#  4. its call in `_Driver`, before what follows from it;
-#  5. a function that applies it to a run, and its row in `_APPLY`.
+#  2. its `self.journal.record` in `_Driver`, in the order of what happens;
+#  3. a function that applies it to a run, and its row in `_APPLY`; where a field is not
+#     plain JSON, also one that packs it, in `_PACK`.
 #
 # If it keeps something in the run, also:
 #
-#  6. a field of `AgentRun`, with its line in the docstring;
-#  7. the two directions of a resume: `_copy_missing` and `_Journal._write_missing`;
-#  8. where a difference means another run, a check in `_check_same_turn`.
+#  4. a field of `AgentRun`, with its line in the docstring;
+#  5. its lines in `_missing_events`, by which run and file catch up when a run is resumed;
+#  6. where a difference means another run, a check in `_RecordedTurn.check`.
 
 _VERSION = 1
 _FIRST_BYTES = b'{"event": "turn"'  # of every journal
 
-# -- reading ---------------------------------------------------------------------------------------
+# -- events ----------------------------------------------------------------------------------------
 
 
-class _RecordedTurn:
-    """A turn as the events of a journal describe it.
+def _make_event(kind: str, **fields: Any) -> _JsonObject:
+    """("started", call_ids=["c00000001"]) -> {"event": "started", "call_ids": ["c00000001"]}"""
+    if kind in _PACK:
+        fields = _PACK[kind](**fields)
+    return {"event": kind, **fields}
 
-    Attributes:
-        run: the turn, without its history.
-        lines: the number of the line that began it, then those of its steps.
-    """
 
-    def __init__(self, event: _JsonObject, line: int) -> None:
-        version = _field(event, "version", int)
-        if version > _VERSION:
-            newer = f"its format is newer: version {version}"
-            raise ValueError(f"{newer}; use the agentloop.py that wrote it")
-        self.run = AgentRun(_unpack_value(event, "task"))
-        self.lines = [line]
-
-    def apply(self, event: _JsonObject, line: int) -> None:
-        """Follow an event. ValueError, TypeError or LookupError where that cannot be."""
-        kind = event["event"]
-        if kind in _APPLY:
-            _APPLY[kind](self.run, event)
-        elif kind not in _ONLY_TOTALS:
-            raise ValueError(f"no event of this format: {_preview(event)}")
-        while len(self.lines) <= len(self.run.steps):
-            self.lines.append(line)
-        _apply_totals(self.run, event)
+def _apply(run: AgentRun, event: _JsonObject) -> None:
+    """Let an event happen to a run. ValueError, TypeError or LookupError where it cannot."""
+    kind = event["event"]
+    if kind in _APPLY:
+        _APPLY[kind](run, event)
+    elif kind not in _ONLY_TOTALS:
+        raise ValueError(f"no event of this format: {_preview(event)}")
+    _apply_totals(run, event)
 
 
 def _field(entries: _JsonObject, name: str, kind: type) -> Any:
@@ -3672,40 +3684,71 @@ def _field(entries: _JsonObject, name: str, kind: type) -> Any:
     return value
 
 
-def _apply_proposed(run: AgentRun, event: _JsonObject) -> None:
-    """Make the calls of a reply pending.
+def _pack_proposed(actions: List[AgentAction]) -> _JsonObject:
+    """{"message": null, "request": 1, "actions": [{"tool": "pay", "tool_input": {"n": 3}, ...}]}
 
-    {"event": "proposed", "message": null, "request": 1,
-     "actions": [{"tool": "pay", "tool_input": {"n": 3}, "call_id": "c00000001"}]}
+    The message stands there once, for all calls of the reply.
     """
+    entries = []
+    for action in actions:
+        entry = {"tool": action.tool, **_pack_value("tool_input", action.tool_input)}
+        entry["call_id"] = action.call_id
+        if action.log:
+            entry["log"] = action.log
+        entries.append(entry)
+    message = _pack_value("message", actions[0].message)
+    return {**message, "request": actions[0].request, "actions": entries}
+
+
+def _apply_proposed(run: AgentRun, event: _JsonObject) -> None:
     message = _unpack_value(event, "message")  # one object for all actions of the reply
     request = _field(event, "request", int)
+    actions = []
     for entry in _field(event, "actions", list):
         tool = _field(entry, "tool", str)
-        action = AgentAction(tool, _unpack_value(entry, "tool_input"))
-        action.call_id = _field(entry, "call_id", str)
-        action.log = _field(entry, "log", str) if "log" in entry else ""
-        action.message = message
-        action.request = request
-        run.pending.append(action)
+        call_id = _field(entry, "call_id", str)
+        log = _field(entry, "log", str) if "log" in entry else ""
+        tool_input = _unpack_value(entry, "tool_input")
+        actions.append(AgentAction(tool, tool_input, call_id, log, message, request))
+    run.pending.extend(actions)  # all or none of them, also where Ctrl-C comes
 
 
 def _apply_started(run: AgentRun, event: _JsonObject) -> None:
     run.started.extend(str(call_id) for call_id in _field(event, "call_ids", list))
 
 
-def _apply_done(run: AgentRun, event: _JsonObject) -> None:
-    """Record a step, of a pending call or a notice.
+def _pack_finished(finish: AgentFinish, **totals: Any) -> _JsonObject:
+    return {"finish": to_json(finish), **totals}
 
-    {"event": "done", "call_id": "c00000001", "observation": "paid", "status": "ok"}
-    """
-    step = AgentStep(_find_done(run, event), _unpack_value(event, "observation"))
-    step.status = _field(event, "status", str)
-    if not step.status:
+
+def _apply_finished(run: AgentRun, event: _JsonObject) -> None:
+    run.finish = _object_from_json(event["finish"], "AgentFinish")
+
+
+def _pack_done(step: AgentStep, finish: Optional[AgentFinish]) -> _JsonObject:
+    """{"call_id": "c00000001", "observation": "paid", "status": "ok"}"""
+    action = step.action
+    fields: _JsonObject = {"call_id": action.call_id}
+    if not action.call_id:  # a notice about a reply that held no call
+        fields.update(_pack_value("message", action.message))
+        fields["log"] = action.log
+        fields["request"] = action.request
+    fields.update(_pack_value("observation", step.observation))
+    fields["status"] = step.status
+    if finish is not None:
+        fields.update(_pack_finished(finish))
+    return fields
+
+
+def _apply_done(run: AgentRun, event: _JsonObject) -> None:
+    """Record the step, unless it was written twice: see `_Driver._flush_step`."""
+    status = _field(event, "status", str)
+    if not status:
         raise ValueError("a step without a status")
-    if not run._record(step) and step not in run.steps[-1:]:
-        # It is a notice. Where the last step is the same, it was written twice: Ctrl-C
-        # came between writing it and counting it as written.
+    step = AgentStep(_find_done(run, event), _unpack_value(event, "observation"), status)
+    if step.action.call_id:
+        run._record(step)
+    elif run.steps[-1:] != [step]:
         run.steps.append(step)
     run.finish = None
     if "finish" in event:
@@ -3713,30 +3756,28 @@ def _apply_done(run: AgentRun, event: _JsonObject) -> None:
 
 
 def _find_done(run: AgentRun, event: _JsonObject) -> AgentAction:
-    """The action that a `done` event is about."""
+    """The action that a `done` event is about: pending, of the last step, or a notice's."""
     call_id = _field(event, "call_id", str)
     if not call_id:
         log = _field(event, "log", str)
         request = _field(event, "request", int)
         return AgentAction("", {}, "", log, _unpack_value(event, "message"), request)
-    for action in run.pending:
+    last = [step.action for step in run.steps[-1:]]
+    for action in itertools.chain(run.pending, last):
         if action.call_id == call_id:
             return action
-    for step in run.steps[-1:]:
-        if step.action.call_id == call_id:
-            return step.action
     raise ValueError(f"the call {_preview(call_id)} is not pending")
 
 
-def _apply_finished(run: AgentRun, event: _JsonObject) -> None:
-    run.finish = _object_from_json(event["finish"], "AgentFinish")
+def _totals_of(run: AgentRun) -> _JsonObject:
+    return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
 
 
 def _apply_totals(run: AgentRun, event: _JsonObject) -> None:
     if "requests" in event:
         run.requests = _field(event, "requests", int)
     if "usage" in event:
-        run.usage = _field(event, "usage", dict)
+        run.usage = dict(_field(event, "usage", dict))
         sum(run.usage.values())  # a TypeError where one is not a number
     if "state" in event:
         if event["state"] not in typing.get_args(State):
@@ -3745,12 +3786,198 @@ def _apply_totals(run: AgentRun, event: _JsonObject) -> None:
 
 
 _ONLY_TOTALS = ("turn", "requested", "updated")
+_PACK: Dict[str, Callable[..., _JsonObject]] = {
+    "proposed": _pack_proposed,
+    "done": _pack_done,
+    "finished": _pack_finished,
+}
 _APPLY: Dict[str, Callable[[AgentRun, _JsonObject], None]] = {
     "proposed": _apply_proposed,
     "started": _apply_started,
     "done": _apply_done,
     "finished": _apply_finished,
 }
+
+
+# -- catching up -----------------------------------------------------------------------------------
+#
+# A run and its journal may each know something that the other does not: one was written and not
+# yet done, the other done and not written. What has to happen to one of them until it has all
+# that the other has is again a list of events; they are applied to the run, or written.
+
+
+def _missing_events(turn: AgentRun, other: AgentRun) -> Iterator[_JsonObject]:
+    """What has to happen to a turn until it has all that another state of it has.
+
+    Each event must be applied to it before the next one is asked for. The state comes last:
+    after a crash in between, a turn must not be ended and lack its finish.
+    """
+    is_later = _age(other) > _age(turn)
+    # Requests and tokens are only ever added: the larger are the later ones.
+    if other.requests > turn.requests:
+        yield _make_event("updated", requests=other.requests)
+    if sum(other.usage.values()) > sum(turn.usage.values()):
+        yield _make_event("updated", usage=other.usage)
+    if len(other.steps) >= len(turn.steps):
+        yield from _missing_replies(turn, other)
+    unknown = {action.call_id for action in turn.pending}.difference(turn.started)
+    call_ids = [call_id for call_id in other.started if call_id in unknown]
+    if call_ids:
+        yield _make_event("started", call_ids=call_ids)
+    if is_later:
+        yield _make_event("updated", state=other.state)
+
+
+def _age(turn: AgentRun) -> Tuple[int, bool]:
+    """To compare which state is the later one: that after more requests, else an end."""
+    return (turn.requests, turn.state != "running")
+
+
+def _missing_replies(turn: AgentRun, other: AgentRun) -> Iterator[_JsonObject]:
+    """The replies that the turn lacks, each with its steps as far as they are done."""
+    steps = other.steps[len(turn.steps) :]
+    actions = [step.action for step in steps]
+    number = 0
+    for reply in _group_by_reply(actions + other.pending):
+        proposed = _find_unknown(turn, reply)
+        if proposed:
+            yield _make_event("proposed", actions=proposed)
+        for step in steps[number : number + len(reply)]:
+            yield _make_event("done", step=step, finish=_answer_of(other, step))
+        number += len(reply)
+    if other.finish is not None and turn.finish is None:
+        yield _make_event("finished", finish=other.finish)
+
+
+def _find_unknown(turn: AgentRun, reply: List[AgentAction]) -> List[AgentAction]:
+    """The calls of a reply that are not pending yet. A notice is no call."""
+    known = {action.call_id for action in turn.pending} | {""}
+    return [action for action in reply if action.call_id not in known]
+
+
+def _answer_of(run: AgentRun, step: AgentStep) -> Optional[AgentFinish]:
+    """The finish of `return_direct`, which is one event with its step, the last one."""
+    if run.finish is None or run.finish.reason != "return_direct":
+        return None
+    return run.finish if step is run.steps[-1] else None
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+class _RecordedTurn:
+    """A turn as the lines of a journal describe it.
+
+    Attributes:
+        path: of the journal.
+        run: the turn, without its history.
+        lines: the number of the line that began it, then those of its steps.
+    """
+
+    def __init__(self, path: str, event: _JsonObject, line: int) -> None:
+        version = _field(event, "version", int)
+        if version > _VERSION:
+            newer = f"its format is newer: version {version}"
+            raise ValueError(f"{newer}; use the agentloop.py that wrote it")
+        self.path = path
+        self.run = AgentRun(_unpack_value(event, "task"))
+        self.lines = [line]
+
+    def apply(self, event: _JsonObject, line: int) -> None:
+        """Follow the event in this line."""
+        _apply(self.run, event)
+        if len(self.lines) <= len(self.run.steps):
+            self.lines.append(line)
+
+    def check(self, turn: AgentRun, is_last: bool) -> None:
+        """ValueError unless this or the turn of a run is the beginning of the other.
+
+        is_last: whether the journal ends with this turn, so that the run may have more.
+        """
+        if not _is_same(turn.task, self.run.task):
+            raise self._different_run(0, "with another task")
+        shared = min(len(turn.steps), len(self.run.steps))
+        same = _count_same_steps(turn.steps[:shared], self.run.steps)
+        if same < shared:
+            raise self._different_run(same + 1, "with another step")
+        behind, ahead = turn, self.run
+        if _has_more(turn, self.run):
+            behind, ahead = self.run, turn
+            if not is_last:
+                raise self._different_run(shared, "which goes on with another turn")
+        if not _knows_pending(ahead, behind):
+            raise self._different_run(shared, "with other pending calls")
+        if not _knows_finish(ahead, behind):
+            raise self._different_run(shared, "with another finish")
+
+    def _different_run(self, number: int, difference: str) -> ValueError:
+        """The error. `number`: 0 for the line of the turn, 1 for that of its first step."""
+        return ValueError(
+            f"{self.path}, line {self.lines[number]}: the journal of another run, {difference}; "
+            "give this one its own"
+        )
+
+
+def _has_more(one: AgentRun, other: AgentRun) -> bool:
+    """Whether a turn has more steps than the other, or a reply where the other has none."""
+    if len(one.steps) != len(other.steps):
+        return len(one.steps) > len(other.steps)
+    return _has_reply(one) and not _has_reply(other)
+
+
+def _has_reply(turn: AgentRun) -> bool:
+    return len(turn.pending) > 0 or turn.finish is not None
+
+
+def _knows_pending(ahead: AgentRun, behind: AgentRun) -> bool:
+    """Whether what is pending in the one behind is pending or done in the one ahead."""
+    call_ids = {step.action.call_id for step in ahead.steps[len(behind.steps) :]}
+    call_ids.update(action.call_id for action in ahead.pending)
+    return all(action.call_id in call_ids for action in behind.pending)
+
+
+def _knows_finish(ahead: AgentRun, behind: AgentRun) -> bool:
+    """Whether both have the finish, or the next step of the one ahead says it was rejected."""
+    if behind.finish is None or len(ahead.steps) > len(behind.steps):
+        return True
+    return ahead.finish is not None and _is_same_finish(ahead.finish, behind.finish)
+
+
+def _count_same_steps(steps: List[AgentStep], recorded: List[AgentStep]) -> int:
+    """How many steps both begin with: [a, b, c], [a, b, x] -> 2."""
+    count = 0
+    for reply in _group_by_reply(steps):  # its actions share one message
+        if not _is_same(reply[0].action.message, recorded[count].action.message):
+            return count
+        for step in reply:
+            if not _is_same_step(step, recorded[count]):
+                return count
+            count += 1
+    return count
+
+
+def _is_same_step(one: AgentStep, other: AgentStep) -> bool:
+    """Whether two steps are the same, but for the messages that their actions came in."""
+    for name in ("tool", "call_id", "log", "request", "tool_input"):
+        if not _is_same(getattr(one.action, name), getattr(other.action, name)):
+            return False
+    return one.status == other.status and _is_same(one.observation, other.observation)
+
+
+def _is_same_finish(one: AgentFinish, other: AgentFinish) -> bool:
+    names = [f.name for f in dataclasses.fields(AgentFinish)]
+    return all(_is_same(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or bool(_as_recorded(one) == _as_recorded(other))
+
+
+def _as_recorded(value: Any) -> Any:
+    """A value as a journal gives it back: (1, 2) -> "[1, 2]"."""
+    if _is_plain_json(value):
+        return value
+    return _unpack_value(_pack_value("value", value), "value")
 
 
 # What reading a damaged line raises.
@@ -3770,7 +3997,7 @@ def _read_turns(path: str, data: bytes) -> List[_RecordedTurn]:
         try:
             event = _parse_json(line.decode("ascii"), max_depth=2 * _MAX_DEPTH)
             if event["event"] == "turn":
-                turns.append(_RecordedTurn(event, number))
+                turns.append(_RecordedTurn(path, event, number))
             turns[-1].apply(event, number)
         except _DAMAGE as error:
             reason = f"{type(error).__name__}: {_one_line(_safe_str(error))}"
@@ -3936,281 +4163,72 @@ class _JournalFile:
             fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
 
 
-# -- comparing run and file ------------------------------------------------------------------------
+# -- the journal -----------------------------------------------------------------------------------
 
 
-class _DifferentRun(Exception):
-    """The journal is another run's: at which line, and what is different."""
+class _Journal:
+    """A journal that is open for writing.
 
-    def __init__(self, line: int, difference: str) -> None:
-        super().__init__(line, difference)
-        self.line = line
-        self.difference = difference
-
-
-class _Progress:
-    """How far a turn has come. Whichever of run and file is behind has to catch up."""
-
-    def __init__(self, turn: AgentRun) -> None:
-        self.steps = len(turn.steps)
-        self.has_reply = len(turn.pending) > 0 or turn.finish is not None
-        self.started = len(turn.started)
-
-    def is_ahead_of(self, other: "_Progress") -> bool:
-        # Steps first: a step takes its call out of `pending` and `started`.
-        if self.steps != other.steps:
-            return self.steps > other.steps
-        # Then a reply that the other does not have, then how many of its calls started.
-        if self.has_reply != other.has_reply:
-            return self.has_reply
-        return self.started > other.started
-
-
-def _check_same_turn(run: AgentRun, recorded: _RecordedTurn, is_last: bool) -> None:
-    """_DifferentRun unless the run or what is recorded is the beginning of the other."""
-    _check_same_task(run, recorded)
-    _check_shared_steps(run, recorded)
-    line = recorded.lines[min(len(run.steps), len(recorded.run.steps))]
-    if _Progress(run).is_ahead_of(_Progress(recorded.run)):
-        if not is_last:
-            raise _DifferentRun(line, "which goes on with another turn")
-        _check_pending(recorded.run, run, line)
-        _check_finish(recorded.run, run, line)
-    else:
-        _check_pending(run, recorded.run, line)
-        _check_finish(run, recorded.run, line)
-
-
-def _check_same_task(run: AgentRun, recorded: _RecordedTurn) -> None:
-    if not _is_same(run.task, recorded.run.task):
-        raise _DifferentRun(recorded.lines[0], "with another task")
-
-
-def _check_shared_steps(run: AgentRun, recorded: _RecordedTurn) -> None:
-    """The steps that both have are the same."""
-    number = 0
-    shared = min(len(run.steps), len(recorded.run.steps))
-    for reply in _group_by_reply(run.steps[:shared]):  # its actions share one message
-        first = recorded.run.steps[number].action
-        is_same_reply = _is_same(reply[0].action.message, first.message)
-        for step in reply:
-            if not is_same_reply or not _is_same_step(step, recorded.run.steps[number]):
-                raise _DifferentRun(recorded.lines[number + 1], "with another step")
-            number += 1
-
-
-def _check_pending(behind: AgentRun, ahead: AgentRun, line: int) -> None:
-    """What is pending in the one behind is pending or done in the one ahead."""
-    call_ids = {step.action.call_id for step in ahead.steps[len(behind.steps) :]}
-    call_ids.update(action.call_id for action in ahead.pending)
-    if not all(action.call_id in call_ids for action in behind.pending):
-        raise _DifferentRun(line, "with other pending calls")
-
-
-def _check_finish(behind: AgentRun, ahead: AgentRun, line: int) -> None:
-    """The finish is the same, unless the one ahead has gone on: it was not accepted."""
-    if behind.finish is None or len(ahead.steps) > len(behind.steps):
-        return
-    if ahead.finish is None or not _is_same_finish(ahead.finish, behind.finish):
-        raise _DifferentRun(line, "with another finish")
-
-
-def _as_recorded(value: Any) -> Any:
-    """A value as a journal gives it back: (1, 2) -> "[1, 2]"."""
-    if _is_plain_json(value):
-        return value
-    return _unpack_value(_pack_value("value", value), "value")
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    return one is other or bool(_as_recorded(one) == _as_recorded(other))
-
-
-def _is_same_step(one: AgentStep, other: AgentStep) -> bool:
-    """Whether two steps are the same, but for the messages that their actions came in."""
-    for name in ("tool", "call_id", "log", "request", "tool_input"):
-        if not _is_same(getattr(one.action, name), getattr(other.action, name)):
-            return False
-    return one.status == other.status and _is_same(one.observation, other.observation)
-
-
-def _is_same_finish(one: AgentFinish, other: AgentFinish) -> bool:
-    names = [f.name for f in dataclasses.fields(AgentFinish)]
-    return all(_is_same(getattr(one, name), getattr(other, name)) for name in names)
-
-
-def _copy_missing(run: AgentRun, recorded: AgentRun) -> None:
-    """Give the run what the journal is ahead by."""
-    shared = len(run.steps)
-    # subtle: `pending` first. What Ctrl-C leaves in it beside its step would run again.
-    if [a.call_id for a in run.pending] != [a.call_id for a in recorded.pending]:
-        run.pending[:] = recorded.pending
-    run.started[:] = recorded.started
-    if run.finish is None or len(recorded.steps) > shared:
-        run.finish = recorded.finish
-    run.steps.extend(recorded.steps[shared:])
-    _copy_totals(run, recorded)
-
-
-def _copy_totals(run: AgentRun, recorded: AgentRun) -> None:
-    """Give the run the totals that are later.
-
-    Requests and tokens are only ever added, so the larger are the later ones. The run has
-    more where it was interrupted before it could write the next event.
+    Attributes:
+        has_later_turns: whether the file holds turns after the last one of the run.
     """
-    if recorded.requests < run.requests:
-        return
-    run.requests = recorded.requests
-    run.state = recorded.state
-    if sum(recorded.usage.values()) >= sum(run.usage.values()):
-        run.usage = dict(recorded.usage)
-
-
-# -- writing ---------------------------------------------------------------------------------------
-
-
-class _Journal(_Recorder):
-    """A journal that is open for writing. `_Recorder` says what is recorded, and when."""
 
     def __init__(self, file: _JournalFile, has_later_turns: bool) -> None:
         self.has_later_turns = has_later_turns
         self._file = file
-        # The turn that is written, and its finish and totals as last written.
-        self._run = AgentRun("")
-        self._finish: Optional[AgentFinish] = None
-        self._totals: _JsonObject = {}
+        self._run = AgentRun("")  # the turn that is written
+        self._recorded = AgentRun("")  # what the file has of it
 
     def begin_turn(self, run: AgentRun) -> None:
-        """Write a turn that the file does not have yet, and go on with it.
+        """Go on with a turn that the file does not have yet.
 
         {"event": "turn", "version": 1, "task": "How many A1?", "time": 1796000000.0}
         """
-        nothing = AgentRun(run.task)
-        self._set_current(run, nothing)
+        self._run = run
+        self._recorded = AgentRun(run.task)
         task = _pack_value("task", run.task)
         self._write({"event": "turn", "version": _VERSION, **task})
-        self._sync(nothing)
+        self._catch_up()
 
     def continue_turn(self, run: AgentRun, recorded: AgentRun) -> None:
         """Go on with the last turn of the file. `recorded`: what the file has of it."""
-        self._set_current(run, recorded)
-        self._sync(recorded)
-
-    def _set_current(self, run: AgentRun, recorded: AgentRun) -> None:
-        """From now on this run is written."""
         self._run = run
-        self._finish = recorded.finish
-        self._totals = _totals_of(recorded)
+        self._recorded = recorded
+        self._catch_up()
 
-    def _sync(self, recorded: AgentRun) -> None:
-        """Let run or file, whichever is behind, catch up."""
-        run = self._run
-        if _Progress(run).is_ahead_of(_Progress(recorded)):
-            self._write_missing(recorded)
-        else:
-            _copy_missing(run, recorded)
-            self._finish = run.finish
-            self.record_state(run.state)
-
-    def _write_missing(self, recorded: AgentRun) -> None:
-        """Write what the file lacks: replies with their steps, starts, the finish."""
-        run = self._run
-        self._write_missing_replies(recorded)
-        known_starts = set(recorded.started)
-        starts = [call_id for call_id in run.started if call_id not in known_starts]
-        # What only the file knows to have started must not run again.
-        pending = {action.call_id for action in run.pending}
-        known_starts.intersection_update(pending)
-        run.started.extend(sorted(known_starts.difference(run.started)))
-        run.requests = max(run.requests, recorded.requests)
-        if starts:
-            self.record_start(starts)
-        if run.finish is not None:
-            self.record_finish(run.finish, run.state)
-        self.record_state(run.state)
-
-    def _write_missing_replies(self, recorded: AgentRun) -> None:
-        known = {action.call_id for action in recorded.pending}
-        steps = self._run.steps[len(recorded.steps) :]
-        unfinished = [AgentStep(action, None) for action in self._run.pending]
-        written = 0
-        for reply in _group_by_reply([*steps, *unfinished]):
-            call_ids = {step.action.call_id for step in reply}
-            if call_ids - known - {""}:  # not in the file yet: the whole reply
-                self.record_actions([step.action for step in reply])
-            for step in steps[written : written + len(reply)]:
-                self.record_step(step, None)
-            written += len(reply)
-            known -= call_ids  # a later reply may use an id again
-
-    def record_request(self, requests: int) -> None:
-        self._write({"event": "requested"}, requests=requests, state="running")
-
-    def record_actions(self, actions: List[AgentAction]) -> None:
-        entries = []
-        for action in actions:
-            entry = {"tool": action.tool, **_pack_value("tool_input", action.tool_input)}
-            entry["call_id"] = action.call_id
-            if action.log:
-                entry["log"] = action.log
-            entries.append(entry)
-        message = _pack_value("message", actions[0].message)
-        request = actions[0].request
-        event: _JsonObject = {"event": "proposed", **message, "request": request}
-        event["actions"] = entries
-        self._write(event)
-
-    def record_start(self, call_ids: List[str]) -> None:
-        self._write({"event": "started", "call_ids": call_ids})
-
-    def record_step(self, step: AgentStep, finish: Optional[AgentFinish]) -> None:
-        action = step.action
-        event: _JsonObject = {"event": "done", "call_id": action.call_id}
-        if not action.call_id:  # a notice about a reply that held no call
-            event.update(_pack_value("message", action.message))
-            event["log"] = action.log
-            event["request"] = action.request
-        event.update(_pack_value("observation", step.observation))
-        event["status"] = step.status
-        if finish is not None:
-            event["finish"] = to_json(finish)
-        self._write(event)
-        self._finish = finish
-
-    def record_finish(self, finish: AgentFinish, state: State) -> None:
-        if finish is self._finish:
-            self.record_state(state)
-            return
-        self._write({"event": "finished", "finish": to_json(finish)}, state=state)
-        self._finish = finish
-
-    def record_state(self, state: State) -> None:
-        if {**_totals_of(self._run), "state": state} != self._totals:
-            self._write({"event": "updated"}, state=state)
+    def record(self, kind: str, **fields: Any) -> None:
+        """record("started", call_ids=["c00000001"])"""
+        self._write(_make_event(kind, **fields))
 
     def close(self) -> None:
+        """May be called twice."""
         self._file.close()
 
-    def _write(self, event: _JsonObject, **upcoming: Any) -> None:
-        """Append an event with the totals that changed; `upcoming`: those about to."""
-        totals = {**_totals_of(self._run), **upcoming}
-        for name, count in totals["usage"].items():
+    def _catch_up(self) -> None:
+        for event in _missing_events(self._recorded, self._run):
+            self._write(event)
+
+    def _write(self, event: _JsonObject) -> None:
+        """Append an event, with the totals that changed; not where nothing is left of it.
+
+        A tool or the model may have changed the counts at any time. The state is the
+        event's alone: it is written before it is the run's.
+        """
+        recorded = _totals_of(self._recorded)
+        totals = {**_totals_of(self._run), "state": recorded["state"]}
+        for name in totals:
+            value = event.pop(name, totals[name])
+            if value != recorded[name]:
+                event[name] = value
+        if event == {"event": "updated"}:
+            return
+        for name, count in event.get("usage", {}).items():
             if not isinstance(count, (int, float)):
                 raise TypeError(f"run.usage[{name!r}] is not a number: {count!r}")
-        for name, value in totals.items():
-            if value != self._totals[name]:
-                event[name] = value
         event["time"] = round(time.time(), 3)
         # A number that JSON does not have must fail here, not when the file is read.
         self._file.append(json.dumps(event, allow_nan=False).encode("ascii") + b"\n")
-        self._totals = totals
-
-
-def _totals_of(run: AgentRun) -> _JsonObject:
-    return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
-
-
-# -- opening ---------------------------------------------------------------------------------------
+        _apply(self._recorded, event)
 
 
 def _open_journal(path: str, run: AgentRun) -> _Journal:
@@ -4225,43 +4243,23 @@ def _open_journal(path: str, run: AgentRun) -> _Journal:
         data = file.read()
         recorded_turns = _read_turns(path, data)
         turns = [*run.history, run]
-        _check_same_run(path, turns, recorded_turns)
+        for turn, recorded in zip(turns, recorded_turns):
+            recorded.check(turn, recorded is recorded_turns[-1])
         complete = data.rfind(b"\n") + 1
         if complete < len(data):  # a torn line
             file.cut(complete)
         journal = _Journal(file, len(recorded_turns) > len(turns))
-        _sync_turns(journal, turns, recorded_turns)
+        for turn, recorded in zip(turns, recorded_turns):
+            for event in _missing_events(turn, recorded.run):
+                _apply(turn, event)
+            if recorded is recorded_turns[-1]:
+                journal.continue_turn(turn, recorded.run)
+        for turn in turns[len(recorded_turns) :]:
+            journal.begin_turn(turn)
         return journal
     except BaseException:
         file.close()
         raise
-
-
-def _check_same_run(
-    path: str, turns: List[AgentRun], recorded_turns: List[_RecordedTurn]
-) -> None:  # fmt: skip
-    """ValueError, with path and line, where the journal is another run's."""
-    try:
-        for turn, recorded in zip(turns, recorded_turns):
-            _check_same_turn(turn, recorded, recorded is recorded_turns[-1])
-    except _DifferentRun as error:
-        raise ValueError(
-            f"{path}, line {error.line}: the journal of another run, {error.difference}; "
-            "give this one its own"
-        ) from None
-
-
-def _sync_turns(
-    journal: _Journal, turns: List[AgentRun], recorded_turns: List[_RecordedTurn]
-) -> None:  # fmt: skip
-    """Only the last recorded turn can be behind: those before it are only copied."""
-    for turn, recorded in zip(turns, recorded_turns):
-        if recorded is recorded_turns[-1]:
-            journal.continue_turn(turn, recorded.run)
-        else:
-            _copy_missing(turn, recorded.run)
-    for turn in turns[len(recorded_turns) :]:
-        journal.begin_turn(turn)
 
 
 # == models ========================================================================================
