@@ -19,6 +19,7 @@ import ctypes
 import dataclasses
 import datetime
 import decimal
+import dis
 import email.utils
 import enum
 import errno
@@ -78,50 +79,42 @@ import agentloop
 
 _BROWSER = sys.platform == "emscripten"  # Pyodide: no processes, sockets or threads
 
-
 # Windows' functions on Linux, with faults of their own.
 _WINE = os.name == "nt" and hasattr(ctypes.windll.ntdll, "wine_get_version")
 
-
-def _new_enough(version):
-    return sys.version_info >= tuple(map(int, version.split(".")))
-
-
+# Decorators of tests that need what not every Python has.
 _real_threads = unittest.skipIf(_BROWSER, "there are no threads")
-
-
 _real_stack = unittest.skipIf(
     _BROWSER or sys.implementation.name != "cpython", "it has another way to end its stack"
 )
-
-
 _processes = unittest.skipIf(_BROWSER, "there are no processes")
-
-
 _sockets = unittest.skipIf(_BROWSER, "there are no sockets")
-
-
 _forks = unittest.skipUnless(hasattr(os, "fork") and not _BROWSER, "needs os.fork")
-
-
 _locks = unittest.skipUnless(
     importlib.util.find_spec("fcntl") and not _BROWSER, "needs locks of the system's"
 )
+
+
+def _new_enough(version):
+    """Whether this Python is "3.9", for example, or newer."""
+    return sys.version_info >= tuple(map(int, version.split(".")))
 
 
 # -- runs ------------------------------------------------------------------------------------------
 
 
 def _act(tool, call_id="", **arguments):
+    """_act("pay", "c1", n=2) -> AgentAction("pay", {"n": 2}, "c1")"""
     return agentloop.AgentAction(tool, arguments, call_id)
 
 
 def _end(output="done", **more):
+    """_end(4) -> AgentFinish(4)"""
     return agentloop.AgentFinish(output, **more)
 
 
 def _drive(decisions, task="go", tools=(), **options):
-    """(run, None), or (the run that the exception carries, the exception)."""
+    """Run a list of decisions, or a model: (run, None), or (the exception's run, the exception)."""
     model = decisions if callable(decisions) else agentloop.Scripted(decisions)
     try:
         return agentloop.run(model, task, tools, **options), None
@@ -130,18 +123,19 @@ def _drive(decisions, task="go", tools=(), **options):
 
 
 def _statuses(run):
+    """The statuses of a run's steps: ["ok", "tool_error"]"""
     return [step.status for step in run.steps]
 
 
 def _saved(thing):
-    """Through JSON text and back, as a file would do it."""
+    """A run, step, ... that went through JSON text and back, as in a file."""
     return agentloop.from_json(
         json.loads(json.dumps(agentloop.to_json(thing), allow_nan=False, ensure_ascii=True))
     )
 
 
 def _step_of(tool, arguments):
-    """The step of one call."""
+    """The step of one call of the tool, or of a function that becomes one."""
     tools = agentloop.registry([tool])
     (name,) = tools
     action = agentloop.AgentAction(name, arguments, "c1")
@@ -165,7 +159,7 @@ def _interrupted_run():
 
 
 def _drain(events, watch=lambda event: None):
-    """What a stream yields, and its run; the generator is closed whatever happens."""
+    """(what a stream yields, its run); the generator is closed whatever happens."""
     seen = []
     with contextlib.closing(events):
         while True:
@@ -181,7 +175,7 @@ def _drain(events, watch=lambda event: None):
 
 
 def _names():
-    """What the signatures in the tables may name."""
+    """What the signatures in the tables may name: Point for _Point, List, datetime, ..."""
     names = {k[1:]: v for k, v in globals().items() if k[0] == "_" and k[1].isupper()}
     names.update({k: getattr(typing, k) for k in typing.__all__})
     names.update(
@@ -194,7 +188,7 @@ def _names():
 
 
 def _module(source):
-    """A source run as a real module, so that its classes are found by name."""
+    """The module of a source text, a real one, so that its classes are found by name."""
     module = type(sys)("_module_%d" % len(sys.modules))
     sys.modules[module.__name__] = module
     module.__dict__.update(_names(), __name__=module.__name__)
@@ -203,12 +197,12 @@ def _module(source):
 
 
 def _source(source, name="tool"):
-    """What a source text defines under a name."""
+    """What a source text defines under that name."""
     return getattr(_module(source), name)
 
 
 def _tool(signature, doc="", body="return dict(locals())"):
-    """def tool(signature), which returns what it got."""
+    """A function of that signature, named `tool`, which returns what it got: {"x": 1}"""
     return _source("def tool(%s):\n    %r\n    %s\n" % (signature, doc, body))
 
 
@@ -351,14 +345,8 @@ class _Pair(NamedTuple):
 
 
 _Loose = collections.namedtuple("_Loose", "u v")
-
-
 _UserId = NewType("_UserId", int)
-
-
 _Bound = TypeVar("_Bound", bound=int)
-
-
 _Free = TypeVar("_Free")
 
 
@@ -366,6 +354,8 @@ _Free = TypeVar("_Free")
 
 
 class _Unshowable:
+    """Its text cannot be had."""
+
     def __str__(self):
         raise ZeroDivisionError
 
@@ -373,11 +363,15 @@ class _Unshowable:
 
 
 class _UnshowableClass(type):
+    """A class of which no attribute can be looked up."""
+
     def __getattr__(cls, name):
         raise ZeroDivisionError
 
 
 class _OfUnshowableClass(metaclass=_UnshowableClass):
+    """An object of such a class, with a text of its own."""
+
     def __str__(self):
         return "shown"
 
@@ -386,29 +380,32 @@ class _OfUnshowableClass(metaclass=_UnshowableClass):
 
 
 def _object(properties, required=(), **more):
+    """The schema of an object with these properties and no others."""
     found = {"type": "object", "properties": properties, "required": list(required)}
     return dict(dict(found, additionalProperties=False), **more)
 
 
 def _any():
-    """ "Any value", spelled out."""
+    """The schema of any JSON value, spelled out."""
     words = [{"type": t} for t in ("string", "number", "boolean", "object")]
     null = [{"type": "null"}]
     return {"anyOf": words + [{"type": "array", "items": {"anyOf": words + null}}] + null}
 
 
 def _either(*kinds):
+    """_either("string", "null") -> {"anyOf": [{"type": "string"}, {"type": "null"}]}"""
     return {"anyOf": [{"type": k} if isinstance(k, str) else k for k in kinds]}
 
 
 def _array(item, **more):
+    """_array("integer") -> {"type": "array", "items": {"type": "integer"}}"""
     return dict(
         {"type": "array", "items": {"type": item} if isinstance(item, str) else item}, **more
     )
 
 
 def _ordered(schema, key=""):
-    """A schema with `required` and `anyOf` in a fixed order; all else must be as expected."""
+    """The schema with `required` and `anyOf` in a fixed order; all else must be as expected."""
     if isinstance(schema, dict):
         return {k: _ordered(v, k) for k, v in schema.items() if not (k == "required" and v == [])}
     if isinstance(schema, list):
@@ -437,6 +434,7 @@ class _Bad(NamedTuple):
 
 
 def _bad(*words, at="args.x"):
+    """A call that is refused, with these words, for what is at that path or those paths."""
     return _Bad((at,) if isinstance(at, str) else tuple(at), words)
 
 
@@ -444,7 +442,7 @@ _PATH = re.compile(r'\bargs(?:\.[^\W\d]\w*|\[\d+\]|\["[^"]*"\])*')  # args.items
 
 
 def _check(test, step, want):
-    """A step against the value that the function should have returned, or a _Bad."""
+    """The step has the value that the function should have returned, or says what a _Bad says."""
     text = str(step.observation)
     if not isinstance(want, _Bad):
         test.assertEqual(step.status, "ok", text)
@@ -476,15 +474,13 @@ def _check_conversions(test, rows):
 
 
 _FILE = Path(agentloop.__file__).resolve()
-
-
 _ROOT = _FILE.parent
-
-
 _HERE = os.path.abspath(__file__)
 
 
 class _FolderCase(unittest.TestCase):
+    """Tests with a folder of their own, `self.folder`."""
+
     maxDiff = 3000
 
     def setUp(self):
@@ -492,9 +488,11 @@ class _FolderCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, True)
 
     def path(self, *names):
+        """The path of a file in the folder."""
         return os.path.join(self.folder, *names)
 
     def write(self, name, text):
+        """Write a file in the folder; returns its path."""
         path = self.path(name)
         with open(path, "wb") as f:
             f.write(text if isinstance(text, bytes) else text.encode("utf-8"))
@@ -502,25 +500,16 @@ class _FolderCase(unittest.TestCase):
 
 
 def _bytes(path):
+    """What a file holds."""
     with open(path, "rb") as f:
         return f.read()
 
 
 def _env(**more):
     """The environment without what would lead an adapter to a real server."""
-    drop = (
-        "OPENAI_",
-        "ANTHROPIC_",
-        "AGENTLOOP_",
-        "PYTHON",
-        "TERM",
-        "COLORTERM",
-        "NO_COLOR",
-        "WT_SESSION",
-    )
-    env = {
-        k: v for k, v in os.environ.items() if not k.startswith(drop) and "proxy" not in k.lower()
-    }
+    drop = "OPENAI_ ANTHROPIC_ AGENTLOOP_ PYTHON TERM COLORTERM NO_COLOR WT_SESSION".split()
+    env = {k: v for k, v in os.environ.items() if not k.startswith(tuple(drop))}
+    env = {k: v for k, v in env.items() if "proxy" not in k.lower()}
     return {**env, "PYTHONIOENCODING": "utf-8", **more}
 
 
@@ -558,7 +547,7 @@ def _load(path, name, register=True):
 
 
 def _child(function, *args):
-    """Begin to call a function of this file in a new process; `_said` waits for it."""
+    """A new process that calls a function of this file; `_printed_by` waits for it."""
     code = (
         "import importlib.util as u, sys; sys.path.insert(0, sys.argv[1]); "
         "s = u.spec_from_file_location('part', sys.argv[2]); m = u.module_from_spec(s); "
@@ -569,8 +558,8 @@ def _child(function, *args):
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, env=_env())
 
 
-def _said(child):
-    """What the function printed."""
+def _printed_by(child):
+    """What the function in that process printed."""
     try:
         out, err = child.communicate(timeout=120)
     except subprocess.TimeoutExpired:
@@ -601,7 +590,7 @@ def _fork(work):
 
 
 class _Stop(BaseException):
-    """Breaks off what runs, as Ctrl-C does, and is no Exception."""
+    """Interrupts what runs, as Ctrl-C does, and is no Exception."""
 
 
 def _named(event):
@@ -653,6 +642,7 @@ class _Play:
         self.tools = [pay, look, put, answer]
 
     def note(self, text):
+        """Write a line that outlives a kill, and let the test act at this moment."""
         fd = os.open(self.notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(fd, (text + "\n").encode())  # one write: whole or not at all
@@ -667,6 +657,7 @@ class _Play:
         return self.noted().count(text)
 
     def act(self, tool, n):
+        """A call of a tool, noted before, while and after it takes effect."""
         call = "%s %d" % (tool, n)
         for word in ("begin ", "", "end "):
             self.note(word + call)
@@ -678,9 +669,8 @@ class _Play:
     def model(self, run, tools):
         self.note("asked")
         run.usage["input_tokens"] = run.usage.get("input_tokens", 0) + 10
-        left = len(
-            run.steps
-        )  # each reply but the last one has become as many steps as it has calls
+        # Each reply but the last one has become as many steps as it has calls.
+        left = len(run.steps)
         for n, reply in enumerate(self.turns[len(run.history)], 1):
             if not left:
                 message = {"role": "assistant", "n": n, "text": "h\u00e9 \U0001f600 \ud800 \u2028"}
@@ -718,7 +708,7 @@ class _Play:
         return run
 
     def stopped(self, at, error=_Stop, **options):
-        """Go until that note, break off there, and return the run so far."""
+        """Go until that note, stop there, and return the run so far."""
 
         def stop(text):
             if text == at:
@@ -867,8 +857,7 @@ class ErrorTests(unittest.TestCase):
         )
         error = agentloop.ModelError("gone", kind="connection")
         self.assertEqual(("connection", None), (error.kind, error.status))
-        kinds = ["auth", "rate_limit", "context_length", "bad_request", "server", "timeout"]
-        self.assertIn(agentloop.ModelError("x").kind, [*kinds, "connection", "bad_response"])
+        self.assertEqual(agentloop.ModelError("x").kind, "server")
         self.assertIsInstance(error, Exception)
         self.assertNotIsInstance(error, agentloop.InvalidResponse)
 
@@ -1556,9 +1545,9 @@ class JsonTests(unittest.TestCase):
             ([float("inf")], "[Infinity]"),
             (b"h\xc3\xa9", "hé"),
             (bytearray(b"hi"), "hi"),
-            (b"\xff", None),
+            (b"\xff", "\\xff"),
             ([b"hi"], '["hi"]'),
-            ({2, 10, 1}, None),
+            ({2, 10, 1}, "[1, 10, 2]"),
             (frozenset(["b", "a"]), '["a", "b"]'),
             (datetime.date(2024, 1, 31), "2024-01-31"),
             ([datetime.date(2024, 1, 31)], '["2024-01-31"]'),
@@ -1566,7 +1555,8 @@ class JsonTests(unittest.TestCase):
             (_Colour.RED, "r"),
             ([_Colour.RED], '["r"]'),
             (_Point(1, 2), '{"x": 1, "y": 2}'),
-            ([_Order(1, [_Item("a")])], None),
+            ([_Point(1)], '[{"x": 1, "y": 0}]'),
+            (_Order(1, [_Item("a")]), '{"id": 1, "items": [{"sku": "a", "qty": 1}], "note": null}'),
             (_Pair(1, "b"), '[1, "b"]'),
             (word("hi"), "hi"),
             (collections.OrderedDict(a=1), '{"a": 1}'),
@@ -1574,17 +1564,16 @@ class JsonTests(unittest.TestCase):
             (ZeroDivisionError("zero"), "zero"),
             (_Point, str(_Point)),
             (circle, "[[...]]"),
-            (_Unshowable(), None),
+            (_Unshowable(), "<_Unshowable that cannot be shown: ZeroDivisionError>"),
             (_OfUnshowableClass(), "shown"),
-            ({"a": agentloop.Image(b"xyz")}, None),
+            ({"a": agentloop.Image(b"xyz")}, '{"a": "[picture: image/png, 3 bytes]"}'),
         ]
         chat = agentloop.OpenAIChat("m", base_url="http://127.0.0.1:9/v1", api_key="k")
         for value, text in rows:
             with self.subTest(type(value).__name__):
                 back = _saved(self.step(value)).observation
                 self.assertIs(type(back), str)
-                if text is not None:
-                    self.assertEqual(back, text)
+                self.assertEqual(back, text)
                 self.assertEqual(_saved(agentloop.AgentFinish(value)).output, back)
                 # A resumed run sends the same bytes.
                 message = {"role": "assistant", "content": None, "tool_calls": [
@@ -1595,7 +1584,6 @@ class JsonTests(unittest.TestCase):
                 sent = json.dumps(chat.body(run, {}))
                 self.assertEqual(sent, json.dumps(chat.body(_saved(run), {})))
                 self.assertEqual(back, chat.body(run, {})["messages"][-1]["content"])
-        self.assertEqual(_saved(self.step({2, 10, 1})).observation, "[1, 10, 2]")
 
     def test_the_text_of_a_set_does_not_depend_on_chance(self):
         names = ["n%d" % n for n in range(99)]
@@ -2958,7 +2946,7 @@ class NoJsonFormTests(unittest.TestCase):
             ("a: int, *, lock: threading.Lock", "lock"),
         ]
         for signature, *words in rows:
-            with self.subTest(signature), self.assertRaises((TypeError, ValueError)) as caught:
+            with self.subTest(signature), self.assertRaises(TypeError) as caught:
                 agentloop.registry([_tool(signature)])
             for word in words:
                 self.assertIn(word, str(caught.exception))
@@ -3008,7 +2996,8 @@ class DefaultTests(unittest.TestCase):
             ("Level", "Level.LOW", {"type": "integer", "enum": [1, 2], "default": 1}),
             ("List[Colour]", "[Colour.RED]",
              _array({"type": "string", "enum": ["r", "g"]}, default=["r"])),
-            ("Pair", "Pair(1)", None),
+            ("Pair", "Pair(1)", dict(_object({"a": {"type": "integer"},
+                "b": {"type": "string", "default": "z"}}, ["a"]), default=[1, "z"])),
             ("Point", "Point(3)", dict(_object(
                 {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}}, ["x"]),
                 default={"x": 3, "y": 0})),
@@ -3038,8 +3027,7 @@ class DefaultTests(unittest.TestCase):
         for annotation, default, wanted in rows:
             with self.subTest("%s = %s" % (annotation, default)):
                 made = _tool("x: %s = %s" % (annotation, default))
-                if wanted is not None:
-                    _check_schema(self, made, {"x": wanted})
+                _check_schema(self, made, {"x": wanted})
                 step = _step_of(made, {})  # Python's own default, whatever was shown
                 self.assertEqual(step.status, "ok")
                 self.assertIs(
@@ -3313,7 +3301,6 @@ class InjectedTests(unittest.TestCase):
     """Parameters that the loop fills in, and never shows."""
 
     def test_action_and_run(self):
-        seen: List[Any] = []
         signatures = [
             "x: int, action: AgentAction, run: AgentRun",
             "action: AgentAction, x: int, *, run: AgentRun",
@@ -3339,7 +3326,6 @@ class InjectedTests(unittest.TestCase):
                     _check(
                         self, _step_of(made, {"x": 1, name: {}}), _bad("unknown", at="args." + name)
                     )
-        del seen[:]
 
     def test_a_tool_sees_the_steps_so_far(self):
         def look(run: agentloop.AgentRun):
@@ -3392,7 +3378,7 @@ class ToolTests(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(agentloop.Tool(name, "", {}, print).name, name)
         for name in bad:
-            with self.subTest(name), self.assertRaisesRegex((ValueError, TypeError), "name"):
+            with self.subTest(name), self.assertRaisesRegex(ValueError, "tool name"):
                 agentloop.Tool(name, "", {}, print)
         with self.assertRaisesRegex(ValueError, "64"):
             agentloop.registry([_source("def %s(): pass" % ("a" * 65), "a" * 65)])
@@ -3527,7 +3513,7 @@ class RegistryTests(unittest.TestCase):
         self.assertEqual(list(agentloop.registry([look, made])), ["look", "find-it"])
         self.assertEqual(agentloop.tool(look, name="x").name, "x")
         for wrong in ("", "a b", "a" * 65, 5):
-            with self.subTest(wrong), self.assertRaisesRegex((ValueError, TypeError), "name"):
+            with self.subTest(wrong), self.assertRaisesRegex(ValueError, "tool name"):
                 agentloop.tool(name=wrong)(look)
 
     def test_what_it_takes(self):
@@ -3565,29 +3551,29 @@ class RegistryTests(unittest.TestCase):
         g = _source("def f(): return 2", "f")
         by_hand = agentloop.Tool("f", "", {}, print)
         rows: List[Any] = [
-            ([lambda x: x], "lambda", "def"),
-            ([_Shop.sell], "sell", "instance"),
-            ([_Shop.hinted], "hinted", "self"),
-            ([dict.get], "get", "instance"),
-            ([f, g], "two tools", "f"),
-            ([f, by_hand], "two tools", "f"),
-            ({"g": f}, "names"),
-            ("f", "tools", "list"),
-            (f, "tools", "list"),
-            (5, "tools", "5"),
-            (None, "tools"),
-            ([5], "5", "function"),
-            (["f"], "f", "function"),
-            ([None], "None is not a tool", "function"),
-            ([_Shop], "Shop", "function"),
-            ([_Shop()], "Shop", "function"),
+            ([lambda x: x], ValueError, "lambda", "def"),
+            ([_Shop.sell], TypeError, "sell", "instance"),
+            ([_Shop.hinted], TypeError, "hinted", "self"),
+            ([dict.get], TypeError, "get", "instance"),
+            ([f, g], ValueError, "two tools", "f"),
+            ([f, by_hand], ValueError, "two tools", "f"),
+            ({"g": f}, ValueError, "names"),
+            ("f", TypeError, "tools", "list"),
+            (f, TypeError, "tools", "list"),
+            (5, TypeError, "tools", "5"),
+            (None, TypeError, "tools"),
+            ([5], TypeError, "5", "function"),
+            (["f"], TypeError, "f", "function"),
+            ([None], TypeError, "None is not a tool", "function"),
+            ([_Shop], TypeError, "Shop", "function"),
+            ([_Shop()], TypeError, "Shop", "function"),
         ]
         if sys.implementation.name == "cpython":
-            rows.append(([iter], "iter", "def"))
-        for tools, *words in rows:
+            rows.append(([iter], TypeError, "iter", "def"))
+        for tools, error, *words in rows:
             with self.subTest(repr(tools)):
                 for take in (agentloop.registry, lambda t: agentloop.stream(print, "go", t)):
-                    with self.assertRaises((TypeError, ValueError)) as caught:
+                    with self.assertRaises(error) as caught:
                         take(tools)
                     for word in words:
                         self.assertIn(word, str(caught.exception))
@@ -3864,12 +3850,13 @@ class ParallelInterruptTests(unittest.TestCase):
             return n
 
         calls = [agentloop.AgentAction("look", {"n": n}) for n in range(40)]
+        others = set(threading.enumerate())
         with self.assertRaises(KeyboardInterrupt):
             agentloop.run(agentloop.Scripted([calls]), "go", [look])
         go_on.set()
-        for thread in threading.enumerate():
-            if thread is not threading.current_thread() and thread.daemon:
-                thread.join(5)
+        for thread in set(threading.enumerate()) - others:
+            thread.join(30)
+            self.assertFalse(thread.is_alive())
         self.assertLessEqual(len(begun), 18)
 
     @_processes
@@ -4058,54 +4045,62 @@ class ToolResultTests(unittest.TestCase):
         run, _ = _drive([_act("f", n=2), _end()], tools=[f])
         self.assertEqual(run.steps[0].observation, "RuntimeError", "nothing more is known")
 
-    def test_a_tool_that_misbehaves(self):
+    def test_a_result_that_is_huge_or_no_json(self):
         big = "x" * 10_000_000
 
-        def returns_10_mb():
+        def huge():
             return big
 
+        def no_json():
+            return {1j, print}
+
+        for tool, value in ((huge, big), (no_json, {1j, print})):
+            step = _step_of(tool, {})
+            self.assertEqual((step.status, step.observation), ("ok", value))
+            self.assertLess(len(str(step)), 500)
+            json.dumps(agentloop.to_json(step))
+
+    def test_a_tool_that_prints(self):
         def prints():
             print("hello from the tool")
             return "printed"
 
-        def exits():
-            sys.exit(3)
+        def silent():
+            return "nothing"
 
+        for tool, value, printed in (
+            (prints, "printed", "hello from the tool\n"),
+            (silent, "nothing", ""),
+        ):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                step = _step_of(tool, {})
+            self.assertEqual((step.observation, out.getvalue()), (value, printed))
+
+    def test_a_tool_that_recurses(self):
         def recurses():
             return recurses()
 
-        def returns_no_json():
-            return {1j, print}
+        step = _step_of(recurses, {})
+        self.assertEqual(step.status, "tool_error")
+        self.assertIn("RecursionError", step.observation)
 
-        def mutates(rows: List[Dict[str, int]]):
+    def test_a_tool_that_changes_its_arguments(self):
+        def changes(rows: List[Dict[str, int]]):
             rows[0].clear()
             rows.append({})
             return len(rows)
 
-        tools = [returns_10_mb, prints, exits, recurses, returns_no_json, mutates]
-        rows = [
-            ("returns_10_mb", "ok", big),
-            ("prints", "ok", "printed"),
-            ("returns_no_json", "ok", {1j, print}),
-        ]
-        for name, status, observation in rows:
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out):
-                run, error = _drive([_act(name), _end()], tools=tools)
-            self.assertIsNone(error)
-            self.assertEqual((run.steps[0].status, run.steps[0].observation), (status, observation))
-            self.assertEqual(out.getvalue(), "hello from the tool\n" if name == "prints" else "")
-            self.assertLess(len(str(run.steps[0])), 500)
-            json.dumps(agentloop.to_json(run))
-        run, error = _drive([_act("recurses"), _end()], tools=tools)
-        self.assertEqual((error, _statuses(run)), (None, ["tool_error"]))
-        self.assertIn("RecursionError", run.steps[0].observation)
-        run, error = _drive([_act("mutates", rows=[{"a": 1}]), _end()], tools=tools)
-        self.assertEqual(
-            (run.steps[0].observation, run.steps[0].action.tool_input), (2, {"rows": [{"a": 1}]})
-        )
-        calls = [_act("mutates", rows=[{}]), _act("exits", "c2")]
-        run, error = _drive([calls, _end()], tools=tools)
+        step = _step_of(changes, {"rows": [{"a": 1}]})
+        self.assertEqual((step.observation, step.action.tool_input), (2, {"rows": [{"a": 1}]}))
+
+    def test_a_tool_that_exits(self):
+        def fine():
+            return "fine"
+
+        def exits():
+            sys.exit(3)
+
+        run, error = _drive([[_act("fine", "c1"), _act("exits", "c2")], _end()], tools=[fine, exits])
         self.assertEqual((type(error), error.code), (SystemExit, 3))
         self.assertEqual((_statuses(run), run.started), (["ok"], ["c2"]))
 
@@ -5143,7 +5138,7 @@ class ReplyTests(unittest.TestCase):
         self.assertEqual(step.action, action)
         self.assertEqual((run.requests, run.output), (2, "done"))
 
-    def test_nothing_may_be_said(self):
+    def test_nothing_may_be_printed_by(self):
         paused = agentloop.InvalidResponse("", {"content": ["so far"]})
         run, error = _drive([paused, paused, _end()])
         self.assertIsNone(error)
@@ -5167,20 +5162,18 @@ class ReplyTests(unittest.TestCase):
 
     def test_a_bug_in_the_models_code(self):
         rows = [
-            (None, "None", "null"), ({"tool": "f"}, '{"tool": "f"}'), ("f", "f"), (5, "5"),
-            (True, "true"),
-            ([None], "list", "null"), ([_act("f"), "f"], "list", "f"),
-            ([_end()], "list", "done"),
-            ((_act("f"),), "f"), (agentloop.AgentRun("x"), "x"),
-            (agentloop.AgentAction, "AgentAction"),
-            ([_act("f"), _act], "list"),
+            (None, "got null"), ({"tool": "f"}, 'got {"tool": "f"}'), ("f", 'got "f"'), (5, "got 5"),
+            (True, "got true"), ([None], "got a list with null"),
+            ([_act("f"), "f"], 'got a list with "f"'), ([_end()], 'got a list with {"output": "done"'),
+            ((_act("f"),), 'got [{"tool": "f"'), (agentloop.AgentRun("x"), 'got {"task": "x"'),
+            (agentloop.AgentAction, "got <class 'agentloop.AgentAction'>"),
+            ([_act("f"), _act], "got a list with <function _act"),
         ]  # fmt: skip
-        for reply, *words in rows:
+        for reply, words in rows:
             with self.subTest(repr(reply)):
                 run, error = _drive(lambda run, tools, r=reply: r)
                 self.assertIs(type(error), TypeError)
-                self.assertTrue(any(w in str(error) for w in words), str(error))
-                self.assertEqual("list with" in str(error), isinstance(reply, list))
+                self.assertIn("an AgentFinish, an AgentAction or a list of them; " + words, str(error))
                 self.assertEqual((run.requests, run.state, run.pending), (1, "running", []))
 
     def test_a_wrong_field_is_the_models_mistake(self):
@@ -5423,60 +5416,33 @@ class ExceptionTests(unittest.TestCase):
 
     def test_a_model_error_names_the_server_and_carries_the_run(self):
         def answers(status, body, kind="application/json"):
-            return lambda *a: (status, {"content-type": kind}, [body.encode()])
+            return lambda *_: (status, {"content-type": kind}, [body.encode()])
 
         def nobody(*_):
             raise ConnectionRefusedError("refused")
 
-        rows = [
-            (nobody, "connection", ["127.0.0.1:9"]),
-            (
-                answers(404, '{"error": {"message": "no such path"}}'),
-                "bad_request",
-                ["404", "base_url"],
-            ),
-            (
-                answers(404, "<html>nothing here</html>", "text/html"),
-                "bad_request",
-                ["404", "127.0.0.1:9"],
-            ),
-            (answers(200, "<html>hello</html>", "text/html"), "bad_response", ["127.0.0.1:9"]),
-            (
-                answers(401, '{"error": {"message": "bad key"}}'),
-                "auth",
-                ["bad key", "OPENAI_API_KEY"],
-            ),
-            (answers(200, ""), "bad_response", ["127.0.0.1:9"]),
-            (
-                answers(200, '{"error": {"message": "model is sleeping"}}'),
-                None,
-                ["model is sleeping"],
-            ),
-        ]
-        for transport, kind, words in rows:
-            calls: List[Any] = []
-
-            def counted(*a, transport=transport, calls=calls):
-                calls.append(a)
-                return transport(*a)
-
+        url = "http://127.0.0.1:9/v1"
+        html = answers(200, "<html>hello</html>", "text/html")
+        missing = answers(404, "<html>nothing here</html>", "text/html")
+        rows = [  # the server, the kind of the error, how often it was asked, words of the message
+            (nobody, "connection", 3, ["127.0.0.1:9"]),
+            (answers(404, '{"error": {"message": "no such path"}}'), "bad_request", 1, ["404", "base_url"]),
+            (missing, "bad_request", 1, ["404", "127.0.0.1:9"]),
+            (html, "bad_response", 1, ["127.0.0.1:9"]),
+            (answers(401, '{"error": {"message": "bad key"}}'), "auth", 1, ["bad key", "OPENAI_API_KEY"]),
+            (answers(200, ""), "bad_response", 3, ["127.0.0.1:9"]),
+            (answers(200, '{"error": {"message": "model is sleeping"}}'), "server", 3, ["model is sleeping"]),
+        ]  # fmt: skip
+        for transport, kind, requests, words in rows:
+            counted = mock.Mock(side_effect=transport)
+            settings = {"base_url": url, "api_key": "sk-secret", "retries": 2, "transport": counted}
             with self.subTest((kind, words)), mock.patch("time.sleep"):
-                model = agentloop.OpenAIChat(
-                    "m",
-                    base_url="http://127.0.0.1:9/v1",
-                    api_key="sk-secret",
-                    retries=2,
-                    transport=counted,
-                )
-                run, error = _drive(model)
+                run, error = _drive(agentloop.OpenAIChat("m", **settings))
                 self.assertIsInstance(error, agentloop.ModelError)
-                self.assertIn(
-                    error.kind, [kind] if kind else ["server", "bad_response", "bad_request"]
-                )
+                self.assertEqual((error.kind, counted.call_count), (kind, requests))
                 for word in words:
                     self.assertIn(word, str(error))
                 self.assertNotIn("sk-secret", str(error))
-                self.assertLessEqual(len(calls), 3)  # within the retry budget
                 self.assertEqual((run.requests, run.state), (1, "running"))
 
 
@@ -5589,7 +5555,7 @@ class FirstExampleTests(unittest.TestCase):
 # == journal =======================================================================================
 
 
-def _told(run):
+def _without_counts(run):
     """What a conversation says, its counts aside: a request lost to a kill stays counted."""
     return [
         (
@@ -5637,7 +5603,7 @@ class _JournalCase(_FolderCase):
 
     def agree(self, play, run, want):
         """As an undisturbed run, but where an outcome is unknown; no effect is doubled."""
-        for got, right in zip(_told(run), _told(want)):
+        for got, right in zip(_without_counts(run), _without_counts(want)):
             self.assertEqual(got[:5], right[:5])
             self.assertEqual(len(got[5]), len(right[5]))
             for g, r in zip(got[5], right[5]):
@@ -5661,7 +5627,7 @@ class TornFileTests(_JournalCase):
     def test_cut_at_any_byte(self):
         """A last line without its newline is cut off, wherever it tore."""
         whole = self.play([["pay 1", "look 1"], "?", ["answer 1"]])
-        want = _told(whole.go())
+        want = _without_counts(whole.go())
         data = whole.data()
         play = self.play([["pay 1", "look 1"], "?", ["answer 1"]])
         breaks = {end + n for end, byte in enumerate(data) if byte == 10 for n in (0, 1, 2)}
@@ -5680,7 +5646,7 @@ class TornFileTests(_JournalCase):
             if end % 50 == 0 or end in breaks:
                 play.put_data(data[:end])
                 run = play.go()
-                got = _told(run)
+                got = _without_counts(run)
                 for g, w in zip(got[-1][5], want[-1][5]):
                     self.assertTrue(g == w or g[2] == "unknown_outcome", (end, g, w))
                 self.assertEqual((got[-1][:5], len(got[-1][5])), (want[-1][:5], len(want[-1][5])))
@@ -6120,6 +6086,7 @@ class DiskFaultTests(_JournalCase):
         calls = []
         with mock.patch.object(os, "fsync", calls.append):
             want = whole.go()
+        folders_are_synced = os.name != "nt" and not _BROWSER
         for k in range(1, len(calls) + 1):
             with self.subTest(sync=k):
                 play, left = self.play(plan), [k]
@@ -6129,13 +6096,14 @@ class DiskFaultTests(_JournalCase):
                     if left[0] == 0:
                         raise OSError(errno.EIO, "the disk is gone")
 
-                try:
+                if k == 1 and folders_are_synced:  # which some systems cannot do: no error
                     with mock.patch.object(os, "fsync", fsync):
-                        self.agree(
-                            play, play.go(), want
-                        )  # the folder's sync may fail: some systems have none
-                    self.assertEqual(k, 1)
-                except OSError as e:
+                        self.agree(play, play.go(), want)
+                else:
+                    with mock.patch.object(os, "fsync", fsync):
+                        with self.assertRaises(OSError) as caught:
+                            play.go()
+                    e = caught.exception
                     self.assertEqual(e.errno, errno.EIO)
                     self.assertEqual(play.count("pay 2") + play.count("pay 1"), sum(
                         s.action.tool == "pay" for s in e.agent_run.steps))  # fmt: skip
@@ -6218,7 +6186,7 @@ class LockTests(_JournalCase):
     @_forks
     @_locks
     def test_two_processes(self):
-        said = _said(_child("_two_processes", self.folder))
+        said = _printed_by(_child("_two_processes", self.folder))
         self.assertEqual(said.split(), ["fine"])
 
     @_forks
@@ -6836,12 +6804,11 @@ class WrittenFirstTests(_JournalCase):
 # -- opening ---------------------------------------------------------------------------------------
 
 
+# Plans for _Play: a turn with every kind of reply, and a second one.
 _LONG = [
     ["pay 1"], ["look 1", "look 2", "look 3"], ["nix 1"], "?", ["pay 2", "look 4", "put 1"], "no!",
     ["put 2"], ["pay 3", "pay 4"], "yes",
 ]  # fmt: skip
-
-
 _SECOND = [["look 5", "pay 5"], ["answer 1"]]
 
 
@@ -6851,7 +6818,7 @@ class JournalResumeTests(_JournalCase):
     def test_cut_after_every_line(self):
         """The table of the journal, for whatever the first k lines of a file tell."""
         whole = self.play(_LONG, _SECOND, check=True)
-        want = _told(whole.go())
+        want = _without_counts(whole.go())
         lines = whole.data().splitlines(True)
         kinds = set()
         for k in range(1, len(lines) + 1):
@@ -6880,7 +6847,7 @@ class JournalResumeTests(_JournalCase):
                         max_requests=40, accept=play.accept, journal=play.journal,
                     )
                 )  # fmt: skip
-                told, right = _told(run), want[: len(run.history) + 1]
+                told, right = _without_counts(run), want[: len(run.history) + 1]
                 for got, wanted in zip(told, right):
                     self.assertEqual(got[:5], wanted[:5])
                     self.assertEqual(len(got[5]), len(wanted[5]))
@@ -6916,7 +6883,7 @@ class JournalResumeTests(_JournalCase):
         """Who drops the stream after its k-th event, and goes on, misses nothing."""
         whole = self.play(_LONG, check=True)
         undisturbed = whole.go()
-        want, asked = _told(undisturbed), {s.action.call_id for s in undisturbed.steps[1:4]}
+        want, asked = _without_counts(undisturbed), {s.action.call_id for s in undisturbed.steps[1:4]}
         for with_journal in (True, False):
             for k in range(1, len(whole.events) + 1):
                 with self.subTest(event=k, journal=with_journal):
@@ -6939,7 +6906,7 @@ class JournalResumeTests(_JournalCase):
                     # subtle: of calls at the same time, those that ended were recorded first
                     self.assertEqual({s.action.call_id for s in run.steps[1:4]}, asked)
                     run.steps[1:4] = sorted(run.steps[1:4], key=lambda s: s.action.call_id)
-                    self.assertEqual(_told(run), want)
+                    self.assertEqual(_without_counts(run), want)
                     paid = [t for t in play.noted() if t.startswith("pay")]
                     self.assertEqual(sorted(paid), ["pay 1", "pay 2", "pay 3", "pay 4"])
 
@@ -7090,7 +7057,7 @@ class JournalResumeTests(_JournalCase):
                 play.put_data(b"".join(lines[:k]))
                 found = play.load()
                 self.assertEqual(len(found.steps) == 2, found.finish is not None)
-                self.assertEqual(_told(play.go()), _told(want))
+                self.assertEqual(_without_counts(play.go()), _without_counts(want))
         play = self.play([["answer 1"]])
         play.stopped("yielded answer 1: ok")
         run = play.go(max_requests=1)
@@ -7393,23 +7360,27 @@ class _Interrupt:
     @staticmethod
     @functools.lru_cache(maxsize=None)
     def lines():
-        """The lines of the two sections, and of what they call to record a step.
+        """The lines of these two sections, and of the data classes, by which a step is recorded.
 
         Without lines that hold a bare `try:`, `else:` or `finally:`: a signal does not come there,
         and a trace function would raise outside of the block.
         """
         text = _FILE.read_text(encoding="utf-8").splitlines()
-        first, end = (text.index(line) for line in text if line[:8] in ("# == loo", "# == mod"))
-        lines = set(range(first, end))
-        for name in ("_call_locked", "close", "_find_pending", "_record", "_drop_done"):
-            head = "def %s(" % name
-            at = next(n for n, line in enumerate(text) if line.lstrip().startswith(head))
-            lines |= set(range(at, at + 30))
+        at = {line.strip("#=- "): n for n, line in enumerate(text) if line[:5] in ("# == ", "# -- ")}
+        lines = {*range(at["the data classes"], at["as JSON"]), *range(at["loop"], at["models"])}
         bare = ("try:", "else:", "finally:")
         return {n + 1 for n in lines if text[n].strip() not in bare}
 
+    @classmethod
+    @functools.lru_cache(maxsize=None)
+    def watches(cls, code):
+        """Whether a function has such lines; the others run untraced, which takes less time."""
+        if code.co_filename != agentloop.run.__code__.co_filename:
+            return False
+        return bool(cls.lines() & {line for _, line in dis.findlinestarts(code)})
+
     def __call__(self, frame, event, arg):
-        return self.line if frame.f_code.co_filename == agentloop.run.__code__.co_filename else None
+        return self.line if self.watches(frame.f_code) else None
 
     def line(self, frame, event, arg):
         line = frame.f_lineno
@@ -7508,11 +7479,23 @@ class _Errand:
 class CrashTests(_JournalCase):
     """SIGKILL and Ctrl-C at any moment: nothing is forgotten, done twice, or left locked."""
 
+    @classmethod
+    def setUpClass(cls):
+        """The processes that are killed work while the other test runs."""
+        cls.crashes = tempfile.mkdtemp(prefix="agentloop-")
+        cls.crashed = None
+        if hasattr(os, "fork") and not _BROWSER:
+            cls.crashed = _child("_crashes", cls.crashes)
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.crashed and cls.crashed.returncode is None:
+            cls.crashed.kill()
+            cls.crashed.communicate()
+        shutil.rmtree(cls.crashes, True)
+
     def setUp(self):
         super().setUp()
-        patch = mock.patch.object(os, "fsync", lambda fd: None)
-        patch.start()
-        self.addCleanup(patch.stop)
         # A file that was being opened closes itself, and Python warns of that.
         quiet = warnings.catch_warnings()
         quiet.__enter__()
@@ -7561,6 +7544,7 @@ class CrashTests(_JournalCase):
         return faults
 
     @_real_threads
+    @unittest.skipIf(os.name == "nt", "a thousand files and their locks take minutes there")
     def test_interrupted_at_each_line(self):
         calls = [("pay", 1), ("pay", 2)]
         whole = [calls, "?", [("pay", 3)], "no", [("answer", 4)], "end"]
@@ -7604,21 +7588,6 @@ class CrashTests(_JournalCase):
                 self.assertEqual(faults, {})
                 self.assertGreater(tried, 100)
 
-    @classmethod
-    def setUpClass(cls):
-        """The crash test's processes work while the other tests run."""
-        cls.crashes = tempfile.mkdtemp(prefix="agentloop-")
-        cls.crashed = None
-        if hasattr(os, "fork") and not _BROWSER:
-            cls.crashed = _child("_crashes", cls.crashes)
-
-    @classmethod
-    def tearDownClass(cls):
-        if cls.crashed and cls.crashed.returncode is None:
-            cls.crashed.kill()
-            cls.crashed.communicate()
-        shutil.rmtree(cls.crashes, True)
-
     def turns(self, path):
         try:
             run = agentloop.AgentRun.load(path)
@@ -7630,7 +7599,7 @@ class CrashTests(_JournalCase):
     @_forks
     def test_killed_at_every_boundary(self):
         """SIGKILL at each note and at each sync, and at 40 random moments."""
-        report = json.loads(_said(self.crashed))
+        report = json.loads(_printed_by(self.crashed))
         self.assertEqual(report["errors"], [])
         self.assertGreater(report["boundaries"], 80)
         self.assertGreaterEqual(report["random"], 40)
