@@ -209,37 +209,37 @@ def _tool(signature, doc="", body="return dict(locals())"):
 # -- types that the tables of signatures name, without the underscore ------------------------------
 
 
-class _Colour(enum.Enum):
+class _Colour(enum.Enum):  # texts
     RED = "r"
     GREEN = "g"
 
 
-class _Level(enum.IntEnum):
+class _Level(enum.IntEnum):  # numbers, which are ints
     LOW = 1
     HIGH = 2
 
 
-class _Mode(str, enum.Enum):
+class _Mode(str, enum.Enum):  # texts, which are strs
     READ = "read"
     WRITE = "write"
 
 
-class _Corner(enum.Enum):
+class _Corner(enum.Enum):  # values without a JSON form
     NEAR = (0, 0)
     FAR = (9, 9)
 
 
-class _Empty(enum.Enum):
+class _Empty(enum.Enum):  # nothing to choose
     pass
 
 
-class _Swapped(enum.Enum):
+class _Swapped(enum.Enum):  # a name is the value of another
     A = "B"
     B = "A"
 
 
 @dataclasses.dataclass
-class _Point:
+class _Point:  # the plain one
     x: int
     y: int = 0
 
@@ -258,39 +258,38 @@ class _Item:
 
 
 @dataclasses.dataclass
-class _Order:
+class _Order:  # holds others
     id: int
     items: List[_Item] = dataclasses.field(default_factory=list)
     note: Optional[str] = None
 
 
 @dataclasses.dataclass
-class _Node:
+class _Node:  # holds itself, in a list
     value: int
     children: List["_Node"] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
-class _Chain:
+class _Chain:  # holds itself, in a union
     next: Union["_Chain", int]
 
 
 @dataclasses.dataclass
-class _Stock:
+class _Stock:  # a field that _Item has too
     qty: int
 
 
 @dataclasses.dataclass
-class _Special:
+class _Special:  # fields that __init__ does not take
     x: int
     kind: typing.ClassVar[str] = "p"
-    seed: dataclasses.InitVar[int] = 0
     norm: float = dataclasses.field(init=False, default=0.5)
     left: typing.Final[int] = 3
 
 
 @dataclasses.dataclass
-class _Range:
+class _Range:  # refuses what does not go together
     low: int
     high: int
 
@@ -300,7 +299,7 @@ class _Range:
 
 
 @dataclasses.dataclass
-class _Silent:
+class _Silent:  # refuses without a word
     x: int
 
     def __post_init__(self):
@@ -308,43 +307,43 @@ class _Silent:
 
 
 @dataclasses.dataclass
-class _Circle:
+class _Circle:  # told from _Square by its kind
     kind: typing.Literal["circle"]
     radius: float
 
 
 @dataclasses.dataclass
-class _Square:
+class _Square:  # told from _Circle by its kind
     kind: typing.Literal["square"]
     side: float
 
 
 @dataclasses.dataclass
-class _Base:
+class _Base:  # of _Derived
     a: str
 
 
 @dataclasses.dataclass
-class _Derived(_Base):
+class _Derived(_Base):  # fields of two classes
     b: str = "q"
 
 
-class _Film(TypedDict):
+class _Film(TypedDict):  # all keys required
     title: str
     year: int
 
 
-class _Options(TypedDict, total=False):
+class _Options(TypedDict, total=False):  # no key required
     limit: int
     offset: int
 
 
-class _Pair(NamedTuple):
+class _Pair(NamedTuple):  # a default
     a: int
     b: str = "z"
 
 
-_Loose = collections.namedtuple("_Loose", "u v")
+_Loose = collections.namedtuple("_Loose", "u v")  # no types
 _UserId = NewType("_UserId", int)
 _Bound = TypeVar("_Bound", bound=int)
 _Free = TypeVar("_Free")
@@ -746,11 +745,11 @@ class _LoopbackServer:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # head and body in one packet: a second one would wait for 40 ms
 
             def do_POST(self):
-                body = json.loads(
-                    self.rfile.read(int(self.headers["content-length"])).decode("utf-8")
-                )
+                length = int(self.headers["content-length"])
+                body = json.loads(self.rfile.read(length).decode("utf-8"))
                 outer.seen.append((self.path, dict(self.headers.items()), body))
                 answer = outer.answers.pop(0)
                 status = answer if isinstance(answer, int) else 200
@@ -783,38 +782,23 @@ class _LoopbackServer:
         self.thread.join()
 
     def wire(self, path, answer):
+        """The reply in the form of the path's protocol."""
         call, text = (answer, None) if isinstance(answer, tuple) else (None, answer)
         n = "c%d" % len(self.seen)
+        usage = {"input_tokens": 5, "output_tokens": 2}
         if path.endswith("/responses"):
-            item = {
-                "type": "message",
-                "role": "assistant",
-                "content": [{"type": "output_text", "text": text}],
-            }
+            content = [{"type": "output_text", "text": text}]
+            item = {"type": "message", "role": "assistant", "content": content}
             if call:
-                item = {
-                    "type": "function_call",
-                    "call_id": n,
-                    "name": call[0],
-                    "arguments": json.dumps(call[1]),
-                }
-            usage = {"input_tokens": 5, "output_tokens": 2}
+                name, arguments = call[0], json.dumps(call[1])
+                item = {"type": "function_call", "call_id": n, "name": name, "arguments": arguments}
             return {"status": "completed", "output": [item], "usage": usage}
         if path.endswith("/messages"):
             block = {"type": "text", "text": text}
             if call:
                 block = {"type": "tool_use", "id": n, "name": call[0], "input": call[1]}
-            stop, usage = (
-                "tool_use" if call else "end_turn",
-                {"input_tokens": 5, "output_tokens": 2},
-            )
-            return {
-                "type": "message",
-                "role": "assistant",
-                "content": [block],
-                "stop_reason": stop,
-                "usage": usage,
-            }
+            reply = {"type": "message", "role": "assistant", "content": [block]}
+            return {**reply, "stop_reason": "tool_use" if call else "end_turn", "usage": usage}
         message = {"role": "assistant", "content": text}
         if call and call[2:]:
             message["content"] = call[2]
@@ -823,12 +807,8 @@ class _LoopbackServer:
         elif call:
             function = {"name": call[0], "arguments": json.dumps(call[1])}
             message["tool_calls"] = [{"id": n, "type": "function", "function": function}]
-        choice = {
-            "index": 0,
-            "message": message,
-            "finish_reason": "tool_calls" if call else "stop",
-            "text": text,
-        }
+        choice = {"index": 0, "message": message, "text": text}
+        choice["finish_reason"] = "tool_calls" if call else "stop"
         return {"choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
 
 
@@ -1724,7 +1704,7 @@ class FaultTextTests(unittest.TestCase):
         self.assertIn("qqq", step.observation)
 
     def test_what_a_refusal_advises(self):
-        """Only what helps: a text is told to be JSON where it looks as if it should be."""
+        """Only what helps: that it must be JSON is said of a text that looks like it."""
         many = "Literal[%s]" % ", ".join("'é%02d'" % n for n in range(51))
         rows = [
             ("Dict[str, int]", "{'a': oops", "in braces it must be JSON", "known"),
@@ -1820,6 +1800,7 @@ class SchemaTests(unittest.TestCase):
         options = _object({"limit": {"type": "integer"}, "offset": {"type": "integer"}})
         derived = _object({"a": {"type": "string"}, "b": {"type": "string", "default": "q"}}, ["a"])
         pair = _object({"a": {"type": "integer"}, "b": {"type": "string", "default": "z"}}, ["a"])
+        special = _object({"x": {"type": "integer"}, "left": {"type": "integer", "default": 3}}, ["x"])
         colours = {"type": "string", "enum": ["r", "g"]}
         rows = [
             ("int", {"type": "integer"}),
@@ -1893,6 +1874,7 @@ class SchemaTests(unittest.TestCase):
             ("Item", item),
             ("Order", order),  # inlined, no $defs; a default_factory is not called for a schema
             ("Derived", derived),
+            ("Special", special),
             ("'Point'", point),
             ("List['Point']", _array(point)),
             ("List[Tuple[int, int]]", _array(_array("integer", minItems=2, maxItems=2))),
@@ -2099,6 +2081,10 @@ class ConversionTests(unittest.TestCase):
             "Optional[Range]": [({"low": 3, "high": 2}, _bad("low is above high"))],
             "Silent": [({"x": 1}, _bad("RuntimeError"))],
             "Derived": [({"a": "s"}, _Derived("s", "q"))],
+            "Special": [
+                ({"x": "1", "left": 4}, _Special(1, 4)), ({"x": 1, "norm": 2.0}, _bad(at="args.x.norm")),
+                ({"x": 1, "kind": "q"}, _bad(at="args.x.kind")),
+            ],
             "Film": [
                 ({"title": "A", "year": "1999"}, {"title": "A", "year": 1999}),
                 ('{"title": "A", "year": 1}', {"title": "A", "year": 1}),
@@ -2963,6 +2949,7 @@ class NoJsonFormTests(unittest.TestCase):
             "@dataclasses.dataclass\nclass C:\n    conn: Conn\ndef tool(c: C): pass",
             "class C(TypedDict):\n    conn: Conn\ndef tool(c: C): pass",
             "class C(NamedTuple):\n    conn: Conn\ndef tool(c: C): pass",
+            "@dataclasses.dataclass\nclass C:\n    conn: dataclasses.InitVar[Conn]\ndef tool(c: C): pass",
         ]
         for source in rows:
             with self.subTest(source), self.assertRaises(TypeError) as caught:
@@ -5100,7 +5087,7 @@ class BudgetTests(unittest.TestCase):
             return _act("f")
 
         run, _ = _drive(model, max_requests=1)
-        _drive(model, run, max_requests=2)  # taken up with a larger budget
+        _drive(model, run, max_requests=2)  # resumed with a larger budget
         self.assertEqual(seen, ["running", "running"])
 
 
@@ -5711,7 +5698,7 @@ class DamagedFileTests(_JournalCase):
                 self.assertIn("line %d" % (n + 1), self.refused(play, use=use))
 
     def test_a_damaged_line_is_reported(self):
-        """Each line of a file, replaced by what cannot be read: path and line are told."""
+        """Each line of a file, replaced by what cannot be read: path and line are reported."""
         play = self.play([["pay 1"], "?", ["look 1"], "ok"])
         play.go()
         lines = play.data().splitlines(True)
@@ -6927,7 +6914,7 @@ class JournalResumeTests(_JournalCase):
         self.assertEqual(play.count("asked"), 2)
 
     def test_started(self):
-        """Broken off inside a call: again where twice is no harm, else unknown_outcome."""
+        """Interrupted inside a call: again where it may be repeated, else unknown_outcome."""
         for tool, again in (("pay", False), ("look", True), ("put", True)):
             for where in ("begin %s 1", "%s 1", "end %s 1"):
                 for way in ("other process", "same run", "no journal"):
@@ -7272,7 +7259,7 @@ class JournalCloseTests(_JournalCase):
             ["pay 1", "pay 1: denied", "pay 2", "pay 2: ok", "pay 3", "pay 3: denied", "finish"],
         )
         self.assertEqual(play.load(), live)
-        # Closed and then broken off at once: the file learns of it when the run goes on.
+        # Closed and then interrupted at once: it is written when the run goes on.
         play = self.play([["pay 1", "pay 2"], "ok"])
         live = agentloop.AgentRun("go")
         events = agentloop.stream(play.model, live, play.tools, journal=play.journal)
@@ -7420,7 +7407,7 @@ class _Errand:
             self.ran[n] += 1
             return "answer"
 
-        self.tools = [pay, look, answer]
+        self.tools = agentloop.registry([pay, look, answer])
         self.calls = {n: tool for reply in plan if isinstance(reply, list) for tool, n in reply}
 
     def model(self, run, tools):
@@ -14281,6 +14268,7 @@ class ProgramTests(_CommandLineCase):
         files = {
             "syntax.py": "def f(:\n",
             "raises.py": "raise RuntimeError('on\\nimport')\n",
+            "divides.py": "1 / 0\n",
             "missing.py": "import a_module_that_is_not_there\n",
             "empty.py": "x = 1\n\n\ndef _hidden():\n    pass\n",
             "no_form.py": "def f(x: object()) -> int:\n    return 1\n",
@@ -14622,7 +14610,7 @@ class CommandLineJournalTests(_CommandLineCase):
         status, out, err = self.ask(*line)
         self.assertEqual((status, out), (2, ""))
         self.assertIn(repr(line[2]), err)  # on Windows its backslashes are doubled
-        for data in (b"", b'{"event": "turn", "ver'):  # a run not begun
+        for data in (b"", b'{"event": "turn", "ver'):  # a run that has not begun
             with open(self.journal, "wb") as f:
                 f.write(data)
             found = self.ask("q", "--journal", self.journal, answers=["ok"])
@@ -15538,13 +15526,13 @@ class FuzzTests(_FolderCase):
     def setUp(self):
         super().setUp()
         self.tools = _fuzz_tools()
-        log = logging.getLogger("agentloop")  # what servers do wrong is told there
+        log = logging.getLogger("agentloop")  # what servers do wrong is reported there
         level = log.level
         log.setLevel(logging.CRITICAL)
         self.addCleanup(log.setLevel, level)
 
     def cases(self, number, play):
-        """play(rng) for so many seeds; what goes wrong is told with its seed."""
+        """play(rng) for so many seeds; what goes wrong is reported with its seed."""
         for seed in range(number):
             rng = random.Random(seed)
             start = time.process_time()
@@ -16535,7 +16523,7 @@ class ExampleAgentTests(_ExampleCase):
             with self.subTest(url), self.assertRaises(PermissionError):
                 read_web(url)
 
-    @unittest.skipIf(sys.implementation.name == "pypy", "its authorizer is told too little")
+    @unittest.skipIf(sys.implementation.name == "pypy", "its authorizer learns too little")
     def test_ask_sqlite_can_only_read(self):
         import sqlite3  # not everywhere: Pyodide has it as a package of its own
 
@@ -17358,9 +17346,9 @@ class CourseTests(_ExampleCase):
                         self.assertEqual(right, not hint, text)
                         self.assertIn(hint, text)
 
-    def course(self, *lessons):
+    def course(self, *lessons, name="copy"):
         """A copy of the course with these lessons only; its folder."""
-        copy = Path(self.folder) / "copy" / "examples" / "course"
+        copy = Path(self.folder) / name / "examples" / "course"
         shutil.copytree(str(self.examples / "course"), str(copy), copy_function=shutil.copyfile)
         shutil.copyfile(str(_FILE), str(copy.parents[1] / "agentloop.py"))
         for folder in copy.glob("[0-9]*"):
@@ -17369,35 +17357,37 @@ class CourseTests(_ExampleCase):
         return copy
 
     def test_checks_that_are_ended_from_inside(self):
-        copy = self.course("00_check_laptop")
-        exercise = copy / "00_check_laptop" / "exercise.py"
-        cases = [
+        sleeper = "import threading, time\nthreading.Thread(target=time.sleep, args=[9]).start()"
+        rows = [
             ("import sys; sys.exit()", "exercise.py, line 1 ends the program"),
             ("import os; os._exit(0)", "exercise.py ended the program, with status 0"),
             ("import os; os._exit(1)", "ended the program"),
             ("STATE = input()", "Nobody types while a check runs"),
-            (
-                "import threading, time\nthreading.Thread(target=time.sleep, args=[9]).start()",
-                "STATE",
-            ),
+            (sleeper, "STATE"),
             ("import agentlop", "Nothing has to be installed for this course"),
+            ("while True: pass", "not yet: exercise.py still ran after 1 seconds. Does a loop never end?\n"),
         ]
-        for source, hint in cases:
+        jobs = {}
+        for n, (source, _) in enumerate(rows):
+            copy = self.course("00_check_laptop", name="copy%d" % n)
+            exercise = copy / "00_check_laptop" / "exercise.py"
+            exercise.write_text(source, encoding="utf-8")
+            if "while" in source:
+                shared = (copy / "checking.py").read_text(encoding="utf-8")
+                shared = shared.replace("SECONDS = 20", "SECONDS = 1")
+                (copy / "checking.py").write_text(shared, encoding="utf-8")
+            jobs[source] = lambda path=str(exercise.parent / "check.py"): _python(path)
+        jobs["all"] = lambda: _python(str(Path(self.folder, "copy5/examples/course/checking.py")))
+        found = _side_by_side(jobs)
+        for source, hint in rows:
             with self.subTest(source):
-                exercise.write_text(source, encoding="utf-8")
-                status, out, err = _python(str(exercise.parent / "check.py"))
+                status, out, err = found[source]
                 self.assertEqual((status, err, len(out.splitlines())), (1, "", 1))
                 self.assertTrue(out.startswith("not yet: "), out)
                 self.assertIn(hint, out)
-        status, out, err = _python(str(copy / "checking.py"))
+        status, out, err = found["all"]  # the checks of all lessons that are there
         self.assertEqual((status, err), (1, ""))
         self.assertTrue(out.startswith("00_check_laptop      not yet: "), out)
-        exercise.write_text("while True: pass", encoding="utf-8")
-        shared = (copy / "checking.py").read_text(encoding="utf-8")
-        (copy / "checking.py").write_text(shared.replace("SECONDS = 20", "SECONDS = 1"), "utf-8")
-        status, out, err = _python(str(exercise.parent / "check.py"))
-        hint = "not yet: exercise.py still ran after 1 seconds. Does a loop never end?\n"
-        self.assertEqual((status, out, err), (1, hint, ""))
 
     def test_reset(self):
         """Exercises come back as handed out; what was written is kept, however often."""
