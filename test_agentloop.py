@@ -2,9 +2,30 @@
 """The tests of agentloop.py: what it promises, as tables of inputs and expected values or exceptions.
 
     python3 test_agentloop.py                      # all of them; also runs under pytest
-    python3 test_agentloop.py JournalTest          # one class
+    python3 test_agentloop.py LockTests            # one class
 
 No network but the loopback address. What a Python cannot do (threads, sockets, processes) is skipped by name.
+
+The helpers that several classes use come first; then the tests, under the banners of agentloop.py:
+
+errors      ErrorTests
+data        ShownTextTests, ArgumentTextTests, DataFieldTests, ImageTests, OneLineTests, CloseTests,
+            FollowUpTests, JsonTests
+tools       FaultTextTests, SchemaTests, ConversionTests, TextFormTests, ConstraintTests, DocstringTests,
+            AnnotationTests, NoJsonFormTests, DefaultTests, SignatureTests, InjectedTests, ToolTests, RegistryTests
+loop        threads: ParallelTests, ParallelInterruptTests; a call: ToolNameTests, ToolResultTests, AsyncToolTests;
+            the loop: LoopStartTests, EventTests, OneDriverTests, PendingTests, ClosedByCallerTests, ReturnDirectTests,
+            RepeatedFailureTests, AcceptTests, BudgetTests, ReplyTests, CallIdTests, ExceptionTests, ScriptedTests
+            and FirstExampleTests
+journal     reading: TornFileTests, DamagedFileTests; the file: JournalPathTests, DiskFaultTests, LockTests;
+            run and file: OtherRunTests, CopyOfRunTests; writing: WritingTests, WrittenValueTests, WrittenFirstTests;
+            going on: JournalResumeTests, JournalBudgetTests, JournalTurnTests, JournalCloseTests, CrashTests
+models      a class for each behaviour, in the parts of that section
+command     DemoTests, ScreenTests, TypedTests, ProgramTests, ToolsFileTests, ModelOptionTests,
+line        CommandLineConversationTests, CommandLineJournalTests, CommandLineInterruptTests, ProcessTests
+
+After these: the file as it is vendored (LoadedCopyTests, CutFileTests, ImportTests, OtherSystemTests), generated
+input (FuzzTests), and examples and course (ExampleTests, ExampleAgentTests, McpExampleTests, PageTests, CourseTests).
 """
 
 import ast
@@ -72,7 +93,6 @@ import agentloop
 
 
 # == helpers =======================================================================================
-
 
 # -- what this Python can do -----------------------------------------------------------------------
 
@@ -919,10 +939,8 @@ class ShownTextTests(unittest.TestCase):
                 return "item"
 
         for value in (
-            [Item()] * 9999,
-            tuple([Item()] * 9999),
-            {str(n): Item() for n in range(9999)},
-        ):
+            [Item()] * 9999, tuple([Item()] * 9999), {str(n): Item() for n in range(9999)},
+        ):  # fmt: skip
             shown: List[int] = []
             for event in (
                 agentloop.AgentStep(_act("f"), value), agentloop.AgentFinish(value),
@@ -1034,13 +1052,10 @@ class ArgumentTextTests(unittest.TestCase):
             ("x: List[int]", {"x": brackets}, _bad("array")),
             ("x: dict", {"x": '{"a":' * 99999}, _bad("object")),
             ("x: str = ''", brackets, _bad("object", at="args")),
-            (
-                "x: str = ''",
-                '{"x": %s%s}' % (brackets, brackets.replace("[", "]")),
-                _bad("object", at="args"),
-            ),
+            ("x: str = ''", '{"x": %s%s}' % (brackets, brackets.replace("[", "]")),
+             _bad("object", at="args")),
             ("x: str = ''", "(" * 999 + ")" * 999, _bad("object", at="args")),
-        ]
+        ]  # fmt: skip
         for signature, given, want in rows:
             _check(self, _step_of(_tool(signature), given), want)
 
@@ -1080,20 +1095,15 @@ class DataFieldTests(unittest.TestCase):
     def test_fields_and_defaults(self):
         action = agentloop.AgentAction("f", {"a": 1})
         rows = [
-            (
-                action,
-                "tool tool_input call_id log message request",
-                ["f", {"a": 1}, "", "", None, 0],
-            ),
+            (action, "tool tool_input call_id log message request",
+             ["f", {"a": 1}, "", "", None, 0]),
             (agentloop.AgentStep(action, 3), "action observation status", [action, 3, "ok"]),
             (agentloop.AgentFinish(3), "output log message reason", [3, "", None, "stop"]),
-            (
-                agentloop.AgentRun("go"),
-                "task steps pending started finish state requests usage history",
-                ["go", [], [], [], None, "running", 0, {}, []],
-            ),
+            (agentloop.AgentRun("go"),
+             "task steps pending started finish state requests usage history",
+             ["go", [], [], [], None, "running", 0, {}, []]),
             (agentloop.Image(b"x"), "data media_type", [b"x", "image/png"]),
-        ]
+        ]  # fmt: skip
         for thing, names, values in rows:
             with self.subTest(type(thing).__name__):
                 self.assertTrue(dataclasses.is_dataclass(thing))
@@ -1161,10 +1171,8 @@ class DataFieldTests(unittest.TestCase):
             self.assertEqual((done.output, error), ("x", None))  # a copy is not held
         events.close()
         for thing in (
-            agentloop.AgentFinish(1),
-            agentloop.AgentAction("f", {}),
-            agentloop.Image(b""),
-        ):
+            agentloop.AgentFinish(1), agentloop.AgentAction("f", {}), agentloop.Image(b""),
+        ):  # fmt: skip
             self.assertEqual(pickle.loads(pickle.dumps(thing)), thing)
 
 
@@ -1462,14 +1470,8 @@ class JsonTests(unittest.TestCase):
             "budget_exhausted", 7, {"input_tokens": 9, "cached_tokens": 0}, [earlier],
         )  # fmt: skip
         for thing in (
-            action,
-            text,
-            step,
-            finish,
-            earlier,
-            run,
-            agentloop.Image(b"\x00\xff", "a/b"),
-        ):
+            action, text, step, finish, earlier, run, agentloop.Image(b"\x00\xff", "a/b"),
+        ):  # fmt: skip
             with self.subTest(type(thing).__name__):
                 written = agentloop.to_json(thing)
                 self.assertEqual(written["type"], type(thing).__name__)
@@ -1800,7 +1802,9 @@ class SchemaTests(unittest.TestCase):
         options = _object({"limit": {"type": "integer"}, "offset": {"type": "integer"}})
         derived = _object({"a": {"type": "string"}, "b": {"type": "string", "default": "q"}}, ["a"])
         pair = _object({"a": {"type": "integer"}, "b": {"type": "string", "default": "z"}}, ["a"])
-        special = _object({"x": {"type": "integer"}, "left": {"type": "integer", "default": 3}}, ["x"])
+        special = _object(
+            {"x": {"type": "integer"}, "left": {"type": "integer", "default": 3}}, ["x"]
+        )
         colours = {"type": "string", "enum": ["r", "g"]}
         rows = [
             ("int", {"type": "integer"}),
@@ -1881,39 +1885,24 @@ class SchemaTests(unittest.TestCase):
         ]
         newer = [
             ("3.9", "list[int]", _array("integer")),
-            (
-                "3.9",
-                "dict[str, list[int]]",
-                {"type": "object", "additionalProperties": _array("integer")},
-            ),
+            ("3.9", "dict[str, list[int]]",
+             {"type": "object", "additionalProperties": _array("integer")}),
             ("3.9", "tuple[bool, ...]", _array("boolean")),
             ("3.9", "collections.abc.Sequence[int]", _array("integer")),
-            (
-                "3.9",
-                "collections.abc.Mapping[str, int]",
-                {"type": "object", "additionalProperties": {"type": "integer"}},
-            ),
+            ("3.9", "collections.abc.Mapping[str, int]",
+             {"type": "object", "additionalProperties": {"type": "integer"}}),
             ("3.9", "Annotated[int, 'how many']", {"type": "integer", "description": "how many"}),
             ("3.9", "Annotated[int, 5]", {"type": "integer"}),
-            (
-                "3.9",
-                "Annotated[int, 5, 'how many', 'x']",
-                {"type": "integer", "description": "how many"},
-            ),
-            (
-                "3.9",
-                "List[Annotated[str, 'a word']]",
-                _array({"type": "string", "description": "a word"}),
-            ),
+            ("3.9", "Annotated[int, 5, 'how many', 'x']",
+             {"type": "integer", "description": "how many"}),
+            ("3.9", "List[Annotated[str, 'a word']]",
+             _array({"type": "string", "description": "a word"})),
             ("3.9", "Annotated[Point, 'where']", dict(point, description="where")),
-            (
-                "3.9",
-                "Optional[Annotated[int, 'n']]",
-                _either({"type": "integer", "description": "n"}, "null"),
-            ),
+            ("3.9", "Optional[Annotated[int, 'n']]",
+             _either({"type": "integer", "description": "n"}, "null")),
             ("3.10", "int | None", _either("integer", "null")),
             ("3.10", "str | list[int] | None", _either("string", _array("integer"), "null")),
-        ]
+        ]  # fmt: skip
         for least, annotation, wanted in [("3.8", a, w) for a, w in rows] + newer:
             if _new_enough(least):
                 with self.subTest(annotation):
@@ -2262,13 +2251,8 @@ def tool(x: Term): return x
             ({"left": 1}, "args.x"),
         ]
         for tag in (
-            {},
-            {"op": "or"},
-            {"op": "AND"},
-            {"op": "xor"},
-            {"reason": 5},
-            {"reason": None},
-        ):
+            {}, {"op": "or"}, {"op": "AND"}, {"op": "xor"}, {"reason": 5}, {"reason": None},
+        ):  # fmt: skip
             for bottom, text in bottoms:
                 value = bottom
                 for _ in range(40):  # tried anew at each level it would take 2**40 visits
@@ -2619,10 +2603,8 @@ class DocstringTests(unittest.TestCase):
 
     def test_star_parameters(self):
         for section in (
-            "Args:\n    *rest: numbers",
-            ":param rest: numbers",
-            ":param *rest: numbers",
-        ):
+            "Args:\n    *rest: numbers", ":param rest: numbers", ":param *rest: numbers",
+        ):  # fmt: skip
             (made,) = agentloop.registry([_tool("*rest: int", "R.\n\n" + section)]).values()
             wanted = _array("integer", description="numbers")
             self.assertEqual(made.parameters["properties"]["rest"], wanted)
@@ -2635,12 +2617,9 @@ class DocstringTests(unittest.TestCase):
             ("3.8", "p: Optional[int] = None", "from the docstring"),
             ("3.9", "p: Annotated[int, 'from the annotation']", "from the annotation"),
             ("3.9", "p: Annotated[Item, 'from the annotation'] = Item('a')", "from the annotation"),
-            (
-                "3.9",
-                "p: Annotated[NewType('N', Annotated[int, 'from the annotation']), 5]",
-                "from the annotation",
-            ),
-        ]
+            ("3.9", "p: Annotated[NewType('N', Annotated[int, 'from the annotation']), 5]",
+             "from the annotation"),
+        ]  # fmt: skip
         for least, signature, text in rows:
             if _new_enough(least):
                 (made,) = agentloop.registry([_tool(signature, doc)]).values()
@@ -2680,19 +2659,14 @@ class AnnotationTests(unittest.TestCase):
         total = "class M(TypedDict, total=False):\n name: Required[str]\n year: int\n"
         listed = "def tool(x: %s): return x"
         rows = [
-            (
-                "3.11",
-                in_full % "Required[str]",
-                film,
-                {"name": "a", "year": "1"},
-                {"name": "a", "year": 1},
-            ),
+            ("3.11", in_full % "Required[str]", film, {"name": "a", "year": "1"},
+             {"name": "a", "year": 1}),
             ("3.11", future + in_full % "str", film, {"name": "a"}, {"name": "a"}),
             ("3.11", total + listed % "M", film, {"year": 1}, missing),
             ("3.11", future + total + listed % "M", film, {"year": 1}, missing),
             ("3.9", future + listed % "list[int]", whole, ["1"], [1]),
             ("3.8", future + listed % "List[int]", whole, "[1]", [1]),
-        ]
+        ]  # fmt: skip
         for least, source, schema, value, want in rows:
             if _new_enough(least):
                 with self.subTest(source):
@@ -3484,9 +3458,8 @@ class RegistryTests(unittest.TestCase):
                 {f: getattr(made, f) for f in flags}, {**dict.fromkeys(flags, False), **wanted}
             )
             self.assertEqual((made.name, made.description), ("double", "Twice."))
-            self.assertEqual(
-                (made(4), made(n=5), made()), (8, 10, 2)
-            )  # still callable as the function
+            # Still callable as the function.
+            self.assertEqual((made(4), made(n=5), made()), (8, 10, 2))
             self.assertEqual(_step_of(made, {"n": "3"}).observation, 6)
 
     def test_another_name(self):
@@ -3775,9 +3748,8 @@ class ParallelInterruptTests(unittest.TestCase):
         run, error = _drive(model, tools=[look])
         self.assertFalse(release.is_set())  # it did not wait for the rest
         self.assertIsInstance(error, wanted)
-        self.assertEqual(
-            [s.action.call_id for s in run.steps], ["quick"]
-        )  # what ended is recorded first
+        # What ended is recorded first.
+        self.assertEqual([s.action.call_id for s in run.steps], ["quick"])
         self.assertEqual((run.started, len(run.pending)), (["broken", "slow"], 2))
         self.assertEqual(run.state, "running")
         release.set()
@@ -3989,16 +3961,9 @@ class ToolResultTests(unittest.TestCase):
 
     def test_the_observation_is_the_tools_own_value(self):
         values = [
-            object(),
-            {1: 2},
-            (1,),
-            None,
-            "",
-            1.5,
-            b"x",
-            agentloop.Image(b"x"),
+            object(), {1: 2}, (1,), None, "", 1.5, b"x", agentloop.Image(b"x"),
             [agentloop.Image(b"x")],
-        ]
+        ]  # fmt: skip
         made = [_tool("n: int", body="return values[n]")]
         made[0].__globals__["values"] = values
         run, _ = _drive([[_act("tool", n=n) for n in range(len(values))], _end()], tools=made)
@@ -4087,7 +4052,9 @@ class ToolResultTests(unittest.TestCase):
         def exits():
             sys.exit(3)
 
-        run, error = _drive([[_act("fine", "c1"), _act("exits", "c2")], _end()], tools=[fine, exits])
+        run, error = _drive(
+            [[_act("fine", "c1"), _act("exits", "c2")], _end()], tools=[fine, exits]
+        )
         self.assertEqual((type(error), error.code), (SystemExit, 3))
         self.assertEqual((_statuses(run), run.started), (["ok"], ["c2"]))
 
@@ -4880,9 +4847,8 @@ class RepeatedFailureTests(unittest.TestCase):
                     self.assertEqual(bool(warned), n > 1)
                     if warned:
                         self.assertRegex(text, r"\b%d\b" % n)
-                        self.assertLess(
-                            len(text), len(found[0]) + 120
-                        )  # the warnings do not pile up
+                        # The warnings do not pile up.
+                        self.assertLess(len(text), len(found[0]) + 120)
                 self.assertEqual(len({len(t) for t in found[1:]}), 1)
 
     def test_in_one_reply(self):
@@ -4952,9 +4918,8 @@ class AcceptTests(unittest.TestCase):
             )
         )  # fmt: skip
         (step,) = run.steps
-        self.assertEqual(
-            events, [step, run.finish]
-        )  # the rejected finish is not yielded, its step is
+        # The rejected finish is not yielded, its step is.
+        self.assertEqual(events, [step, run.finish])
         self.assertEqual((step.status, step.observation), ("not_accepted", "it is not 42"))
         self.assertEqual(step.action, agentloop.AgentAction("", {}, "", "41", message, 1))
         self.assertEqual((run.state, run.output, run.requests), ("succeeded", 42, 2))
@@ -5160,7 +5125,9 @@ class ReplyTests(unittest.TestCase):
             with self.subTest(repr(reply)):
                 run, error = _drive(lambda run, tools, r=reply: r)
                 self.assertIs(type(error), TypeError)
-                self.assertIn("an AgentFinish, an AgentAction or a list of them; " + words, str(error))
+                self.assertIn(
+                    "an AgentFinish, an AgentAction or a list of them; " + words, str(error)
+                )
                 self.assertEqual((run.requests, run.state, run.pending), (1, "running", []))
 
     def test_a_wrong_field_is_the_models_mistake(self):
@@ -5453,11 +5420,8 @@ class ScriptedTests(unittest.TestCase):
 
     def test_an_exception_in_the_list_is_raised(self):
         for decision in (
-            ValueError("x"),
-            ValueError,
-            KeyboardInterrupt(),
-            agentloop.ModelError("x"),
-        ):
+            ValueError("x"), ValueError, KeyboardInterrupt(), agentloop.ModelError("x"),
+        ):  # fmt: skip
             kind = decision if isinstance(decision, type) else type(decision)
             run, error = _drive([decision])
             self.assertIsInstance(error, kind)
@@ -5939,9 +5903,8 @@ class JournalPathTests(_JournalCase):
                 )
                 play.at_note = lambda text: None
                 os.replace(play.journal + ".old", play.journal)
-                run = play.go(
-                    caught.exception.agent_run
-                )  # put back, the run's step is written first
+                # Put back, the run's step is written first.
+                run = play.go(caught.exception.agent_run)
                 self.assertEqual([s.status for s in run.steps], ["ok", "ok"])
                 self.assertEqual((play.count("pay 1"), play.load()), (1, run))
 
@@ -5988,9 +5951,8 @@ class DiskFaultTests(_JournalCase):
         for limit in range(0, size - spare, max(1, size // 60)):
             with self.subTest(bytes=limit):
                 play = self.play(plan)
-                play.note = lambda text, play=play: play.memory.append(
-                    text
-                )  # the notes need no room
+                # The notes need no room.
+                play.note = lambda text, play=play: play.memory.append(text)
                 play.memory = []
                 play.noted = lambda play=play: play.memory
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, old[1]))
@@ -6574,17 +6536,9 @@ class WrittenValueTests(_JournalCase):
                 return "an odd thing"
 
         plain = [
-            1e308,
-            10**40,
-            None,
-            "",
-            [],
-            {},
-            {"a": [1.5, None, True]},
-            "h\u00e9 \ud800 \u2028 \0",
-            -0.0,
-            0,
-        ]
+            1e308, 10**40, None, "", [], {}, {"a": [1.5, None, True]}, "h\u00e9 \ud800 \u2028 \0",
+            -0.0, 0,
+        ]  # fmt: skip
         odd = [
             decimal.Decimal("1.50"), {1}, Odd(), b"caf\xc3\xa9", b"\xff\x00", float("nan"), (1, 2),
             float("-inf"), {1: {2: b"x"}}, [decimal.Decimal("1")], {"a": {"b": float("nan")}},
@@ -6667,13 +6621,9 @@ class WrittenValueTests(_JournalCase):
         model = agentloop.Scripted([calls, agentloop.AgentFinish("ok")])
         run = agentloop.run(model, "go", play.tools, journal=play.journal)
         statuses = [
-            "ok",
+            "ok", "invalid_arguments", "unknown_tool", "unknown_tool", "duplicate_call",
             "invalid_arguments",
-            "unknown_tool",
-            "unknown_tool",
-            "duplicate_call",
-            "invalid_arguments",
-        ]
+        ]  # fmt: skip
         self.assertEqual([s.status for s in run.steps], statuses)
         self.assertEqual(play.load(), agentloop.from_json(agentloop.to_json(run)))
         again = agentloop.run(model, "go", play.tools, journal=play.journal)
@@ -6813,10 +6763,8 @@ class JournalResumeTests(_JournalCase):
                 play = self.play(_LONG, _SECOND, check=True)
                 play.put_data(b"".join(lines[:k]))
                 found, given = play.load(), play.load()
-                expected, calls = (
-                    [],
-                    [],
-                )  # the statuses of what is pending, and the calls to come of it
+                # The statuses of what is pending, and the calls to come of it.
+                expected, calls = ([], [])
                 for a in found.pending:
                     begun, twice = a.call_id in found.started, a.tool not in ("pay", "nix")
                     kinds.add(
@@ -6870,7 +6818,10 @@ class JournalResumeTests(_JournalCase):
         """Who drops the stream after its k-th event, and goes on, misses nothing."""
         whole = self.play(_LONG, check=True)
         undisturbed = whole.go()
-        want, asked = _without_counts(undisturbed), {s.action.call_id for s in undisturbed.steps[1:4]}
+        want, asked = (
+            _without_counts(undisturbed),
+            {s.action.call_id for s in undisturbed.steps[1:4]},
+        )
         for with_journal in (True, False):
             for k in range(1, len(whole.events) + 1):
                 with self.subTest(event=k, journal=with_journal):
@@ -7353,7 +7304,9 @@ class _Interrupt:
         and a trace function would raise outside of the block.
         """
         text = _FILE.read_text(encoding="utf-8").splitlines()
-        at = {line.strip("#=- "): n for n, line in enumerate(text) if line[:5] in ("# == ", "# -- ")}
+        at = {
+            line.strip("#=- "): n for n, line in enumerate(text) if line[:5] in ("# == ", "# -- ")
+        }
         lines = {*range(at["the data classes"], at["as JSON"]), *range(at["loop"], at["models"])}
         bare = ("try:", "else:", "finally:")
         return {n + 1 for n in lines if text[n].strip() not in bare}
@@ -14481,15 +14434,9 @@ class ModelOptionTests(_CommandLineCase):
         self.ask("q", "--set", "max_observation=5", "--set", "retries=0", answers=["x"])
         self.assertEqual(set(self.bodies[0]), {"model", "messages"})
         self.ask(
-            "q",
-            "--api",
-            "text",
-            "--set",
-            "trim=1",
-            "--set",
-            'stop="X"',
+            "q", "--api", "text", "--set", "trim=1", "--set", 'stop="X"',
             answers=["Final Answer: x"],
-        )
+        )  # fmt: skip
         self.assertEqual(self.bodies[0]["stop"], "X")
         self.ask("q", "--api", "text", answers=["Final Answer: x"])
         self.assertEqual(self.bodies[0]["stop"], ["\nObservation:"])
@@ -14652,16 +14599,9 @@ class CommandLineInterruptTests(_CommandLineCase):
         calls = [("lookup_stock", {"sku": "A1"}), ("wait", {"seconds": 50})]
         self.server.seen[:], self.server.answers[:] = [], list(calls)
         line = [
-            "q",
-            "--tools",
-            self.tools,
-            "--model",
-            "m",
-            "--base-url",
-            self.server.url,
-            "--journal",
+            "q", "--tools", self.tools, "--model", "m", "--base-url", self.server.url, "--journal",
             self.journal,
-        ]
+        ]  # fmt: skip
         child = subprocess.Popen(
             [sys.executable, str(_FILE), *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=dict(_env(), NOTES=self.notes, OPENAI_API_KEY=_MARKED_KEY),
@@ -14878,9 +14818,8 @@ def everything(folder):
 def _scene(al, source=_ALL, future=False):
     """The scenario's functions for a copy, as a user's module of its own would have them."""
     name = "_users_%d" % len(sys.modules)
-    sys.modules[name] = module = types.ModuleType(
-        name
-    )  # Python looks there for what annotations mean
+    # Python looks there for what annotations mean.
+    sys.modules[name] = module = types.ModuleType(name)
     module.al = al
     source = ("from __future__ import annotations\n" if future else "") + source
     exec(compile(source, "users_module.py", "exec", dont_inherit=True), module.__dict__)
@@ -15018,12 +14957,9 @@ class LoadedCopyTests(_CopyCase):
         task = b.AgentRun(["go", b.Image(b"z"), a.Image(b"z")])
         path = self.path("run.jsonl")
         run = a.run(
-            a.Scripted(script),
-            task,
-            tools,
-            journal=path,
+            a.Scripted(script), task, tools, journal=path,
             accept=lambda r: "no!" if r.output == "no" else None,
-        )
+        )  # fmt: skip
         self.assertIs(run, task)
         told = ["ok", "ok", "ok", "invalid_response", "not_accepted", "ok"]
         self.assertEqual([s.status for s in run.steps], told)
@@ -15320,13 +15256,9 @@ def _fuzz_tools():
 
     def raising(kind: int = 0) -> str:
         errors = [
-            ValueError("v"),
-            KeyError(),
-            StopIteration(1),
-            RecursionError(),
-            _Odd(),
+            ValueError("v"), KeyError(), StopIteration(1), RecursionError(), _Odd(),
             AssertionError(),
-        ]
+        ]  # fmt: skip
         raise errors[kind % len(errors)]
 
     schema = {"type": "object", "required": ["q"], "additionalProperties": False}
@@ -15444,9 +15376,7 @@ _REPLIES = {  # protocol: (a whole reply, the events of a streamed one)
                     "content": [{"type": "output_text", "text": "Hm."}],
                 },
                 {
-                    "type": "function_call",
-                    "call_id": "c1",
-                    "name": "plain",
+                    "type": "function_call", "call_id": "c1", "name": "plain",
                     "arguments": '{"a": 1}',
                 },
             ],
@@ -15458,10 +15388,7 @@ _REPLIES = {  # protocol: (a whole reply, the events of a streamed one)
                 "type": "response.output_item.done",
                 "output_index": 1,
                 "item": {
-                    "type": "function_call",
-                    "call_id": "c1",
-                    "name": "plain",
-                    "arguments": "{}",
+                    "type": "function_call", "call_id": "c1", "name": "plain", "arguments": "{}",
                 },
             },
             {"type": "response.completed", "response": {"status": "completed", "output": []}},
@@ -15511,7 +15438,7 @@ _REPLIES = {  # protocol: (a whole reply, the events of a streamed one)
             {"type": "message_stop"},
         ],
     ),
-}
+}  # fmt: skip
 
 
 _STATUSES = {
@@ -15554,9 +15481,8 @@ class FuzzTests(_FolderCase):
         if run.finish is not None:
             self.assertNotIn("\n", str(run.finish))
         text = json.dumps(agentloop.to_json(run), allow_nan=allow_nan)
-        once = agentloop.to_json(
-            agentloop.from_json(json.loads(text))
-        )  # what was no JSON is text now
+        # What was no JSON is text now.
+        once = agentloop.to_json(agentloop.from_json(json.loads(text)))
         self.assertEqual(agentloop.to_json(agentloop.from_json(once)), once)
         return run
 
@@ -15728,9 +15654,8 @@ class FuzzTests(_FolderCase):
         )
         play.values = {"pay 1": [agentloop.Image(b"x")], "look 1": {1}}
         play.go()
-        sample = re.sub(
-            rb'"time": ?[0-9.]+', b'"time": 1', play.data()
-        )  # so that a seed stays the same case
+        # So that a seed stays the same case.
+        sample = re.sub(rb'"time": ?[0-9.]+', b'"time": 1', play.data())
         lines = [json.loads(line) for line in sample.splitlines()]
         path = self.path("run.jsonl")
         ends = {"run": 0, "ValueError": 0}
@@ -15816,13 +15741,8 @@ _EXAMPLES = {
         "observations: [3], state: model_ended",
     ],
     "benchmark.py": [
-        "growth: ",
-        "parallel: ",
-        *(["memory: "] if os.name == "posix" else []),
-        "one request: ",
-        "a streamed chunk: ",
-        "a long conversation: ",
-        "journal: ",
+        "growth: ", "parallel: ", *(["memory: "] if os.name == "posix" else []), "one request: ",
+        "a streamed chunk: ", "a long conversation: ", "journal: ",
     ],
     "callbacks.py": [
         "         tool_error tool=lookup_stock error='B2'",
@@ -16083,9 +16003,7 @@ _EXAMPLES = {
         "of 3. 6 requests in 0.",
     ],
     "test_your_agent.py": [
-        "test_an_answer_without_a_look_does_not_get_through",
-        "Ran 6 tests in",
-        "\nOK\n",
+        "test_an_answer_without_a_look_does_not_get_through", "Ran 6 tests in", "\nOK\n",
     ],
     "tools_from_functions.py": [
         '"enum": [',
@@ -16219,7 +16137,7 @@ _EXAMPLES = {
         "a reply in no form  ValueError                  none   model_ended, 3 can be sold   2",
         'a model without end "I ran out of iterations."  4      budget_exhausted, None       4',
     ],
-}
+}  # fmt: skip
 
 
 _EXAMPLE_SECONDS = 15 if _WINE else 5  # Wine takes up to 2 s to start a process
@@ -16514,12 +16432,8 @@ class ExampleAgentTests(_ExampleCase):
                 self.assertTrue(web.is_public(address))
         read_web = web.web_reader().function
         for url in (
-            "http://127.1/",
-            "http://[::1]/",
-            "ftp://x/",
-            "//x",
-            "http://user@127.0.0.1:22/",
-        ):
+            "http://127.1/", "http://[::1]/", "ftp://x/", "//x", "http://user@127.0.0.1:22/",
+        ):  # fmt: skip
             with self.subTest(url), self.assertRaises(PermissionError):
                 read_web(url)
 
@@ -16606,17 +16520,13 @@ class ExampleAgentTests(_ExampleCase):
         git = shutil.which("git") is not None
         table = [  # settings of the repository, files there and written, git is asked about
             ("", {}, {".gitconfig": evil, ".config/git/config": evil}, False),
-            (
-                "",
-                {},
-                {".git/config": evil, ".GIT/config": evil, "a/../.git/hooks/x": script},
-                False,
-            ),
+            ("", {}, {".git/config": evil, ".GIT/config": evil, "a/../.git/hooks/x": script},
+             False),
             ("", {}, {"a/.git": "gitdir: b", "GIT~1/config": evil, ".git./config": evil}, False),
             (None, {}, bare, True),
             (own, {"clean.sh": script, "a.txt": "1\n"}, {".gitattributes": "* filter=z\n"}, True),
             ("[include]\n\tpath = ../more\n", {}, {"more": evil}, True),
-        ]
+        ]  # fmt: skip
         for settings, there, written, asked_about in table if git else ():
             with self.subTest(settings=settings, written=list(written)):
                 folder = Path(tempfile.mkdtemp(dir=self.folder)) / "w"
@@ -16706,17 +16616,8 @@ class ExampleAgentTests(_ExampleCase):
     def test_trace_viewer(self):
         viewer = self.module("trace_viewer")
         for odd in (
-            "",
-            '"x"',
-            "null",
-            "[1]",
-            "1e308",
-            "1e309",
-            "-5",
-            "true",
-            '{"a": 1}',
-            "9" * 400,
-        ):
+            "", '"x"', "null", "[1]", "1e308", "1e309", "-5", "true", '{"a": 1}', "9" * 400,
+        ):  # fmt: skip
             with self.subTest(time=odd):
                 field = ', "time": %s' % odd if odd else ""
                 first = '{"event": "turn", "version": 1, "task": "t", "time": 1}\n'
@@ -16825,14 +16726,15 @@ class McpExampleTests(_ExampleCase):
 
     def test_mcp_contents(self):
         mcp = self.module("mcp_tools")
-        text, png = {"type": "text", "text": "a"}, base64.b64encode(_PNG).decode()
+        picture = b"\x89PNG\r\n\x1a\n"
+        text, png = {"type": "text", "text": "a"}, base64.b64encode(picture).decode()
         image = {"type": "image", "data": png, "mimeType": "image/png"}
         blob = {
             "type": "resource",
             "resource": {"uri": "x:1", "blob": png, "mimeType": "image/gif"},
         }
         note = {"type": "resource", "resource": {"uri": "x:2", "text": "hi"}}
-        shown = agentloop.Image(_PNG)
+        shown = agentloop.Image(picture)
         for result, expected in [
             ({"content": [text]}, "a"),
             ({"content": [text, text]}, "a\na"),
@@ -17060,66 +16962,36 @@ _SLIPS = {
     "01_build_your_own": [
         ("return reply[", "print(reply[", "cannot be read"),
         ('return reply["answer"], steps', 'return reply["answer"]', "the answer and the steps"),
-        (
-            'return reply["answer"], steps',
-            "import sys; sys.exit()",
-            "ends the program, like sys.exit()",
-        ),
-        (
-            'return reply["answer"], steps',
-            "raise SystemExit(0)",
-            "ends the program, like sys.exit()",
-        ),
+        ('return reply["answer"], steps', "import sys; sys.exit()",
+         "ends the program, like sys.exit()"),
+        ('return reply["answer"], steps', "raise SystemExit(0)",
+         "ends the program, like sys.exit()"),
         ("def lookup_stock", "exit(0)\n\n\ndef lookup_stock", "line 4 ends the program"),
-        (
-            "except Exception as error",
-            "except ZeroDivisionError as error",
-            "ended with LookupError",
-        ),
-        (
-            "except Exception as error",
-            "except BaseException as error",
-            "catch Exception, not everything",
-        ),
+        ("except Exception as error", "except ZeroDivisionError as error",
+         "ended with LookupError"),
+        ("except Exception as error", "except BaseException as error",
+         "catch Exception, not everything"),
         ("sorted(tools)", "sorted(tolls)", "name 'tolls' is not defined\". Did you mean tools?"),
         ("requests = 0", "request = 0", "On this way through the function nothing was assigned"),
         ('; there are: {known}"', '"', "should name the tools there are"),
-        (
-            "f\"no tool {action['tool']}; there are: {known}\"",
-            '"wrong"',
-            "asked for a tool that does not exist",
-        ),
+        ("f\"no tool {action['tool']}; there are: {known}\"", '"wrong"',
+         "asked for a tool that does not exist"),
         ('f"{type(error).__name__}: {error}"', "str(error)", "does not say what went wrong"),
         ('f"{type(error).__name__}: {error}"', "error", "should be a text"),
-        (
-            'f"{type(error).__name__}: {error}"',
-            "'failed'",
-            "the observation should say so, not 'failed'",
-        ),
-        (
-            "            steps.append(",
-            "                continue\n            steps.append(",
-            "that should be a step",
-        ),
+        ('f"{type(error).__name__}: {error}"', "'failed'",
+         "the observation should say so, not 'failed'"),
+        ("            steps.append(", "                continue\n            steps.append(",
+         "that should be a step"),
         ('seen.add(action["id"])', "pass", "call c1 came twice, and twice it reserved"),
         ('if action["id"] in seen', 'if action["tool"] in seen', "call c1 came twice"),
         ('                seen.add(action["id"])\n', "", "call c1 came twice"),
-        (
-            "raise ValueError(",
-            "continue\n                    raise ValueError(",
-            "each call should have its step",
-        ),
-        (
-            "if requests == max_requests",
-            "if requests > max_requests",
-            "the model was asked 4 times",
-        ),
+        ("raise ValueError(", "continue\n                    raise ValueError(",
+         "each call should have its step"),
+        ("if requests == max_requests", "if requests > max_requests",
+         "the model was asked 4 times"),
         ("return None, steps", "return '', steps", "None is the answer"),
-        (
-            "return None, steps",
-            "raise RuntimeError('no budget')",
-            "step 4, a budget of requests: exercise.py, line 14",
-        ),
+        ("return None, steps", "raise RuntimeError('no budget')",
+         "step 4, a budget of requests: exercise.py, line 14"),
         ("requests += 1", "pass", "the model was asked 50 times, and no end to it"),
     ],
     "02_tools": [
@@ -17153,94 +17025,55 @@ _SLIPS = {
     "04_real_model": [
         ("import json\n", "", "Is `import json` missing at the top?"),
         ("import urllib.request\n", "", "Is `import urllib` missing at the top?"),
-        (
-            'base_url + "/chat/completions"',
-            '"https://api.openai.com/v1/chat/completions"',
-            "to go to api.openai.com",
-        ),
-        (
-            '"/chat/completions"',
-            '"/v1/chat/completions"',
-            "chat() asked for /v1/v1/chat/completions",
-        ),
+        ('base_url + "/chat/completions"', '"https://api.openai.com/v1/chat/completions"',
+         "to go to api.openai.com"),
+        ('"/chat/completions"', '"/v1/chat/completions"',
+         "chat() asked for /v1/v1/chat/completions"),
         ("body, headers)", "None, headers)", "the server got a GET"),
         ("body, headers)", "body)", "Content-Type"),
-        (
-            'json.dumps({"model": "tiny", "messages": messages})',
-            "str(messages)",
-            "the body is no JSON",
-        ),
+        ('json.dumps({"model": "tiny", "messages": messages})', "str(messages)",
+         "the body is no JSON"),
         ('"messages": messages}', '"messages": "Hi"}', "should be those given to chat()"),
         ('["choices"][0]["message"]["content"]', "", "chat() gave {"),
-        (
-            "        return json.load(reply)",
-            "        json.load(reply)",
-            "does it lack its `return`?",
-        ),
+        ("        return json.load(reply)", "        json.load(reply)",
+         "does it lack its `return`?"),
         ('"tiny", base_url=base_url, ', '"tiny", ', "your code wanted to go to api.openai.com"),
-        (
-            "    return agentloop.OpenAIChat",
-            "    agentloop.OpenAIChat",
-            "make_model() returned None",
-        ),
+        ("    return agentloop.OpenAIChat", "    agentloop.OpenAIChat",
+         "make_model() returned None"),
         (", temperature=0", "", "the body has no temperature"),
         ('system="Answer in one short sentence.", ', "", "there is no system text"),
         ("except agentloop.ModelError", "except OSError", "Catch ModelError"),
-        (
-            '    return run.output, run.usage["input_tokens"] +',
-            "    return",
-            "the answer and the tokens",
-        ),
+        ('    return run.output, run.usage["input_tokens"] +', "    return",
+         "the answer and the tokens"),
         ('run.usage["input_tokens"] + ', "", "took 923 tokens"),
     ],
     "05_limits": [
         ("isinstance(event, agentloop.AgentStep)", "event.status", "An AgentAction has tool"),
-        (
-            "isinstance(event, agentloop.AgentStep)",
-            "isinstance(event, agentlop.AgentStep)",
-            "agentlop",
-        ),
+        ("isinstance(event, agentloop.AgentStep)", "isinstance(event, agentlop.AgentStep)",
+         "agentlop"),
         (">= max_tokens", "> max_tokens", "300 tokens are used up after 3 requests"),
         ('return run, "budget" if', 'return "budget" if', "should return the run and a word"),
         ('            return run, "tokens"', "            exit(0)", "ends the program"),
     ],
     "06_accept": [
-        (
-            "    return accept",
-            "    return accept()",
-            "a function to be returned has no () behind it",
-        ),
+        ("    return accept", "    return accept()",
+         "a function to be returned has no () behind it"),
         ("    return accept", "    pass", "it should end with `return accept`"),
         ("def make_accept", "def make_acept", "The check needs make_accept: keep the names"),
-        (
-            "return None",
-            "return True",
-            "accept() returns None or a text that says why; it gave True",
-        ),
+        ("return None", "return True",
+         "accept() returns None or a text that says why; it gave True"),
         ("return None", 'return ""', "accept() returns None or a text"),
         ("return None", "exit()", "ends the program"),
-        (
-            'sorted(world["archive"] + world["inbox"])',
-            'world["inbox"]',
-            "shrinks while the model works",
-        ),
-        (
-            'world["archive"] + left]',
-            "world.archive + left]",
-            'A dict is asked with brackets: ["archive"]',
-        ),
+        ('sorted(world["archive"] + world["inbox"])', 'world["inbox"]',
+         "shrinks while the model works"),
+        ('world["archive"] + left]', "world.archive + left]",
+         'A dict is asked with brackets: ["archive"]'),
         ("if left:", "if run.answer:", "An AgentRun has task, steps"),
-        (
-            "if left:",
-            "if left and (not run.steps or run.steps[0].tool):",
-            "An AgentStep has action",
-        ),
+        ("if left:", "if left and (not run.steps or run.steps[0].tool):",
+         "An AgentStep has action"),
         ("def accept(run)", "def accept()", "Keep the parameters"),
-        (
-            "if left:",
-            'if len(run.steps) >= 2 and world["inbox"]: return None\n        if left:',
-            "nothing moved",
-        ),
+        ("if left:", 'if len(run.steps) >= 2 and world["inbox"]: return None\n        if left:',
+         "nothing moved"),
         ('return f"still', 'world["inbox"].clear(); return f"still', "It should only look"),
     ],
     "07_crash_and_resume": [
@@ -17252,11 +17085,8 @@ _SLIPS = {
         ("isinstance(event, agentloop.AgentAction) and ", "", "ask isinstance() first which it is"),
         ("event.tool", "event.name", "An AgentAction has tool"),
         (' and event.tool == "pay"', "", "I got ['look_up_bill']"),
-        (
-            "run, tools, journal=journal):",
-            "run, tools):",
-            "Does propose() hand journal=journal to stream()?",
-        ),
+        ("run, tools, journal=journal):", "run, tools):",
+         "Does propose() hand journal=journal to stream()?"),
         ("    return agentloop.run", "    agentloop.run", "decide() should return the run"),
         ('"denied"', '"no"', "no should end the call as 'denied'"),
         ("if not yes", "if yes", "the answer was no, and it was paid"),
@@ -17266,28 +17096,16 @@ _SLIPS = {
         ("run.close(action", "action.close(action", "An AgentAction has tool"),
     ],
     "08_text_model": [
-        (
-            "raise agentloop.InvalidResponse(FORM, log=text)",
-            "return None",
-            "step 3, neither: parse() returned None",
-        ),
-        (
-            "raise agentloop.InvalidResponse(FORM, log=text)",
-            "raise ValueError(text)",
-            "Raise agentloop.InvalidResponse",
-        ),
+        ("raise agentloop.InvalidResponse(FORM, log=text)", "return None",
+         "step 3, neither: parse() returned None"),
+        ("raise agentloop.InvalidResponse(FORM, log=text)", "raise ValueError(text)",
+         "Raise agentloop.InvalidResponse"),
         ('FORM = "', 'FORM = "No." or "', "say how to write, not 'No.'"),
-        (
-            "AgentAction(tool, rest, log=written)",
-            "AgentAction(tool, rest)",
-            "hand the text on as log=text",
-        ),
+        ("AgentAction(tool, rest, log=written)", "AgentAction(tool, rest)",
+         "hand the text on as log=text"),
         ("AgentAction(tool, rest,", "AgentAction(rest, tool,", "the tool in"),
-        (
-            'if mark == "Final Answer":',
-            'if "Final Answer" in line:',
-            "step 4, a mark begins a line",
-        ),
+        ('if mark == "Final Answer":', 'if "Final Answer" in line:',
+         "step 4, a mark begins a line"),
         (
             "            return agentloop.AgentAction(tool, rest, log=written)",
             "            found = agentloop.AgentAction(tool, rest, log=written)\n"
@@ -17299,11 +17117,8 @@ _SLIPS = {
     "09_conversation": [
         (" if run is None else run.follow_up(question)", "", "run.follow_up() makes the next turn"),
         ("    return agentloop.run", "    agentloop.run", "ask() should return the run, not None"),
-        (
-            "del run.history[:left_out]",
-            "run.history[:] = run.history[-count:]",
-            "which is everything",
-        ),
+        ("del run.history[:left_out]", "run.history[:] = run.history[-count:]",
+         "which is everything"),
         ("del run.history[:left_out]", "return run.history[left_out:]", "should leave ['b', 'c']"),
         ("except Exception", "except ValueError", "Catch it around the call"),
         ("except Exception", "except BaseException", "catch Exception, not everything"),
@@ -17317,7 +17132,7 @@ _SLIPS = {
         ('verbose=True)": "l"', 'verbose=True)": "?"', 'from_langchain.md, "Parameters", says it'),
         ('verbose=True)": "l"', 'verbose=True)": "a"', "is not a (del run.history[:-2])"),
     ],
-}
+}  # fmt: skip
 
 
 class CourseTests(_ExampleCase):
@@ -17357,6 +17172,7 @@ class CourseTests(_ExampleCase):
         return copy
 
     def test_checks_that_are_ended_from_inside(self):
+        endless = "not yet: exercise.py still ran after 1 seconds. Does a loop never end?\n"
         sleeper = "import threading, time\nthreading.Thread(target=time.sleep, args=[9]).start()"
         rows = [
             ("import sys; sys.exit()", "exercise.py, line 1 ends the program"),
@@ -17365,7 +17181,7 @@ class CourseTests(_ExampleCase):
             ("STATE = input()", "Nobody types while a check runs"),
             (sleeper, "STATE"),
             ("import agentlop", "Nothing has to be installed for this course"),
-            ("while True: pass", "not yet: exercise.py still ran after 1 seconds. Does a loop never end?\n"),
+            ("while True: pass", endless),
         ]
         jobs = {}
         for n, (source, _) in enumerate(rows):
