@@ -191,6 +191,11 @@ def _drain(events, watch=lambda event: None):
             watch(event)
 
 
+def _go_to_first_step(events):
+    """Take what a stream yields, up to and with its first step, which is returned."""
+    return next(event for event in events if isinstance(event, agentloop.AgentStep))
+
+
 # -- tools made from text --------------------------------------------------------------------------
 
 
@@ -620,6 +625,15 @@ def _named(event):
     given = action.tool_input if isinstance(action.tool_input, dict) else {}
     text = ("%s %s" % (action.tool or "reply", given.get("n", ""))).strip()
     return text if event is action else "%s: %s" % (text, event.status)
+
+
+def _without_syncs(test):
+    """Until the test ends nothing waits for a disk, which takes milliseconds each time."""
+    for name in ("fsync", "fdatasync"):
+        if hasattr(os, name):
+            patch = mock.patch.object(os, name, lambda fd: None)
+            patch.start()
+            test.addCleanup(patch.stop)
 
 
 class _Play:
@@ -3848,9 +3862,7 @@ class ParallelInterruptTests(unittest.TestCase):
         calls = [_act("look", "c%d" % n, n=n) for n in range(2)]
         model = agentloop.Scripted([calls, _end()])
         events = agentloop.stream(model, run, [look])
-        for event in events:
-            if isinstance(event, agentloop.AgentStep):
-                break
+        _go_to_first_step(events)
         while threads[1] is None:
             threads[0].join(0.01)
         threads[1].join(10)
@@ -3871,9 +3883,7 @@ class ParallelInterruptTests(unittest.TestCase):
         run = agentloop.AgentRun("go")
         model = agentloop.Scripted([[_act("look", "c%d" % n) for n in range(2)], _end()])
         events = agentloop.stream(model, run, [look])
-        for event in events:
-            if isinstance(event, agentloop.AgentStep):
-                break
+        _go_to_first_step(events)
         while len(threads) < 2:
             threads[0].join(0.01)
         for thread in threads:
@@ -4468,9 +4478,7 @@ class PendingTests(_PendingCase):
 
     def test_interrupted_after_a_step(self):
         run, model, events = self.start("c1", "c2", "c3")
-        for event in events:
-            if isinstance(event, agentloop.AgentStep):
-                break
+        _go_to_first_step(events)
         events.close()
         self.assertEqual(
             (self.ran, [a.call_id for a in run.pending], run.started), ([1], ["c2", "c3"], [])
@@ -4760,9 +4768,7 @@ class ReturnDirectTests(unittest.TestCase):
         self.assertEqual((_statuses(run), run.output), (["denied", "ok"], "stopped"))
         run = agentloop.AgentRun("go")
         events = agentloop.stream(model, run, self.tools)
-        for event in events:
-            if isinstance(event, agentloop.AgentStep):
-                break
+        _go_to_first_step(events)
         events.close()
         for again in (_saved(run), run):
             self.assertEqual(len(again.pending), 1)
@@ -5526,14 +5532,7 @@ class _JournalCase(_FolderCase):
     def setUp(self):
         super().setUp()
         self.plays = 0
-        for name in (
-            "fsync",
-            "fdatasync",
-        ):  # a disk takes milliseconds for each; who asks for them is tested below
-            if hasattr(os, name):
-                patch = mock.patch.object(os, name, lambda fd: None)
-                patch.start()
-                self.addCleanup(patch.stop)
+        _without_syncs(self)
 
     def play(self, *turns, **options):
         self.plays += 1
@@ -5653,8 +5652,14 @@ class TornFileTests(_JournalCase):
 class DamagedFileTests(_JournalCase):
     """A line that cannot be right is reported with path and number; the file stays as it is."""
 
+    def recorded(self, *turns):
+        """A play that has come to its end, and the lines of its journal."""
+        play = self.play(*turns)
+        play.go()
+        return play, play.data().splitlines(True)
+
     def damaged(self, play, lines, n, **changes):
-        """With these fields changed, line n + 1 is damaged: told by whoever reads it."""
+        """With these fields changed, line n + 1 is damaged: whoever reads it says so."""
         with self.subTest(line=n + 1, **changes):
             bad = json.dumps(dict(json.loads(lines[n]), **changes)).encode() + b"\n"
             play.put_data(b"".join(lines[:n] + [bad] + lines[n + 1 :]))
@@ -5663,9 +5668,7 @@ class DamagedFileTests(_JournalCase):
 
     def test_a_damaged_line_is_reported(self):
         """Each line of a file, replaced by what cannot be read: path and line are reported."""
-        play = self.play([["pay 1"], "?", ["look 1"], "ok"])
-        play.go()
-        lines = play.data().splitlines(True)
+        play, lines = self.recorded([["pay 1"], "?", ["look 1"], "ok"])
         for n in range(1, len(lines) + 1):
             half = lines[n - 1][: len(lines[n - 1]) // 2] + b"\n"
             for bad in (
@@ -5679,9 +5682,7 @@ class DamagedFileTests(_JournalCase):
 
     def test_fields_of_another_kind_are_not_read(self):
         """Each would be taken for something that it is not."""
-        play = self.play([["pay 1"], "?", "ok"])
-        play.go()
-        lines = play.data().splitlines(True)
+        play, lines = self.recorded([["pay 1"], "?", "ok"])
         tried = []
         for n, event in enumerate(map(json.loads, lines)):
             if event["event"] == "proposed":
@@ -5697,9 +5698,7 @@ class DamagedFileTests(_JournalCase):
 
     def test_a_step_without_a_status_is_not_read(self):
         """Found by the fuzzer: an empty status is a damaged line too, of a call and of a notice."""
-        play = self.play([["pay 1"], "?", "ok"])
-        play.go()
-        lines = play.data().splitlines(True)
+        play, lines = self.recorded([["pay 1"], "?", "ok"])
         done = [n for n, line in enumerate(lines) if json.loads(line)["event"] == "done"]
         self.assertEqual(len(done), 2)
         for n in done:
@@ -5707,9 +5706,7 @@ class DamagedFileTests(_JournalCase):
 
     def test_a_word_that_is_no_state_is_not_read(self):
         """It would be taken for a run that is not ended, and asked again."""
-        play = self.play([["pay 1"], "ok"])
-        play.go()
-        lines = play.data().splitlines(True)
+        play, lines = self.recorded([["pay 1"], "ok"])
         states = [n for n, line in enumerate(lines) if "state" in json.loads(line)]
         self.assertTrue(states)
         for n in states:
@@ -5718,9 +5715,7 @@ class DamagedFileTests(_JournalCase):
 
     def test_a_missing_line_is_not_passed_over(self):
         """Without the line that proposed it, what is done is another's."""
-        play = self.play([["pay 1"], "ok"])
-        play.go()
-        lines = play.data().splitlines(True)
+        play, lines = self.recorded([["pay 1"], "ok"])
         at = [json.loads(line)["event"] for line in lines].index("proposed")
         play.put_data(b"".join(lines[:at] + lines[at + 1 :]))
         self.refused(play)
@@ -5741,9 +5736,7 @@ class DamagedFileTests(_JournalCase):
             self.refused(play)
 
     def test_a_newer_format_is_refused(self):
-        play = self.play([["pay 1"], "ok"])
-        play.go()
-        lines = play.data().splitlines(True)
+        play, lines = self.recorded([["pay 1"], "ok"])
         first = json.loads(lines[0])
         self.assertEqual(first["version"], 1)
         for version in (2, 99):
@@ -6066,22 +6059,6 @@ class DiskFaultTests(_JournalCase):
             play = self.play(["ok"])
             play.go()
             self.assertIn(os.stat(os.path.dirname(play.journal)).st_ino, synced)
-
-
-def _fork(work):
-    """work() in a process of its own; returns its pid."""
-    pid = os.fork()
-    if pid:
-        return pid
-    status = 1
-    try:
-        signal.alarm(60)
-        work()
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(status)
 
 
 def _two_processes(folder):
@@ -6764,7 +6741,7 @@ class JournalResumeTests(_JournalCase):
                 play.put_data(b"".join(lines[:k]))
                 found, given = play.load(), play.load()
                 # The statuses of what is pending, and the calls to come of it.
-                expected, calls = ([], [])
+                expected, calls = [], []
                 for a in found.pending:
                     begun, twice = a.call_id in found.started, a.tool not in ("pay", "nix")
                     kinds.add(
@@ -15642,11 +15619,7 @@ class FuzzTests(_FolderCase):
 
     def test_journals(self):
         """Any damage to a file: a run, or a ValueError that names the file and a line."""
-        for name in ("fsync", "fdatasync"):
-            if hasattr(os, name):
-                patch = mock.patch.object(os, name, lambda fd: None)
-                patch.start()
-                self.addCleanup(patch.stop)
+        _without_syncs(self)
         play = _Play(
             self.path("sample"),
             [["pay 1"], "?", ["look 1", "nix 1"], "no", ["put 1"], "yes"],
@@ -16219,6 +16192,8 @@ for line in sys.stdin:
 @_processes
 @unittest.skipUnless((_ROOT / "examples").is_dir(), "the examples are not here")
 class _ExampleCase(_FolderCase):
+    """Tests of what is in the folder `examples`."""
+
     examples = _ROOT / "examples"
 
     def module(self, name):
@@ -16226,13 +16201,22 @@ class _ExampleCase(_FolderCase):
         with mock.patch.object(sys, "path", [str(self.examples), *sys.path]):
             return importlib.import_module(name)
 
+    def serve(self, handler):
+        """The URL of a server with that handler, on loopback, until the test ends."""
+        handler.log_message = lambda *words: None
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server.daemon_threads, server.handle_error = True, lambda *words: None
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return "http://127.0.0.1:%d" % server.server_port
+
 
 class ExampleTests(_ExampleCase):
     """Every example runs offline as it stands, and shows what it says it shows."""
 
     @classmethod
     def setUpClass(cls):
-        cls.examples = _ROOT / "examples"
         cls.scratch = tempfile.mkdtemp(prefix="agentloop-")
         cls.pool = concurrent.futures.ThreadPoolExecutor(3)
         cls.files = [p.name for p in sorted(cls.examples.glob("*.py"))]
@@ -16343,36 +16327,26 @@ class ExampleTests(_ExampleCase):
         asked = collections.defaultdict(list)
 
         class Refusing(http.server.BaseHTTPRequestHandler):
+            def answer(self, status, body):
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 asked[self.path.split("/")[1]].append(json.loads(body))
-                answer = b'{"error": {"message": "no such key"}}'
-                self.send_response(401)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
+                self.answer(401, b'{"error": {"message": "no such key"}}')
 
             def do_GET(self):
-                answer = b'{"data": [{"id": "m"}]}'
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
+                self.answer(200, b'{"data": [{"id": "m"}]}')
 
-            def log_message(self, *words):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
+        base_url = self.serve(Refusing)
         jobs = {}
         for name in self.files:
             source = (self.examples / name).read_text(encoding="utf-8")
             if "/" not in name and '"--model"' in source and "OPENAI_API_KEY" not in source:
-                url = "http://127.0.0.1:%d/%s/v1" % (server.server_port, name)
-                more = ["--model", "m", "--base-url", url]
+                more = ["--model", "m", "--base-url", "%s/%s/v1" % (base_url, name)]
                 more += ["--server", sys.executable, "-c", _BAD_MCP, "new"] * (name[:3] == "mcp")
                 jobs[name] = self.pool.submit(self.example, name, more, "Hello.\n")
         self.assertGreater(len(jobs), 20)
@@ -16847,18 +16821,7 @@ class McpExampleTests(_ExampleCase):
                 parts = (json.dumps(question).encode(), json.dumps([reply]).encode())
                 return self.answer(200, body % parts, **stream)
 
-            def handle_error(self, *words):
-                pass
-
-            def log_message(self, *words):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Old)
-        server.daemon_threads, server.handle_error = True, lambda *words: None
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        url = "http://127.0.0.1:%d" % server.server_port
+        url = self.serve(Old)
         with mcp.MCPServer(url + "/mcp", timeout=10, roots=[self.folder]) as connection:
             self.assertEqual((connection.version, list(connection.tools())), ("2025-06-18", ["t"]))
         names = [name if isinstance(name, str) else list(name) for name, _ in seen]
