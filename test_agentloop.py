@@ -767,6 +767,72 @@ class _Play:
             f.write(data)
 
 
+# Plans for _Play: a turn with every kind of reply, and a second one.
+_LONG = [
+    ["pay 1"], ["look 1", "look 2", "look 3"], ["nix 1"], "?", ["pay 2", "look 4", "put 1"], "no!",
+    ["put 2"], ["pay 3", "pay 4"], "yes",
+]  # fmt: skip
+
+
+_SECOND = [["look 5", "pay 5"], ["answer 1"]]
+
+
+def _without_counts(run):
+    """What a conversation says, its counts aside: a request lost to a kill stays counted."""
+    return [
+        (
+            turn.task, turn.finish, turn.state, turn.pending, turn.started,
+            [
+                (dataclasses.replace(s.action, request=0), s.observation, s.status)
+                for s in turn.steps
+            ],
+        )
+        for turn in [*run.history, run]
+    ]  # fmt: skip
+
+
+class _JournalCase(_FolderCase):
+    """Conversations with journals in a folder of their own, where no sync takes time."""
+
+    def setUp(self):
+        super().setUp()
+        self.plays = 0
+        _without_syncs(self)
+
+    def play(self, *turns, **options):
+        self.plays += 1
+        return _Play(self.path("play%d" % self.plays), *turns, **options)
+
+    def refused(self, play, error=ValueError, line=True, use=None, **options):
+        """The run is refused with path (and line) in the message; the file stays as it was."""
+        before, noted = play.data(), play.noted()
+        with self.assertRaises(error) as caught:
+            use() if use else play.go(**options)
+        text = str(caught.exception)
+        self.assertIn(play.journal, text)
+        if line:
+            self.assertRegex(text.replace(play.journal, ""), r"line \d")
+        self.assertEqual(play.data(), before, "the file was changed")
+        self.assertEqual(play.noted(), noted, "something was called")
+        return text
+
+    def agree(self, play, run, want):
+        """As an undisturbed run, but where an outcome is unknown; no effect is doubled."""
+        for got, right in zip(_without_counts(run), _without_counts(want)):
+            self.assertEqual(got[:5], right[:5])
+            self.assertEqual(len(got[5]), len(right[5]))
+            for g, r in zip(got[5], right[5]):
+                self.assertEqual(g[0], r[0])
+                ordinary, call = g[0].tool == "pay", _named(g[0])
+                if g != r:
+                    self.assertTrue(ordinary and g[2] == "unknown_outcome", g)
+                if ordinary:
+                    self.assertIn(play.count(call), (1,) if g[2] == "ok" else (0, 1), call)
+                elif g[2] == "ok":
+                    self.assertGreaterEqual(play.count(call), 1)
+        self.assertEqual(len(run.history), len(want.history))
+
+
 # -- a server on loopback --------------------------------------------------------------------------
 
 
@@ -844,6 +910,335 @@ class _LoopbackServer:
         choice = {"index": 0, "message": message, "text": text}
         choice["finish_reason"] = "tool_calls" if call else "stop"
         return {"choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
+
+
+# -- calls that wait in a run ----------------------------------------------------------------------
+
+
+class _PendingCase(unittest.TestCase):
+    """A tool that pays, and runs with calls of it; `ran` has the numbers that were paid."""
+
+    def setUp(self):
+        self.ran: List[int] = []
+
+    def pay(self, n: int):
+        "Pay."
+        self.ran.append(n)
+        return "paid %d" % n
+
+    def start(self, *ids):
+        """(run, model, events) of a reply with these calls."""
+        run = agentloop.AgentRun("go")
+        calls = [_act("pay", call_id, n=n) for n, call_id in enumerate(ids or ("c1", "c2"), 1)]
+        model = agentloop.Scripted([calls, _end()])
+        return run, model, agentloop.stream(model, run, [self.pay])
+
+
+# -- the command line ------------------------------------------------------------------------------
+
+
+_MARKED_KEY = "sk-marker-5f0c2a"  # must not be seen anywhere
+
+
+_TOOLS = '''"""A user's tools."""
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs may ignore it
+from os.path import join
+
+
+def lookup_stock(sku: str) -> int:
+    """Return how many can be sold: \u00e9."""
+    with open(os.environ["NOTES"], "a") as f:
+        f.write(sku + "\\n")
+    return {"A1": 3}.get(sku, 0)
+
+
+def wait(seconds: int) -> str:
+    """Wait."""
+    import time
+    print("waiting", flush=True)
+    time.sleep(seconds)
+    return "done"
+
+
+def _hidden(x: int) -> int:
+    return x
+
+
+def main() -> None:
+    raise SystemExit("main is no tool")
+'''
+
+
+_ASK_TOOLS = """
+from agentloop import tool
+
+
+def order(sku: str, n: int) -> str:
+    return "ordered"
+
+
+@tool(read_only=True)
+def look(sku: str) -> str:
+    return "seen"
+"""
+
+
+def _print_now(*values, end="\n", file=None, flush=False):
+    """print(), as a terminal would have it: at once."""
+    file = file or sys.stdout
+    file.write(" ".join(map(str, values)) + end)
+
+
+class _TerminalOutput(io.TextIOWrapper):
+    def isatty(self):
+        return True
+
+
+class _CommandLineCase(_FolderCase):
+    """The command line in this process, with a server, a tools file, and notes of its calls."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = None if _BROWSER else _LoopbackServer()
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.server:
+            cls.server.close()
+
+    def setUp(self):
+        super().setUp()
+        self.tools = self.write("my_tools.py", _TOOLS)
+        self.notes = self.write("notes", b"")
+        self.journal = self.path("run.jsonl")
+        env = dict(_env(NOTES=self.notes), OPENAI_API_KEY=_MARKED_KEY)
+        patch = mock.patch.dict(os.environ, env, clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
+        log, path, modules = logging.getLogger("agentloop"), list(sys.path), set(sys.modules)
+        handlers, sigint = list(log.handlers), signal.getsignal(signal.SIGINT)
+
+        def back():
+            log.handlers[:] = handlers
+            sys.path[:] = path
+            signal.signal(signal.SIGINT, sigint)
+            for name in set(sys.modules) - modules:
+                if self.folder in str(getattr(sys.modules[name], "__file__", "")):
+                    del sys.modules[name]
+
+        self.addCleanup(back)
+
+    def call(self, *args, stdin="", encoding="utf-8", terminal=False):
+        """The command line in this process: (exit status, standard output, standard error)."""
+        kind = _TerminalOutput if terminal else io.TextIOWrapper
+        out, err = (kind(io.BytesIO(), encoding=encoding, newline="\n") for _ in "oe")
+        log = logging.getLogger("agentloop")
+        before = list(log.handlers)
+        typed = io.StringIO(stdin) if isinstance(stdin, str) else stdin
+        with mock.patch.object(sys, "stdin", typed), mock.patch.object(sys, "stdout", out):
+            with mock.patch.object(sys, "stderr", err):
+                try:
+                    status = agentloop.main(list(args))
+                except SystemExit as e:
+                    status = e.code
+        log.handlers[:] = before
+        found = []
+        for stream in (out, err):
+            stream.flush()
+            found.append(stream.buffer.getvalue().decode(encoding))
+        self.assertNotIn(_MARKED_KEY, "".join(found), "the key is shown")
+        return status or 0, found[0], found[1]
+
+    def ask(self, *args, answers=(), base_url=True, **options):
+        """The same with a server that gives these answers; `self.bodies` is what it was sent."""
+        self.server.seen[:], self.server.answers[:] = [], list(answers)
+        where = ["--base-url", self.server.url + "/v1"] if base_url else []
+        found = self.call(*args, "--model", "m", *where, **options)
+        self.assertEqual(self.server.answers, [], "not all were asked for: %s" % (found,))
+        self.bodies = [body for _, _, body in self.server.seen]
+        return found
+
+    def noted(self):
+        return _bytes(self.notes).decode().split()
+
+
+# -- copies of the file ----------------------------------------------------------------------------
+
+
+# What every copy must be able to do: `al` is the copy. No `assert`, since -O takes those out.
+_CORE = '''
+import dataclasses, typing
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    sku: str
+    quantity: int = 1
+
+def must(true, *what):
+    if not true:
+        raise RuntimeError(repr(what))
+
+def order(lines: typing.List[Line], how: typing.Literal["post", "courier"] = "post") -> dict:
+    """Order some products.
+
+    Args:
+        lines: what to order.
+    """
+    return {"pieces": sum(line.quantity for line in lines), "how": how}
+
+@al.tool(read_only=True)
+def look(n: int) -> int:
+    """Look."""
+    return n + 1
+
+async def later(n: int) -> int:
+    """Wait."""
+    return n * 2
+
+def core():
+    tools = al.registry([order, look, later])
+    items = tools["order"].parameters["properties"]["lines"]
+    must(items["description"] == "what to order." and items["type"] == "array", items)
+    calls = [al.AgentAction("look", {"n": n}) for n in (1, "2", 3)]
+    model = al.Scripted([
+        al.AgentAction("order", {"lines": [{"sku": "A1", "quantity": "many"}]}),
+        al.AgentAction("order", {"lines": [{"sku": "A1", "quantity": "2"}], "how": "courier"}),
+        calls, al.AgentAction("nix", {}), al.InvalidResponse("hm"),
+        al.AgentFinish("no"), al.AgentFinish("yes"),
+    ])
+    run = al.run(model, "go", tools, accept=lambda run: "no!" if run.output == "no" else None)
+    told = [s.status for s in run.steps]
+    must(told[:5] == ["invalid_arguments", "ok", "ok", "ok", "ok"], told)
+    must(told[5:] == ["unknown_tool", "invalid_response", "not_accepted"], told)
+    must(run.steps[1].observation == {"pieces": 2, "how": "courier"}, run.steps[1])
+    must([s.observation for s in run.steps[2:5]] == [2, 3, 4], run.steps)
+    must((run.state, run.output, run.requests) == ("succeeded", "yes", 7), run)
+    must(al.from_json(al.to_json(run)) == run)
+    import copy, pickle
+    must(copy.deepcopy(run) == run)
+    end = al.run(al.Scripted([al.AgentFinish("more")]), al.AgentRun("a", requests=0).follow_up("b"))
+    must(end.output == "more" and str(end.finish) == "finish: more", end)
+
+def awaits():
+    model = al.Scripted([al.AgentAction("later", {"n": 4}), al.AgentFinish("x")])
+    run = al.run(model, "go", [later])
+    must(run.steps[0].observation == 8, run.steps)
+
+def journal(folder):
+    import os
+    path = os.path.join(folder, "copy.jsonl")
+    call = al.AgentAction("order", {"lines": [{"sku": "A1"}]})
+    model = al.Scripted([call, al.AgentFinish("done")])
+    events = al.stream(model, "go", [order], journal=path)
+    next(events)
+    events.close()
+    run = al.run(model, "go", [order], journal=path)
+    must(run.state == "model_ended" and run.requests == 2, run)
+    must(al.AgentRun.load(path) == run)
+    os.remove(path)
+
+def adapters():
+    import json
+    message = {"role": "assistant", "content": "hi"}
+    answer = {"choices": [{"message": message, "finish_reason": "stop"}]}
+    sent = []
+    def transport(method, url, headers, body, timeout):
+        sent.append(json.loads(body.decode()))
+        return 200, {"content-type": "application/json"}, [json.dumps(answer).encode()]
+    run = al.run(al.OpenAIChat("m", api_key="k", transport=transport), "go", [order])
+    must(run.output == "hi" and sent[0]["tools"][0]["function"]["name"] == "order", run, sent)
+    text = al.ReActText(lambda prompt: "Thought: so\\nFinal Answer: ok")
+    must(al.run(text, "go", [order]).output == "ok")
+    must(al.AnthropicMessages("m", api_key="k").body(run, {})["model"] == "m")
+'''
+
+
+_ALL = (
+    _CORE
+    + """
+def everything(folder):
+    import sys
+    core()
+    if sys.platform != "emscripten":  # no asyncio.run there
+        awaits()
+    journal(folder)
+    adapters()
+"""
+)
+
+
+def _scene(al, source=_ALL, future=False):
+    """The scenario's functions for a copy, as a user's module of its own would have them."""
+    name = "_users_%d" % len(sys.modules)
+    # Python looks there for what annotations mean.
+    sys.modules[name] = module = types.ModuleType(name)
+    module.al = al
+    source = ("from __future__ import annotations\n" if future else "") + source
+    exec(compile(source, "users_module.py", "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+class _CopyCase(_FolderCase):
+    """The file's text and code, to be written elsewhere, loaded or run."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.source = _FILE.read_text(encoding="ascii")
+        cls.code = compile(cls.source, str(_FILE), "exec", dont_inherit=True)
+
+    def setUp(self):
+        super().setUp()
+        path, modules = list(sys.path), set(sys.modules)
+
+        def back():
+            sys.path[:] = path
+            for name in set(sys.modules) - modules:
+                if (
+                    self.folder in str(getattr(sys.modules[name], "__file__", ""))
+                    or "_users" in name
+                ):
+                    del sys.modules[name]
+            importlib.invalidate_caches()
+
+        self.addCleanup(back)
+
+    def module(self, name="copied", code=None):
+        """The file's code run in a module of that name, which is not in sys.modules."""
+        module = types.ModuleType(name)
+        exec(code or self.code, module.__dict__)
+        return module
+
+    def imported(self, name, *folders):
+        sys.path[:0] = [self.path(*folders)]
+        importlib.invalidate_caches()
+        return importlib.import_module(name)
+
+
+# -- examples --------------------------------------------------------------------------------------
+
+
+@_processes
+@unittest.skipUnless((_ROOT / "examples").is_dir(), "the examples are not here")
+class _ExampleCase(_FolderCase):
+    """Tests of what is in the folder `examples`."""
+
+    examples = _ROOT / "examples"
+
+    def module(self, name):
+        """An example as a module."""
+        with mock.patch.object(sys, "path", [str(self.examples), *sys.path]):
+            return importlib.import_module(name)
+
+    def serve(self, handler):
+        """The URL of a server with that handler, on loopback, until the test ends."""
+        handler.log_message = lambda *words: None
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server.daemon_threads, server.handle_error = True, lambda *words: None
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return "http://127.0.0.1:%d" % server.server_port
 
 
 # == errors ========================================================================================
@@ -4405,25 +4800,6 @@ class EventTests(unittest.TestCase):
         self.assertEqual(agentloop.run(agentloop.Scripted(decisions), "go"), run)
 
 
-class _PendingCase(unittest.TestCase):
-    """A tool that pays, and runs with calls of it; `ran` has the numbers that were paid."""
-
-    def setUp(self):
-        self.ran: List[int] = []
-
-    def pay(self, n: int):
-        "Pay."
-        self.ran.append(n)
-        return "paid %d" % n
-
-    def start(self, *ids):
-        """(run, model, events) of a reply with these calls."""
-        run = agentloop.AgentRun("go")
-        calls = [_act("pay", call_id, n=n) for n, call_id in enumerate(ids or ("c1", "c2"), 1)]
-        model = agentloop.Scripted([calls, _end()])
-        return run, model, agentloop.stream(model, run, [self.pay])
-
-
 class OneDriverTests(_PendingCase):
     """A run has one driver at a time."""
 
@@ -5510,62 +5886,6 @@ class FirstExampleTests(unittest.TestCase):
 
 
 # == journal =======================================================================================
-
-
-def _without_counts(run):
-    """What a conversation says, its counts aside: a request lost to a kill stays counted."""
-    return [
-        (
-            turn.task, turn.finish, turn.state, turn.pending, turn.started,
-            [
-                (dataclasses.replace(s.action, request=0), s.observation, s.status)
-                for s in turn.steps
-            ],
-        )
-        for turn in [*run.history, run]
-    ]  # fmt: skip
-
-
-class _JournalCase(_FolderCase):
-    """Conversations with journals in a folder of their own, where no sync takes time."""
-
-    def setUp(self):
-        super().setUp()
-        self.plays = 0
-        _without_syncs(self)
-
-    def play(self, *turns, **options):
-        self.plays += 1
-        return _Play(self.path("play%d" % self.plays), *turns, **options)
-
-    def refused(self, play, error=ValueError, line=True, use=None, **options):
-        """The run is refused with path (and line) in the message; the file stays as it was."""
-        before, noted = play.data(), play.noted()
-        with self.assertRaises(error) as caught:
-            use() if use else play.go(**options)
-        text = str(caught.exception)
-        self.assertIn(play.journal, text)
-        if line:
-            self.assertRegex(text.replace(play.journal, ""), r"line \d")
-        self.assertEqual(play.data(), before, "the file was changed")
-        self.assertEqual(play.noted(), noted, "something was called")
-        return text
-
-    def agree(self, play, run, want):
-        """As an undisturbed run, but where an outcome is unknown; no effect is doubled."""
-        for got, right in zip(_without_counts(run), _without_counts(want)):
-            self.assertEqual(got[:5], right[:5])
-            self.assertEqual(len(got[5]), len(right[5]))
-            for g, r in zip(got[5], right[5]):
-                self.assertEqual(g[0], r[0])
-                ordinary, call = g[0].tool == "pay", _named(g[0])
-                if g != r:
-                    self.assertTrue(ordinary and g[2] == "unknown_outcome", g)
-                if ordinary:
-                    self.assertIn(play.count(call), (1,) if g[2] == "ok" else (0, 1), call)
-                elif g[2] == "ok":
-                    self.assertGreaterEqual(play.count(call), 1)
-        self.assertEqual(len(run.history), len(want.history))
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -6716,14 +7036,6 @@ class WrittenFirstTests(_JournalCase):
 
 
 # -- opening ---------------------------------------------------------------------------------------
-
-
-# Plans for _Play: a turn with every kind of reply, and a second one.
-_LONG = [
-    ["pay 1"], ["look 1", "look 2", "look 3"], ["nix 1"], "?", ["pay 2", "look 4", "put 1"], "no!",
-    ["put 2"], ["pay 3", "pay 4"], "yes",
-]  # fmt: skip
-_SECOND = [["look 5", "pay 5"], ["answer 1"]]
 
 
 class JournalResumeTests(_JournalCase):
@@ -13825,132 +14137,6 @@ class ReActTests(unittest.TestCase):
 # == command line ==================================================================================
 
 
-_MARKED_KEY = "sk-marker-5f0c2a"  # must not be seen anywhere
-
-
-_TOOLS = '''"""A user's tools."""
-import os, signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs may ignore it
-from os.path import join
-
-
-def lookup_stock(sku: str) -> int:
-    """Return how many can be sold: \u00e9."""
-    with open(os.environ["NOTES"], "a") as f:
-        f.write(sku + "\\n")
-    return {"A1": 3}.get(sku, 0)
-
-
-def wait(seconds: int) -> str:
-    """Wait."""
-    import time
-    print("waiting", flush=True)
-    time.sleep(seconds)
-    return "done"
-
-
-def _hidden(x: int) -> int:
-    return x
-
-
-def main() -> None:
-    raise SystemExit("main is no tool")
-'''
-
-
-_ASK_TOOLS = """
-from agentloop import tool
-
-
-def order(sku: str, n: int) -> str:
-    return "ordered"
-
-
-@tool(read_only=True)
-def look(sku: str) -> str:
-    return "seen"
-"""
-
-
-def _print_now(*values, end="\n", file=None, flush=False):
-    """print(), as a terminal would have it: at once."""
-    file = file or sys.stdout
-    file.write(" ".join(map(str, values)) + end)
-
-
-class _TerminalOutput(io.TextIOWrapper):
-    def isatty(self):
-        return True
-
-
-class _CommandLineCase(_FolderCase):
-    """The command line in this process, with a server, a tools file, and notes of its calls."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = None if _BROWSER else _LoopbackServer()
-
-    @classmethod
-    def tearDownClass(cls):
-        if cls.server:
-            cls.server.close()
-
-    def setUp(self):
-        super().setUp()
-        self.tools = self.write("my_tools.py", _TOOLS)
-        self.notes = self.write("notes", b"")
-        self.journal = self.path("run.jsonl")
-        env = dict(_env(NOTES=self.notes), OPENAI_API_KEY=_MARKED_KEY)
-        patch = mock.patch.dict(os.environ, env, clear=True)
-        patch.start()
-        self.addCleanup(patch.stop)
-        log, path, modules = logging.getLogger("agentloop"), list(sys.path), set(sys.modules)
-        handlers, sigint = list(log.handlers), signal.getsignal(signal.SIGINT)
-
-        def back():
-            log.handlers[:] = handlers
-            sys.path[:] = path
-            signal.signal(signal.SIGINT, sigint)
-            for name in set(sys.modules) - modules:
-                if self.folder in str(getattr(sys.modules[name], "__file__", "")):
-                    del sys.modules[name]
-
-        self.addCleanup(back)
-
-    def call(self, *args, stdin="", encoding="utf-8", terminal=False):
-        """The command line in this process: (exit status, standard output, standard error)."""
-        kind = _TerminalOutput if terminal else io.TextIOWrapper
-        out, err = (kind(io.BytesIO(), encoding=encoding, newline="\n") for _ in "oe")
-        log = logging.getLogger("agentloop")
-        before = list(log.handlers)
-        typed = io.StringIO(stdin) if isinstance(stdin, str) else stdin
-        with mock.patch.object(sys, "stdin", typed), mock.patch.object(sys, "stdout", out):
-            with mock.patch.object(sys, "stderr", err):
-                try:
-                    status = agentloop.main(list(args))
-                except SystemExit as e:
-                    status = e.code
-        log.handlers[:] = before
-        found = []
-        for stream in (out, err):
-            stream.flush()
-            found.append(stream.buffer.getvalue().decode(encoding))
-        self.assertNotIn(_MARKED_KEY, "".join(found), "the key is shown")
-        return status or 0, found[0], found[1]
-
-    def ask(self, *args, answers=(), base_url=True, **options):
-        """The same with a server that gives these answers; `self.bodies` is what it was sent."""
-        self.server.seen[:], self.server.answers[:] = [], list(answers)
-        where = ["--base-url", self.server.url + "/v1"] if base_url else []
-        found = self.call(*args, "--model", "m", *where, **options)
-        self.assertEqual(self.server.answers, [], "not all were asked for: %s" % (found,))
-        self.bodies = [body for _, _, body in self.server.seen]
-        return found
-
-    def noted(self):
-        return _bytes(self.notes).decode().split()
-
-
 class DemoTests(_CommandLineCase):
     """Without arguments: a demonstration, and which line to try next."""
 
@@ -14688,155 +14874,6 @@ class ProcessTests(_CommandLineCase):
 
 
 # == the file as it is vendored ====================================================================
-
-
-# What every copy must be able to do: `al` is the copy. No `assert`, since -O takes those out.
-_CORE = '''
-import dataclasses, typing
-
-@dataclasses.dataclass(frozen=True)
-class Line:
-    sku: str
-    quantity: int = 1
-
-def must(true, *what):
-    if not true:
-        raise RuntimeError(repr(what))
-
-def order(lines: typing.List[Line], how: typing.Literal["post", "courier"] = "post") -> dict:
-    """Order some products.
-
-    Args:
-        lines: what to order.
-    """
-    return {"pieces": sum(line.quantity for line in lines), "how": how}
-
-@al.tool(read_only=True)
-def look(n: int) -> int:
-    """Look."""
-    return n + 1
-
-async def later(n: int) -> int:
-    """Wait."""
-    return n * 2
-
-def core():
-    tools = al.registry([order, look, later])
-    items = tools["order"].parameters["properties"]["lines"]
-    must(items["description"] == "what to order." and items["type"] == "array", items)
-    calls = [al.AgentAction("look", {"n": n}) for n in (1, "2", 3)]
-    model = al.Scripted([
-        al.AgentAction("order", {"lines": [{"sku": "A1", "quantity": "many"}]}),
-        al.AgentAction("order", {"lines": [{"sku": "A1", "quantity": "2"}], "how": "courier"}),
-        calls, al.AgentAction("nix", {}), al.InvalidResponse("hm"),
-        al.AgentFinish("no"), al.AgentFinish("yes"),
-    ])
-    run = al.run(model, "go", tools, accept=lambda run: "no!" if run.output == "no" else None)
-    told = [s.status for s in run.steps]
-    must(told[:5] == ["invalid_arguments", "ok", "ok", "ok", "ok"], told)
-    must(told[5:] == ["unknown_tool", "invalid_response", "not_accepted"], told)
-    must(run.steps[1].observation == {"pieces": 2, "how": "courier"}, run.steps[1])
-    must([s.observation for s in run.steps[2:5]] == [2, 3, 4], run.steps)
-    must((run.state, run.output, run.requests) == ("succeeded", "yes", 7), run)
-    must(al.from_json(al.to_json(run)) == run)
-    import copy, pickle
-    must(copy.deepcopy(run) == run)
-    end = al.run(al.Scripted([al.AgentFinish("more")]), al.AgentRun("a", requests=0).follow_up("b"))
-    must(end.output == "more" and str(end.finish) == "finish: more", end)
-
-def awaits():
-    model = al.Scripted([al.AgentAction("later", {"n": 4}), al.AgentFinish("x")])
-    run = al.run(model, "go", [later])
-    must(run.steps[0].observation == 8, run.steps)
-
-def journal(folder):
-    import os
-    path = os.path.join(folder, "copy.jsonl")
-    call = al.AgentAction("order", {"lines": [{"sku": "A1"}]})
-    model = al.Scripted([call, al.AgentFinish("done")])
-    events = al.stream(model, "go", [order], journal=path)
-    next(events)
-    events.close()
-    run = al.run(model, "go", [order], journal=path)
-    must(run.state == "model_ended" and run.requests == 2, run)
-    must(al.AgentRun.load(path) == run)
-    os.remove(path)
-
-def adapters():
-    import json
-    message = {"role": "assistant", "content": "hi"}
-    answer = {"choices": [{"message": message, "finish_reason": "stop"}]}
-    sent = []
-    def transport(method, url, headers, body, timeout):
-        sent.append(json.loads(body.decode()))
-        return 200, {"content-type": "application/json"}, [json.dumps(answer).encode()]
-    run = al.run(al.OpenAIChat("m", api_key="k", transport=transport), "go", [order])
-    must(run.output == "hi" and sent[0]["tools"][0]["function"]["name"] == "order", run, sent)
-    text = al.ReActText(lambda prompt: "Thought: so\\nFinal Answer: ok")
-    must(al.run(text, "go", [order]).output == "ok")
-    must(al.AnthropicMessages("m", api_key="k").body(run, {})["model"] == "m")
-'''
-
-
-_ALL = (
-    _CORE
-    + """
-def everything(folder):
-    import sys
-    core()
-    if sys.platform != "emscripten":  # no asyncio.run there
-        awaits()
-    journal(folder)
-    adapters()
-"""
-)
-
-
-def _scene(al, source=_ALL, future=False):
-    """The scenario's functions for a copy, as a user's module of its own would have them."""
-    name = "_users_%d" % len(sys.modules)
-    # Python looks there for what annotations mean.
-    sys.modules[name] = module = types.ModuleType(name)
-    module.al = al
-    source = ("from __future__ import annotations\n" if future else "") + source
-    exec(compile(source, "users_module.py", "exec", dont_inherit=True), module.__dict__)
-    return module
-
-
-class _CopyCase(_FolderCase):
-    """The file's text and code, to be written elsewhere, loaded or run."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.source = _FILE.read_text(encoding="ascii")
-        cls.code = compile(cls.source, str(_FILE), "exec", dont_inherit=True)
-
-    def setUp(self):
-        super().setUp()
-        path, modules = list(sys.path), set(sys.modules)
-
-        def back():
-            sys.path[:] = path
-            for name in set(sys.modules) - modules:
-                if (
-                    self.folder in str(getattr(sys.modules[name], "__file__", ""))
-                    or "_users" in name
-                ):
-                    del sys.modules[name]
-            importlib.invalidate_caches()
-
-        self.addCleanup(back)
-
-    def module(self, name="copied", code=None):
-        """The file's code run in a module of that name, which is not in sys.modules."""
-        module = types.ModuleType(name)
-        exec(code or self.code, module.__dict__)
-        return module
-
-    def imported(self, name, *folders):
-        sys.path[:0] = [self.path(*folders)]
-        importlib.invalidate_caches()
-        return importlib.import_module(name)
 
 
 class LoadedCopyTests(_CopyCase):
@@ -16187,29 +16224,6 @@ for line in sys.stdin:
         continue
     say(id=number, result=result)
 """
-
-
-@_processes
-@unittest.skipUnless((_ROOT / "examples").is_dir(), "the examples are not here")
-class _ExampleCase(_FolderCase):
-    """Tests of what is in the folder `examples`."""
-
-    examples = _ROOT / "examples"
-
-    def module(self, name):
-        """An example as a module."""
-        with mock.patch.object(sys, "path", [str(self.examples), *sys.path]):
-            return importlib.import_module(name)
-
-    def serve(self, handler):
-        """The URL of a server with that handler, on loopback, until the test ends."""
-        handler.log_message = lambda *words: None
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        server.daemon_threads, server.handle_error = True, lambda *words: None
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        return "http://127.0.0.1:%d" % server.server_port
 
 
 class ExampleTests(_ExampleCase):
