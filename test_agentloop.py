@@ -912,7 +912,7 @@ class _LoopbackServer:
         return {"choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
 
 
-# -- calls that wait in a run ----------------------------------------------------------------------
+# -- cases: calls that wait in a run ---------------------------------------------------------------
 
 
 class _PendingCase(unittest.TestCase):
@@ -934,7 +934,7 @@ class _PendingCase(unittest.TestCase):
         return run, model, agentloop.stream(model, run, [self.pay])
 
 
-# -- the command line ------------------------------------------------------------------------------
+# -- cases: the command line -----------------------------------------------------------------------
 
 
 _MARKED_KEY = "sk-marker-5f0c2a"  # must not be seen anywhere
@@ -1063,7 +1063,7 @@ class _CommandLineCase(_FolderCase):
         return _bytes(self.notes).decode().split()
 
 
-# -- copies of the file ----------------------------------------------------------------------------
+# -- cases: copies of the file ---------------------------------------------------------------------
 
 
 # What every copy must be able to do: `al` is the copy. No `assert`, since -O takes those out.
@@ -1215,7 +1215,7 @@ class _CopyCase(_FolderCase):
         return importlib.import_module(name)
 
 
-# -- examples --------------------------------------------------------------------------------------
+# -- cases: examples -------------------------------------------------------------------------------
 
 
 @_processes
@@ -2215,6 +2215,7 @@ class SchemaTests(unittest.TestCase):
             {"x": {"type": "integer"}, "left": {"type": "integer", "default": 3}}, ["x"]
         )
         colours = {"type": "string", "enum": ["r", "g"]}
+        flags = _object({"lo": {"type": "boolean"}, "hi": {"type": "boolean"}})
         rows = [
             ("int", {"type": "integer"}),
             ("float", {"type": "number"}),
@@ -2267,6 +2268,7 @@ class SchemaTests(unittest.TestCase):
             ("Dict[Any, Any]", {"type": "object"}),
             ("Dict[str, str]", {"type": "object", "additionalProperties": {"type": "string"}}),
             ("Dict[int, bool]", {"type": "object", "additionalProperties": {"type": "boolean"}}),
+            ("Dict[Literal['lo', 'hi'], bool]", flags),
             ("Mapping[str, int]", {"type": "object", "additionalProperties": {"type": "integer"}}),
             (
                 "MutableMapping[str, int]",
@@ -2405,6 +2407,7 @@ class ConversionTests(unittest.TestCase):
             "Tuple[int, ...]": [([1, "2"], (1, 2)), ([], ()),
              ([1, "q"], _bad("integer", at="args.x[1]")), (4, array)],
             "tuple": [([1, "a"], (1, "a"))],
+            "Tuple[()]": [([], ())],
             "Set[str]": [(["a", "a"], {"a"}), ('["a"]', {"a"}),
              ([[1]], _bad("string", at="args.x[0]")), ("a", array)],
             "Set[Any]": [([1, 1], {1}), ([[1]], _bad("set"))],
@@ -2434,6 +2437,9 @@ class ConversionTests(unittest.TestCase):
                 ({"q": "a", "r": "b"}, _bad("integer", at=["args.x.q", "args.x.r"])),
                 ({"1": "a", " 1": "b"}, _bad("distinct")),
                 ({"1": 1.5}, _bad("string", at='args.x["1"]')),
+            ],
+            "Dict[Literal['lo', 'hi'], int]": [
+                ({"lo": "1"}, {"lo": 1}), ({}, {}), ({"q": 1}, _bad("lo", at="args.x.q")),
             ],
             "Dict[str, List[float]]": [
                 ({"a": [1, "2"], "b": "[3]"}, {"a": [1.0, 2.0], "b": [3.0]}),
@@ -2482,6 +2488,7 @@ class ConversionTests(unittest.TestCase):
             "Special": [
                 ({"x": "1", "left": 4}, _Special(1, 4)), ({"x": 1, "norm": 2.0}, _bad(at="args.x.norm")),
                 ({"x": 1, "kind": "q"}, _bad(at="args.x.kind")),
+                ({"x": 1, "left": 3.5}, _bad("integer", at="args.x.left")),
             ],
             "Film": [
                 ({"title": "A", "year": "1999"}, {"title": "A", "year": 1999}),
@@ -3055,71 +3062,48 @@ class _Alias:
 
 
 class AnnotationTests(unittest.TestCase):
-    """Types that refer to others: recursive, aliased, postponed, local; and where they are found."""
+    """Types that need their names: postponed, recursive, aliased, local; and newer spellings."""
 
     def test_types_of_newer_pythons(self):
-        film = _object({"name": {"type": "string"}, "year": {"type": "integer"}}, ["name"])
-        whole = _array("integer")
-        missing = _bad("missing", at="args.x.name")
+        whole, film = (
+            _array("integer"),
+            _object({"name": {"type": "string"}, "year": {"type": "integer"}}, ["name"]),
+        )
         future = "from __future__ import annotations\n"
-        in_full = (
-            "class M(TypedDict):\n name: %s\n year: NotRequired[int]\ndef tool(x: M): return x"
-        )
-        total = "class M(TypedDict, total=False):\n name: Required[str]\n year: int\n"
-        listed = "def tool(x: %s): return x"
-        rows = [
-            ("3.11", in_full % "Required[str]", film, {"name": "a", "year": "1"},
-             {"name": "a", "year": 1}),
-            ("3.11", future + in_full % "str", film, {"name": "a"}, {"name": "a"}),
-            ("3.11", total + listed % "M", film, {"year": 1}, missing),
-            ("3.11", future + total + listed % "M", film, {"year": 1}, missing),
-            ("3.9", future + listed % "list[int]", whole, ["1"], [1]),
-            ("3.8", future + listed % "List[int]", whole, "[1]", [1]),
-        ]  # fmt: skip
-        for least, source, schema, value, want in rows:
-            if _new_enough(least):
-                with self.subTest(source):
-                    made = _source(source)
-                    _check_schema(self, made, {"x": schema}, ["x"])
-                    _check(self, _step_of(made, {"x": value}), want)
-
-    def test_rare_types(self):
-        lo_hi = _object({"lo": {"type": "integer"}, "hi": {"type": "integer"}})
-        left = _object({"left": {"type": "integer", "default": 3}})
-        future = "from __future__ import annotations"
-        json_type = "type Json = dict[str, Json] | list[Json] | str | int | None"
+        in_full = "class Film(TypedDict):\n    name: %s\n    year: NotRequired[int]\n"
+        total = "class Film(TypedDict, total=False):\n    name: Required[str]\n    year: int\n"
+        json_type = "type Json = dict[str, Json] | list[Json] | str | int | None\n"
         value = {"a": [1, None, "b"]}
-        final = "@dataclasses.dataclass\nclass Settings:\n    left: typing.Final[int] = 3"
-        required = (
-            "class Film(TypedDict, total=False):\n    a: Required[int]\n    b: NotRequired[str]"
-        )
-        film = _object({"a": {"type": "integer"}, "b": {"type": "string"}}, ["a"])
-        rows = [
-            ("3.8", "", "Dict[Literal['lo', 'hi'], int]", lo_hi, [
-                ({"lo": "1"}, {"lo": 1}), ({}, {}), ({"q": 1}, _bad("lo", at="args.x.q")),
-            ]),
-            ("3.8", "import typing\n" + final, "Settings", left, [({"left": 3.5}, _bad(at="args.x.left"))]),
-            ("3.8", "", "Tuple[()]", None, [([], ())]),
+        missing = [
+            ({"year": 1}, _bad("missing", at="args.x.name")),
+            ({}, _bad("missing", at="args.x.name")),
+        ]
+        rows = [  # the Python, what stands before the tool, the annotation, its schema, calls
+            ("3.8", future, "List[int]", whole, [("[1]", [1])]),
+            ("3.9", future, "list[int]", whole, [(["1"], [1])]),
             ("3.10", future, "int | None", _either("integer", "null"), [("5", 5), (None, None)]),
-            ("3.11", required, "Film", film, [({}, _bad("missing", at="args.x.a"))]),
-            ("3.12", "type Ids = list[int]", "Ids", _array("integer"), [(["1"], [1])]),
+            ("3.11", in_full % "Required[str]", "Film", film, [({"name": "a", "year": "1"}, {"name": "a", "year": 1})]),
+            ("3.11", future + in_full % "str", "Film", film, [({"name": "a"}, {"name": "a"})]),
+            ("3.11", total, "Film", film, missing),
+            ("3.11", future + total, "Film", film, missing),
+            ("3.12", "type Ids = list[int]\n", "Ids", whole, [(["1"], [1])]),
             ("3.12", json_type, "Json", {"$ref": "#/$defs/Json"}, [(value, value)]),
         ]  # fmt: skip
         for least, before, annotation, schema, cases in rows:
-            if not _new_enough(least):
-                continue
-            with self.subTest(annotation):
-                made = _source("%s\ndef tool(x: %s): return x" % (before, annotation))
-                (found,) = agentloop.registry([made]).values()
-                if schema is not None:
+            if _new_enough(least):
+                with self.subTest(before + annotation):
+                    made = _source("%sdef tool(x: %s): return x" % (before, annotation))
+                    (found,) = agentloop.registry([made]).values()
                     shown = found.parameters["properties"]["x"]
                     self.assertEqual(_ordered(shown), _ordered(schema))
-                for given, want in cases:
-                    _check(self, _step_of(made, {"x": given}), want)
-        if _new_enough("3.12"):
-            made = _source("type Pair[T] = tuple[T, T]\ndef tool(x: Pair[int]): return x")
-            with self.assertRaisesRegex(TypeError, "'x'"):
-                agentloop.tool(made)
+                    for given, want in cases:
+                        _check(self, _step_of(made, {"x": given}), want)
+
+    @unittest.skipUnless(_new_enough("3.12"), "there is no `type` statement")
+    def test_a_type_with_parameters_is_refused(self):
+        made = _source("type Pair[T] = tuple[T, T]\ndef tool(x: Pair[int]): return x")
+        with self.assertRaisesRegex(TypeError, "'x'"):
+            agentloop.tool(made)
 
     def test_an_alias_that_holds_itself(self):
         alias = _Alias("Words")
@@ -14735,17 +14719,18 @@ class CommandLineInterruptTests(_CommandLineCase):
     """Ctrl-C, and a reader that has left."""
 
     @_sockets
-    def test_ctrl_c_and_a_reader_that_left(self):
-        """Ctrl-C at the prompt, and in a turn, which ends the conversation; `| head`."""
+    def test_ctrl_c_at_the_prompt_and_in_a_turn_that_was_piped(self):
         typed = mock.Mock(isatty=lambda: True, readline=mock.Mock(side_effect=KeyboardInterrupt))
         status, out, err = self.ask(stdin=typed)
         self.assertEqual((status, out, err.count("> ")), (130, "", 2))  # the second ends it
         with mock.patch.object(agentloop.OpenAIChat, "__call__", side_effect=KeyboardInterrupt):
             status, out, err = self.ask(stdin="one\ntwo\n")
         self.assertEqual((status, out, err.count("interrupted")), (130, "", 1))
-        with mock.patch("builtins.print", side_effect=BrokenPipeError), mock.patch(
-            "os.dup2"
-        ) as moved:
+
+    def test_a_reader_that_left(self):
+        """As with `| head`: it ends quietly, and nothing is written to the pipe any more."""
+        broken = mock.patch("builtins.print", side_effect=BrokenPipeError)
+        with broken, mock.patch("os.dup2") as moved:
             self.assertEqual(self.call(), (0, "", ""))
         (opened, target) = moved.call_args[0]
         os.close(opened)
