@@ -684,9 +684,11 @@ class _Play:
         self.at_note(text)
 
     def noted(self):
+        """All notes so far."""
         return _bytes(self.notes).decode().splitlines() if os.path.exists(self.notes) else []
 
     def count(self, text):
+        """How often that was noted: "pay 1" is a payment, "asked" a request."""
         return self.noted().count(text)
 
     def act(self, tool, n):
@@ -800,6 +802,7 @@ class _JournalCase(_FolderCase):
         _without_syncs(self)
 
     def play(self, *turns, **options):
+        """A _Play of these turns, with a journal of its own."""
         self.plays += 1
         return _Play(self.path("play%d" % self.plays), *turns, **options)
 
@@ -970,27 +973,9 @@ def main() -> None:
 '''
 
 
-_ASK_TOOLS = """
-from agentloop import tool
-
-
-def order(sku: str, n: int) -> str:
-    return "ordered"
-
-
-@tool(read_only=True)
-def look(sku: str) -> str:
-    return "seen"
-"""
-
-
-def _print_now(*values, end="\n", file=None, flush=False):
-    """print(), as a terminal would have it: at once."""
-    file = file or sys.stdout
-    file.write(" ".join(map(str, values)) + end)
-
-
 class _TerminalOutput(io.TextIOWrapper):
+    """Standard output or error as a terminal."""
+
     def isatty(self):
         return True
 
@@ -1060,6 +1045,7 @@ class _CommandLineCase(_FolderCase):
         return found
 
     def noted(self):
+        """The products that were looked up."""
         return _bytes(self.notes).decode().split()
 
 
@@ -1210,6 +1196,7 @@ class _CopyCase(_FolderCase):
         return module
 
     def imported(self, name, *folders):
+        """The copy of that name in a folder, imported."""
         sys.path[:0] = [self.path(*folders)]
         importlib.invalidate_caches()
         return importlib.import_module(name)
@@ -7731,6 +7718,7 @@ class CrashTests(_JournalCase):
         return trace, faults
 
     def resumed(self, errand, run, journal):
+        """What is wrong after the interrupted run went on, and after its journal did."""
         faults, ran = [], dict(errand.ran)
         left = journal and journal + ".copy"
         if journal and os.path.exists(journal):
@@ -7802,6 +7790,7 @@ class CrashTests(_JournalCase):
                 self.assertGreater(tried, 100)
 
     def turns(self, path):
+        """The turns of a journal; none, where it was cut before the first."""
         try:
             run = agentloop.AgentRun.load(path)
         except ValueError as e:
@@ -14141,6 +14130,12 @@ class DemoTests(_CommandLineCase):
 # -- what a person sees ----------------------------------------------------------------------------
 
 
+def _print_now(*values, end="\n", file=None, flush=False):
+    """print(), as a terminal would have it: at once."""
+    file = file or sys.stdout
+    file.write(" ".join(map(str, values)) + end)
+
+
 class ScreenTests(_CommandLineCase):
     """The answer on standard output, events on standard error."""
 
@@ -14286,6 +14281,20 @@ class ScreenTests(_CommandLineCase):
 
 
 # -- what a person says ----------------------------------------------------------------------------
+
+
+_ASK_TOOLS = """
+from agentloop import tool
+
+
+def order(sku: str, n: int) -> str:
+    return "ordered"
+
+
+@tool(read_only=True)
+def look(sku: str) -> str:
+    return "seen"
+"""
 
 
 class TypedTests(_CommandLineCase):
