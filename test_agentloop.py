@@ -7831,7 +7831,7 @@ class CrashTests(_JournalCase):
                         self.assertEqual(after.steps[: len(before.steps)], before.steps)
 
 
-# == models =======================================================================================
+# == models ========================================================================================
 
 
 _PROTOCOLS = ("chat", "responses", "anthropic")
