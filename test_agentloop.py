@@ -16,7 +16,7 @@ tools       FaultTextTests, SchemaTests, ConversionTests, TextFormTests, Constra
 loop        threads: ParallelTests, ParallelInterruptTests; a call: ToolNameTests, ToolResultTests, AsyncToolTests;
             the loop: LoopStartTests, EventTests, OneDriverTests, PendingTests, ClosedByCallerTests, ReturnDirectTests,
             RepeatedFailureTests, AcceptTests, BudgetTests, ReplyTests, CallIdTests, ExceptionTests, ScriptedTests
-            and FirstExampleTests
+            and FirstAgentTests
 journal     reading: TornFileTests, DamagedFileTests; the file: JournalPathTests, DiskFaultTests, LockTests;
             run and file: OtherRunTests, CopyOfRunTests; writing: WritingTests, WrittenValueTests, WrittenFirstTests;
             going on: JournalResumeTests, JournalBudgetTests, JournalTurnTests, JournalCloseTests, CrashTests
@@ -25,7 +25,7 @@ command     DemoTests, ScreenTests, TypedTests, ProgramTests, ToolsFileTests, Mo
 line        CommandLineConversationTests, CommandLineJournalTests, CommandLineInterruptTests, ProcessTests
 
 After these: the file as it is vendored (LoadedCopyTests, CutFileTests, ImportTests, OtherSystemTests), generated
-input (FuzzTests), and examples and course (ExampleTests, ExampleAgentTests, McpExampleTests, PageTests, CourseTests).
+input (FuzzTests), and examples and course (ExampleTests, ExampleAgentTests, McpExampleTests, ExamplePageTests, CourseTests).
 """
 
 import ast
@@ -5790,7 +5790,7 @@ class ScriptedTests(unittest.TestCase):
         self.assertEqual(agentloop.run(model, "go").output, "x")
 
 
-class FirstExampleTests(unittest.TestCase):
+class FirstAgentTests(unittest.TestCase):
     """The first example: stock is {"A1": 3}, and its right values are fixed."""
 
     def setUp(self):
@@ -16878,7 +16878,7 @@ class _WeatherAnswers:
         return "It is raining in Paris."
 
 
-class PageTests(_ExampleCase):
+class ExamplePageTests(_ExampleCase):
     """The code of README.md and of the pages beside the examples."""
 
     def blocks(self, path, joined=False):
