@@ -2,7 +2,7 @@
 
     python3 .ci/mutants.py                          every mutant of data, tools, loop and journal
     python3 .ci/mutants.py --sample 200 --seed 1    some of them
-    python3 .ci/mutants.py --sections loop --tests LoopStartTests LockTests
+    python3 .ci/mutants.py --sections loop --tests LoopStartTests JournalTest
     python3 .ci/mutants.py --output F; python3 .ci/mutants.py --again F      the survivors once more
 
 A mutant is a comparison turned round, an `and` for an `or`, a condition negated, a number off by
