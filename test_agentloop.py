@@ -5440,7 +5440,7 @@ class ReplyTests(unittest.TestCase):
         self.assertEqual(step.action, action)
         self.assertEqual((run.requests, run.output), (2, "done"))
 
-    def test_nothing_may_be_printed_by(self):
+    def test_nothing_may_be_said(self):
         paused = agentloop.InvalidResponse("", {"content": ["so far"]})
         run, error = _drive([paused, paused, _end()])
         self.assertIsNone(error)
