@@ -2,9 +2,30 @@
 """The tests of agentloop.py: what it promises, as tables of inputs and expected values or exceptions.
 
     python3 test_agentloop.py                      # all of them; also runs under pytest
-    python3 test_agentloop.py JournalTest          # one class
+    python3 test_agentloop.py LockTests            # one class
 
 No network but the loopback address. What a Python cannot do (threads, sockets, processes) is skipped by name.
+
+The helpers that several classes use come first; then the tests, under the banners of agentloop.py:
+
+errors      ErrorTests
+data        ShownTextTests, ArgumentTextTests, DataFieldTests, ImageTests, OneLineTests, CloseTests,
+            FollowUpTests, JsonTests
+tools       FaultTextTests, SchemaTests, ConversionTests, TextFormTests, ConstraintTests, DocstringTests,
+            AnnotationTests, NoJsonFormTests, DefaultTests, SignatureTests, InjectedTests, ToolTests, RegistryTests
+loop        threads: ParallelTests, ParallelInterruptTests; a call: ToolNameTests, ToolResultTests, AsyncToolTests;
+            the loop: LoopStartTests, EventTests, OneDriverTests, PendingTests, ClosedByCallerTests, ReturnDirectTests,
+            RepeatedFailureTests, AcceptTests, BudgetTests, ReplyTests, CallIdTests, ExceptionTests, ScriptedTests
+            and FirstAgentTests
+journal     reading: TornFileTests, DamagedFileTests; the file: JournalPathTests, DiskFaultTests, LockTests;
+            run and file: OtherRunTests, CopyOfRunTests; writing: WritingTests, WrittenValueTests, WrittenFirstTests;
+            going on: JournalResumeTests, JournalBudgetTests, JournalTurnTests, JournalCloseTests, CrashTests
+models      a class for each behaviour, in the parts of that section
+command     DemoTests, ScreenTests, TypedTests, ProgramTests, ToolsFileTests, ModelOptionTests,
+line        CommandLineConversationTests, CommandLineJournalTests, CommandLineInterruptTests, ProcessTests
+
+After these: the file as it is vendored (LoadedCopyTests, CutFileTests, ImportTests, OtherSystemTests), generated
+input (FuzzTests), and examples and course (ExampleTests, ExampleAgentTests, McpExampleTests, ExamplePageTests, CourseTests).
 """
 
 import ast
@@ -19,6 +40,7 @@ import ctypes
 import dataclasses
 import datetime
 import decimal
+import dis
 import email.utils
 import enum
 import errno
@@ -70,7 +92,1143 @@ from unittest import mock
 import agentloop
 
 
-# == data, tools, loop ============================================================================
+# == helpers =======================================================================================
+
+# -- what this Python can do -----------------------------------------------------------------------
+
+
+_BROWSER = sys.platform == "emscripten"  # Pyodide: no processes, sockets or threads
+
+# Windows' functions on Linux, with faults of their own.
+_WINE = os.name == "nt" and hasattr(ctypes.windll.ntdll, "wine_get_version")
+
+# Decorators of tests that need what not every Python has.
+_real_threads = unittest.skipIf(_BROWSER, "there are no threads")
+_real_stack = unittest.skipIf(
+    _BROWSER or sys.implementation.name != "cpython", "it has another way to end its stack"
+)
+_processes = unittest.skipIf(_BROWSER, "there are no processes")
+_sockets = unittest.skipIf(_BROWSER, "there are no sockets")
+_forks = unittest.skipUnless(hasattr(os, "fork") and not _BROWSER, "needs os.fork")
+_locks = unittest.skipUnless(
+    importlib.util.find_spec("fcntl") and not _BROWSER, "needs locks of the system's"
+)
+
+
+def _new_enough(version):
+    """Whether this Python is "3.9", for example, or newer."""
+    return sys.version_info >= tuple(map(int, version.split(".")))
+
+
+# -- runs ------------------------------------------------------------------------------------------
+
+
+def _act(tool, call_id="", **arguments):
+    """_act("pay", "c1", n=2) -> AgentAction("pay", {"n": 2}, "c1")"""
+    return agentloop.AgentAction(tool, arguments, call_id)
+
+
+def _end(output="done", **more):
+    """_end(4) -> AgentFinish(4)"""
+    return agentloop.AgentFinish(output, **more)
+
+
+def _drive(decisions, task="go", tools=(), **options):
+    """Run a list of decisions, or a model: (run, None), or (the exception's run, the exception)."""
+    model = decisions if callable(decisions) else agentloop.Scripted(decisions)
+    try:
+        return agentloop.run(model, task, tools, **options), None
+    except BaseException as error:
+        return error.agent_run, error
+
+
+def _statuses(run):
+    """The statuses of a run's steps: ["ok", "tool_error"]"""
+    return [step.status for step in run.steps]
+
+
+def _saved(thing):
+    """A run, step, ... that went through JSON text and back, as in a file."""
+    return agentloop.from_json(
+        json.loads(json.dumps(agentloop.to_json(thing), allow_nan=False, ensure_ascii=True))
+    )
+
+
+def _step_of(tool, arguments):
+    """The step of one call of the tool, or of a function that becomes one."""
+    tools = agentloop.registry([tool])
+    (name,) = tools
+    action = agentloop.AgentAction(name, arguments, "c1")
+    return _drive([action, _end()], tools=tools, max_requests=2)[0].steps[0]
+
+
+def _interrupted_run():
+    """A run with one call done ("c1"), one started ("c2"), and one that has not begun ("c3")."""
+
+    def pay(n: int) -> str:
+        if n == 2:
+            raise KeyboardInterrupt
+        return "paid"
+
+    calls = [_act("pay", "c%d" % n, n=n) for n in (1, 2, 3)]
+    run, error = _drive([calls], tools=[pay])
+    assert isinstance(error, KeyboardInterrupt)
+    assert [a.call_id for a in run.pending] == ["c2", "c3"]
+    assert (run.started, _statuses(run)) == (["c2"], ["ok"])
+    return run
+
+
+def _drain(events, watch=lambda event: None):
+    """(what a stream yields, its run); the generator is closed whatever happens."""
+    seen = []
+    with contextlib.closing(events):
+        while True:
+            try:
+                event = next(events)
+            except StopIteration as end:
+                return seen, end.value
+            seen.append(event)
+            watch(event)
+
+
+def _go_to_first_step(events):
+    """Take what a stream yields, up to and with its first step, which is returned."""
+    return next(event for event in events if isinstance(event, agentloop.AgentStep))
+
+
+# -- tools made from text --------------------------------------------------------------------------
+
+
+def _names():
+    """What the signatures in the tables may name: Point for _Point, List, datetime, ..."""
+    names = {k[1:]: v for k, v in globals().items() if k[0] == "_" and k[1].isupper()}
+    names.update({k: getattr(typing, k) for k in typing.__all__})
+    names.update(
+        datetime=datetime, Path=pathlib.Path, PurePath=pathlib.PurePath, UUID=uuid.UUID,
+        Decimal=decimal.Decimal, AgentAction=agentloop.AgentAction, AgentRun=agentloop.AgentRun,
+        collections=collections, dataclasses=dataclasses, functools=functools, enum=enum,
+        threading=threading,
+    )  # fmt: skip
+    return names
+
+
+def _module(source):
+    """The module of a source text, a real one, so that its classes are found by name."""
+    module = type(sys)("_module_%d" % len(sys.modules))
+    sys.modules[module.__name__] = module
+    module.__dict__.update(_names(), __name__=module.__name__)
+    exec(source, module.__dict__)
+    return module
+
+
+def _source(source, name="tool"):
+    """What a source text defines under that name."""
+    return getattr(_module(source), name)
+
+
+def _tool(signature, doc="", body="return dict(locals())"):
+    """A function of that signature, named `tool`, which returns what it got: {"x": 1}"""
+    return _source("def tool(%s):\n    %r\n    %s\n" % (signature, doc, body))
+
+
+# -- types that the tables of signatures name, without the underscore ------------------------------
+
+
+class _Colour(enum.Enum):  # texts
+    RED = "r"
+    GREEN = "g"
+
+
+class _Level(enum.IntEnum):  # numbers, which are ints
+    LOW = 1
+    HIGH = 2
+
+
+class _Mode(str, enum.Enum):  # texts, which are strs
+    READ = "read"
+    WRITE = "write"
+
+
+class _Corner(enum.Enum):  # values without a JSON form
+    NEAR = (0, 0)
+    FAR = (9, 9)
+
+
+class _Empty(enum.Enum):  # nothing to choose
+    pass
+
+
+class _Swapped(enum.Enum):  # a name is the value of another
+    A = "B"
+    B = "A"
+
+
+@dataclasses.dataclass
+class _Point:  # the plain one
+    x: int
+    y: int = 0
+
+
+@dataclasses.dataclass
+class _Item:
+    """One line of an order.
+
+    Attributes:
+        sku: the product
+        qty: how many
+    """
+
+    sku: str
+    qty: int = 1
+
+
+@dataclasses.dataclass
+class _Order:  # holds others
+    id: int
+    items: List[_Item] = dataclasses.field(default_factory=list)
+    note: Optional[str] = None
+
+
+@dataclasses.dataclass
+class _Node:  # holds itself, in a list
+    value: int
+    children: List["_Node"] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class _Chain:  # holds itself, in a union
+    next: Union["_Chain", int]
+
+
+@dataclasses.dataclass
+class _Stock:  # a field that _Item has too
+    qty: int
+
+
+@dataclasses.dataclass
+class _Special:  # fields that __init__ does not take
+    x: int
+    kind: typing.ClassVar[str] = "p"
+    norm: float = dataclasses.field(init=False, default=0.5)
+    left: typing.Final[int] = 3
+
+
+@dataclasses.dataclass
+class _Range:  # refuses what does not go together
+    low: int
+    high: int
+
+    def __post_init__(self):
+        if self.low > self.high:
+            raise ValueError("low is above high")
+
+
+@dataclasses.dataclass
+class _Silent:  # refuses without a word
+    x: int
+
+    def __post_init__(self):
+        raise RuntimeError
+
+
+@dataclasses.dataclass
+class _Circle:  # told from _Square by its kind
+    kind: typing.Literal["circle"]
+    radius: float
+
+
+@dataclasses.dataclass
+class _Square:  # told from _Circle by its kind
+    kind: typing.Literal["square"]
+    side: float
+
+
+@dataclasses.dataclass
+class _Base:  # of _Derived
+    a: str
+
+
+@dataclasses.dataclass
+class _Derived(_Base):  # fields of two classes
+    b: str = "q"
+
+
+class _Film(TypedDict):  # all keys required
+    title: str
+    year: int
+
+
+class _Options(TypedDict, total=False):  # no key required
+    limit: int
+    offset: int
+
+
+class _Pair(NamedTuple):  # a default
+    a: int
+    b: str = "z"
+
+
+_Loose = collections.namedtuple("_Loose", "u v")  # no types
+_UserId = NewType("_UserId", int)
+_Bound = TypeVar("_Bound", bound=int)
+_Free = TypeVar("_Free")
+
+
+# -- values that nothing can be done with ----------------------------------------------------------
+
+
+class _Unshowable:
+    """Its text cannot be had."""
+
+    def __str__(self):
+        raise ZeroDivisionError
+
+    __repr__ = __str__
+
+
+class _UnshowableClass(type):
+    """A class of which no attribute can be looked up."""
+
+    def __getattr__(cls, name):
+        raise ZeroDivisionError
+
+
+class _OfUnshowableClass(metaclass=_UnshowableClass):
+    """An object of such a class, with a text of its own."""
+
+    def __str__(self):
+        return "shown"
+
+
+# -- what a schema and a step should be ------------------------------------------------------------
+
+
+def _object(properties, required=(), **more):
+    """The schema of an object with these properties and no others."""
+    found = {"type": "object", "properties": properties, "required": list(required)}
+    return dict(dict(found, additionalProperties=False), **more)
+
+
+def _any():
+    """The schema of any JSON value, spelled out."""
+    words = [{"type": t} for t in ("string", "number", "boolean", "object")]
+    null = [{"type": "null"}]
+    return {"anyOf": words + [{"type": "array", "items": {"anyOf": words + null}}] + null}
+
+
+def _either(*kinds):
+    """_either("string", "null") -> {"anyOf": [{"type": "string"}, {"type": "null"}]}"""
+    return {"anyOf": [{"type": k} if isinstance(k, str) else k for k in kinds]}
+
+
+def _array(item, **more):
+    """_array("integer") -> {"type": "array", "items": {"type": "integer"}}"""
+    return dict(
+        {"type": "array", "items": {"type": item} if isinstance(item, str) else item}, **more
+    )
+
+
+def _ordered(schema, key=""):
+    """The schema with `required` and `anyOf` in a fixed order; all else must be as expected."""
+    if isinstance(schema, dict):
+        return {k: _ordered(v, k) for k, v in schema.items() if not (k == "required" and v == [])}
+    if isinstance(schema, list):
+        items = [_ordered(v) for v in schema]
+        if key in ("required", "anyOf"):
+            items.sort(key=lambda v: json.dumps(v, sort_keys=True))
+        return items
+    return schema
+
+
+def _check_schema(test, tool, properties, required=(), **more):
+    """The tool's parameters are these, in this order; returns the Tool made of it."""
+    (made,) = agentloop.registry([tool]).values()
+    json.dumps(made.parameters, allow_nan=False)
+    wanted = _object(properties, required, **more)
+    test.assertEqual(_ordered(made.parameters), _ordered(wanted))
+    test.assertEqual(list(made.parameters["properties"]), list(properties))
+    return made
+
+
+class _Bad(NamedTuple):
+    """What a refused call has to say: each of these paths and no other, and each of these words."""
+
+    paths: Tuple[str, ...]
+    words: Tuple[str, ...] = ()
+
+
+def _bad(*words, at="args.x"):
+    """A call that is refused, with these words, for what is at that path or those paths."""
+    return _Bad((at,) if isinstance(at, str) else tuple(at), words)
+
+
+_PATH = re.compile(r'\bargs(?:\.[^\W\d]\w*|\[\d+\]|\["[^"]*"\])*')  # args.items[2]["a b"]
+
+
+def _check(test, step, want):
+    """The step has the value that the function should have returned, or says what a _Bad says."""
+    text = str(step.observation)
+    if not isinstance(want, _Bad):
+        test.assertEqual(step.status, "ok", text)
+        got = step.observation
+        if isinstance(got, dict) and isinstance(want, dict):  # on PyPy locals() has no order
+            got, want = sorted(got.items(), key=str), sorted(want.items(), key=str)
+        test.assertEqual(repr(got), repr(want))
+        return
+    test.assertEqual(step.status, "invalid_arguments", text)
+    told = _PATH.findall(text)
+    test.assertEqual(sorted(set(told)), sorted(set(want.paths)), text)
+    for word in want.words:  # a whole word: "numbers" is not "number"
+        test.assertRegex(text.lower(), r"(?<!\w)%s(?!\w)" % re.escape(word.lower()))
+    test.assertLess(len(text), 2000)
+
+
+def _check_conversions(test, rows):
+    """{annotation: [(what is sent, what the function gets or a _Bad), ...]}"""
+    for annotation, cases in rows.items():
+        made = _tool("x: " + annotation)
+        for value, want in cases:
+            with test.subTest("%s: %.100r" % (annotation, value)):
+                if not isinstance(want, _Bad):
+                    want = {"x": want}
+                _check(test, _step_of(made, {"x": value}), want)
+
+
+# -- files and processes ---------------------------------------------------------------------------
+
+
+_FILE = Path(agentloop.__file__).resolve()
+_ROOT = _FILE.parent
+_HERE = os.path.abspath(__file__)
+
+
+class _FolderCase(unittest.TestCase):
+    """Tests with a folder of their own, `self.folder`."""
+
+    maxDiff = 3000
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="agentloop-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def path(self, *names):
+        """The path of a file in the folder."""
+        return os.path.join(self.folder, *names)
+
+    def write(self, name, text):
+        """Write a file in the folder; returns its path."""
+        path = self.path(name)
+        with open(path, "wb") as f:
+            f.write(text if isinstance(text, bytes) else text.encode("utf-8"))
+        return path
+
+
+def _bytes(path):
+    """What a file holds."""
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def _env(**more):
+    """The environment without what would lead an adapter to a real server."""
+    drop = "OPENAI_ ANTHROPIC_ AGENTLOOP_ PYTHON TERM COLORTERM NO_COLOR WT_SESSION".split()
+    env = {k: v for k, v in os.environ.items() if not k.startswith(tuple(drop))}
+    env = {k: v for k, v in env.items() if "proxy" not in k.lower()}
+    return {**env, "PYTHONIOENCODING": "utf-8", **more}
+
+
+def _python(*args, stdin="", timeout=60, cwd=None, **env):
+    """Run this Python in a process of its own: (exit status, standard output, standard error)."""
+    done = subprocess.run(
+        [sys.executable, *args], input=stdin.encode("utf-8"), timeout=timeout, cwd=cwd,
+        capture_output=True, env=_env(**env),
+    )  # fmt: skip
+    out, err = (
+        s.decode("utf-8", "replace").replace("\r\n", "\n") for s in (done.stdout, done.stderr)
+    )
+    return done.returncode, out, err
+
+
+def _side_by_side(jobs):
+    """Results of {name: function without arguments}, a few at a time."""
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        futures = {name: pool.submit(job) for name, job in jobs.items()}
+    return {name: future.result() for name, future in futures.items()}
+
+
+def _load(path, name, register=True):
+    """The Python file as a module of that name, with or without an entry in sys.modules."""
+    spec = importlib.util.spec_from_file_location(name, str(path))
+    module = importlib.util.module_from_spec(spec)
+    if register:
+        sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        if register:
+            del sys.modules[name]
+    return module
+
+
+def _child(function, *args):
+    """A new process that calls a function of this file; `_printed_by` waits for it."""
+    code = (
+        "import importlib.util as u, sys; sys.path.insert(0, sys.argv[1]); "
+        "s = u.spec_from_file_location('part', sys.argv[2]); m = u.module_from_spec(s); "
+        "sys.modules['part'] = m; s.loader.exec_module(m); getattr(m, sys.argv[3])(*sys.argv[4:])"
+    )
+    command = [sys.executable, "-c", code, str(_ROOT), _HERE, function, *args]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, env=_env())
+
+
+def _printed_by(child):
+    """What the function in that process printed."""
+    try:
+        out, err = child.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        out, err = child.communicate()
+    if child.returncode:
+        raise AssertionError("the child ended with %d: %s" % (child.returncode, err.decode()))
+    return out.decode()
+
+
+def _fork(work):
+    """work() in a process of its own; returns its pid."""
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        signal.alarm(60)
+        work()
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+# -- a conversation with a journal -----------------------------------------------------------------
+
+
+class _Stop(BaseException):
+    """Interrupts what runs, as Ctrl-C does, and is no Exception."""
+
+
+def _named(event):
+    """An event in a word or two: "pay 1", "pay 1: ok", "finish"."""
+    if event.type == "AgentFinish":
+        return "finish"
+    action = event if event.type == "AgentAction" else event.action
+    given = action.tool_input if isinstance(action.tool_input, dict) else {}
+    text = ("%s %s" % (action.tool or "reply", given.get("n", ""))).strip()
+    return text if event is action else "%s: %s" % (text, event.status)
+
+
+def _without_syncs(test):
+    """Until the test ends nothing waits for a disk, which takes milliseconds each time."""
+    for name in ("fsync", "fdatasync"):
+        if hasattr(os, name):
+            patch = mock.patch.object(os, name, lambda fd: None)
+            patch.start()
+            test.addCleanup(patch.stop)
+
+
+class _Play:
+    """One conversation by plan, its tools and journal, and notes that outlive a kill.
+
+    A plan is a list of turns, a turn a list of replies: ["pay 1", "look 2"] are calls, "?" cannot
+    be read, any other text is a finish. With check, `accept` rejects a text with "no" in it.
+    """
+
+    tasks = ("go", "and then?", "and at last?")
+
+    def __init__(self, folder, *turns, check=False, **options):
+        os.makedirs(folder, exist_ok=True)
+        self.turns, self.options, self.values, self.events = turns, options, {}, []
+        self.journal, self.notes = os.path.join(folder, "run.jsonl"), os.path.join(folder, "notes")
+        self.at_note = lambda text: None
+        if check:
+            self.options["accept"] = self.accept
+
+        def pay(n: int) -> dict:
+            """Pay; twice is twice."""
+            return self.act("pay", n)
+
+        @agentloop.tool(read_only=True)
+        def look(n: int) -> dict:
+            """Look."""
+            return self.act("look", n)
+
+        @agentloop.tool(idempotent=True)
+        def put(n: int) -> dict:
+            """Put it there; twice is once."""
+            return self.act("put", n)
+
+        @agentloop.tool(return_direct=True, idempotent=True)
+        def answer(n: int) -> dict:
+            """Answer."""
+            return self.act("answer", n)
+
+        self.tools = [pay, look, put, answer]
+
+    def note(self, text):
+        """Write a line that outlives a kill, and let the test act at this moment."""
+        fd = os.open(self.notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(fd, (text + "\n").encode())  # one write: whole or not at all
+        finally:
+            os.close(fd)
+        self.at_note(text)
+
+    def noted(self):
+        """All notes so far."""
+        return _bytes(self.notes).decode().splitlines() if os.path.exists(self.notes) else []
+
+    def count(self, text):
+        """How often that was noted: "pay 1" is a payment, "asked" a request."""
+        return self.noted().count(text)
+
+    def act(self, tool, n):
+        """A call of a tool, noted before, while and after it takes effect."""
+        call = "%s %d" % (tool, n)
+        for word in ("begin ", "", "end "):
+            self.note(word + call)
+        value = self.values.get(call, {"did": call})
+        if isinstance(value, BaseException):
+            raise value
+        return value
+
+    def model(self, run, tools):
+        self.note("asked")
+        run.usage["input_tokens"] = run.usage.get("input_tokens", 0) + 10
+        # Each reply but the last one has become as many steps as it has calls.
+        left = len(run.steps)
+        for n, reply in enumerate(self.turns[len(run.history)], 1):
+            if not left:
+                message = {"role": "assistant", "n": n, "text": "h\u00e9 \U0001f600 \ud800 \u2028"}
+                if reply == "?":
+                    raise agentloop.InvalidResponse("unreadable", message, "hm")
+                if isinstance(reply, str):
+                    return agentloop.AgentFinish(reply, "log", message)
+                return [
+                    agentloop.AgentAction(tool, {"n": int(i)}, log="log %d" % n, message=message)
+                    for tool, i in map(str.split, reply)
+                ]
+            left -= 1 if isinstance(reply, str) else len(reply)
+            if left < 0:
+                raise RuntimeError("asked with a half-recorded reply: %s" % run.steps)
+        raise RuntimeError("asked after the end of the plan")
+
+    def accept(self, run):
+        self.note("accept")
+        return "not good enough" if "no" in str(run.output) else None
+
+    def go(self, run=None, watch=lambda event: None, **options):
+        """The script of all turns, to be run again after a crash; returns the last run."""
+        options = {"max_requests": 40, "journal": self.journal, **self.options, **options}
+        self.events, given = [], run or self.tasks[0]
+
+        def see(event):
+            self.events.append(_named(event))
+            watch(event)
+            self.note("yielded " + self.events[-1])
+
+        for number in range(len(run.history) if run else 0, len(self.turns)):
+            given = given or run.follow_up(self.tasks[number])
+            run = _drain(agentloop.stream(self.model, given, self.tools, **options), see)[1]
+            given = None
+        return run
+
+    def stopped(self, at, error=_Stop, **options):
+        """Go until that note, stop there, and return the run so far."""
+
+        def stop(text):
+            if text == at:
+                raise error("at " + text)
+
+        self.at_note = stop
+        try:
+            self.go(**options)
+        except error as e:
+            return getattr(e, "agent_run", None)
+        finally:
+            self.at_note = lambda text: None
+        raise AssertionError("it did not come to %r: %s" % (at, self.noted()))
+
+    def load(self):
+        return agentloop.AgentRun.load(self.journal)
+
+    def data(self):
+        return _bytes(self.journal)
+
+    def put_data(self, data):
+        with open(self.journal, "wb") as f:
+            f.write(data)
+
+
+# Plans for _Play: a turn with every kind of reply, and a second one.
+_LONG = [
+    ["pay 1"], ["look 1", "look 2", "look 3"], ["nix 1"], "?", ["pay 2", "look 4", "put 1"], "no!",
+    ["put 2"], ["pay 3", "pay 4"], "yes",
+]  # fmt: skip
+
+
+_SECOND = [["look 5", "pay 5"], ["answer 1"]]
+
+
+def _without_counts(run):
+    """What a conversation says, its counts aside: a request lost to a kill stays counted."""
+    return [
+        (
+            turn.task, turn.finish, turn.state, turn.pending, turn.started,
+            [
+                (dataclasses.replace(s.action, request=0), s.observation, s.status)
+                for s in turn.steps
+            ],
+        )
+        for turn in [*run.history, run]
+    ]  # fmt: skip
+
+
+class _JournalCase(_FolderCase):
+    """Conversations with journals in a folder of their own, where no sync takes time."""
+
+    def setUp(self):
+        super().setUp()
+        self.plays = 0
+        _without_syncs(self)
+
+    def play(self, *turns, **options):
+        """A _Play of these turns, with a journal of its own."""
+        self.plays += 1
+        return _Play(self.path("play%d" % self.plays), *turns, **options)
+
+    def refused(self, play, error=ValueError, line=True, use=None, **options):
+        """The run is refused with path (and line) in the message; the file stays as it was."""
+        before, noted = play.data(), play.noted()
+        with self.assertRaises(error) as caught:
+            use() if use else play.go(**options)
+        text = str(caught.exception)
+        self.assertIn(play.journal, text)
+        if line:
+            self.assertRegex(text.replace(play.journal, ""), r"line \d")
+        self.assertEqual(play.data(), before, "the file was changed")
+        self.assertEqual(play.noted(), noted, "something was called")
+        return text
+
+    def agree(self, play, run, want):
+        """As an undisturbed run, but where an outcome is unknown; no effect is doubled."""
+        for got, right in zip(_without_counts(run), _without_counts(want)):
+            self.assertEqual(got[:5], right[:5])
+            self.assertEqual(len(got[5]), len(right[5]))
+            for g, r in zip(got[5], right[5]):
+                self.assertEqual(g[0], r[0])
+                ordinary, call = g[0].tool == "pay", _named(g[0])
+                if g != r:
+                    self.assertTrue(ordinary and g[2] == "unknown_outcome", g)
+                if ordinary:
+                    self.assertIn(play.count(call), (1,) if g[2] == "ok" else (0, 1), call)
+                elif g[2] == "ok":
+                    self.assertGreaterEqual(play.count(call), 1)
+        self.assertEqual(len(run.history), len(want.history))
+
+
+# -- a server on loopback --------------------------------------------------------------------------
+
+
+class _LoopbackServer:
+    """A server on loopback for every protocol; an answer is a text, a call, or a status."""
+
+    def __init__(self):
+        outer = self
+        self.seen, self.answers = [], []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = -1  # head and body in one packet: a second one would wait for 40 ms
+
+            def do_POST(self):
+                length = int(self.headers["content-length"])
+                body = json.loads(self.rfile.read(length).decode("utf-8"))
+                outer.seen.append((self.path, dict(self.headers.items()), body))
+                answer = outer.answers.pop(0)
+                status = answer if isinstance(answer, int) else 200
+                found = {"error": {"message": "no: %s" % self.headers.get("authorization")}}
+                if status == 200 and not isinstance(answer, list):
+                    found = outer.wire(self.path, answer)
+                data = json.dumps(found).encode()
+                kind = "application/json"
+                if isinstance(answer, list):  # the chunks of a stream
+                    data = b"".join(b"data: " + json.dumps(c).encode() + b"\n\n" for c in answer)
+                    kind = "text/event-stream"
+                self.send_response(status)
+                self.send_header("content-type", kind)
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+    def wire(self, path, answer):
+        """The reply in the form of the path's protocol."""
+        call, text = (answer, None) if isinstance(answer, tuple) else (None, answer)
+        n = "c%d" % len(self.seen)
+        usage = {"input_tokens": 5, "output_tokens": 2}
+        if path.endswith("/responses"):
+            content = [{"type": "output_text", "text": text}]
+            item = {"type": "message", "role": "assistant", "content": content}
+            if call:
+                name, arguments = call[0], json.dumps(call[1])
+                item = {"type": "function_call", "call_id": n, "name": name, "arguments": arguments}
+            return {"status": "completed", "output": [item], "usage": usage}
+        if path.endswith("/messages"):
+            block = {"type": "text", "text": text}
+            if call:
+                block = {"type": "tool_use", "id": n, "name": call[0], "input": call[1]}
+            reply = {"type": "message", "role": "assistant", "content": [block]}
+            return {**reply, "stop_reason": "tool_use" if call else "end_turn", "usage": usage}
+        message = {"role": "assistant", "content": text}
+        if call and call[2:]:
+            message["content"] = call[2]
+        if call == ("refuse", None):
+            message["refusal"] = "I will not."
+        elif call:
+            function = {"name": call[0], "arguments": json.dumps(call[1])}
+            message["tool_calls"] = [{"id": n, "type": "function", "function": function}]
+        choice = {"index": 0, "message": message, "text": text}
+        choice["finish_reason"] = "tool_calls" if call else "stop"
+        return {"choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
+
+
+# -- cases: calls that wait in a run ---------------------------------------------------------------
+
+
+class _PendingCase(unittest.TestCase):
+    """A tool that pays, and runs with calls of it; `ran` has the numbers that were paid."""
+
+    def setUp(self):
+        self.ran: List[int] = []
+
+    def pay(self, n: int):
+        "Pay."
+        self.ran.append(n)
+        return "paid %d" % n
+
+    def start(self, *ids):
+        """(run, model, events) of a reply with these calls."""
+        run = agentloop.AgentRun("go")
+        calls = [_act("pay", call_id, n=n) for n, call_id in enumerate(ids or ("c1", "c2"), 1)]
+        model = agentloop.Scripted([calls, _end()])
+        return run, model, agentloop.stream(model, run, [self.pay])
+
+
+# -- cases: the command line -----------------------------------------------------------------------
+
+
+_MARKED_KEY = "sk-marker-5f0c2a"  # must not be seen anywhere
+
+
+_TOOLS = '''"""A user's tools."""
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs may ignore it
+from os.path import join
+
+
+def lookup_stock(sku: str) -> int:
+    """Return how many can be sold: \u00e9."""
+    with open(os.environ["NOTES"], "a") as f:
+        f.write(sku + "\\n")
+    return {"A1": 3}.get(sku, 0)
+
+
+def wait(seconds: int) -> str:
+    """Wait."""
+    import time
+    print("waiting", flush=True)
+    time.sleep(seconds)
+    return "done"
+
+
+def _hidden(x: int) -> int:
+    return x
+
+
+def main() -> None:
+    raise SystemExit("main is no tool")
+'''
+
+
+class _TerminalOutput(io.TextIOWrapper):
+    """Standard output or error as a terminal."""
+
+    def isatty(self):
+        return True
+
+
+class _CommandLineCase(_FolderCase):
+    """The command line in this process, with a server, a tools file, and notes of its calls."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = None if _BROWSER else _LoopbackServer()
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.server:
+            cls.server.close()
+
+    def setUp(self):
+        super().setUp()
+        self.tools = self.write("my_tools.py", _TOOLS)
+        self.notes = self.write("notes", b"")
+        self.journal = self.path("run.jsonl")
+        env = dict(_env(NOTES=self.notes), OPENAI_API_KEY=_MARKED_KEY)
+        patch = mock.patch.dict(os.environ, env, clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
+        log, path, modules = logging.getLogger("agentloop"), list(sys.path), set(sys.modules)
+        handlers, sigint = list(log.handlers), signal.getsignal(signal.SIGINT)
+
+        def back():
+            log.handlers[:] = handlers
+            sys.path[:] = path
+            signal.signal(signal.SIGINT, sigint)
+            for name in set(sys.modules) - modules:
+                if self.folder in str(getattr(sys.modules[name], "__file__", "")):
+                    del sys.modules[name]
+
+        self.addCleanup(back)
+
+    def call(self, *args, stdin="", encoding="utf-8", terminal=False):
+        """The command line in this process: (exit status, standard output, standard error)."""
+        kind = _TerminalOutput if terminal else io.TextIOWrapper
+        out, err = (kind(io.BytesIO(), encoding=encoding, newline="\n") for _ in "oe")
+        log = logging.getLogger("agentloop")
+        before = list(log.handlers)
+        typed = io.StringIO(stdin) if isinstance(stdin, str) else stdin
+        with mock.patch.object(sys, "stdin", typed), mock.patch.object(sys, "stdout", out):
+            with mock.patch.object(sys, "stderr", err):
+                try:
+                    status = agentloop.main(list(args))
+                except SystemExit as e:
+                    status = e.code
+        log.handlers[:] = before
+        found = []
+        for stream in (out, err):
+            stream.flush()
+            found.append(stream.buffer.getvalue().decode(encoding))
+        self.assertNotIn(_MARKED_KEY, "".join(found), "the key is shown")
+        return status or 0, found[0], found[1]
+
+    def ask(self, *args, answers=(), base_url=True, **options):
+        """The same with a server that gives these answers; `self.bodies` is what it was sent."""
+        self.server.seen[:], self.server.answers[:] = [], list(answers)
+        where = ["--base-url", self.server.url + "/v1"] if base_url else []
+        found = self.call(*args, "--model", "m", *where, **options)
+        self.assertEqual(self.server.answers, [], "not all were asked for: %s" % (found,))
+        self.bodies = [body for _, _, body in self.server.seen]
+        return found
+
+    def noted(self):
+        """The products that were looked up."""
+        return _bytes(self.notes).decode().split()
+
+
+# -- cases: copies of the file ---------------------------------------------------------------------
+
+
+# What every copy must be able to do: `al` is the copy. No `assert`, since -O takes those out.
+_CORE = '''
+import dataclasses, typing
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    sku: str
+    quantity: int = 1
+
+def must(true, *what):
+    if not true:
+        raise RuntimeError(repr(what))
+
+def order(lines: typing.List[Line], how: typing.Literal["post", "courier"] = "post") -> dict:
+    """Order some products.
+
+    Args:
+        lines: what to order.
+    """
+    return {"pieces": sum(line.quantity for line in lines), "how": how}
+
+@al.tool(read_only=True)
+def look(n: int) -> int:
+    """Look."""
+    return n + 1
+
+async def later(n: int) -> int:
+    """Wait."""
+    return n * 2
+
+def core():
+    tools = al.registry([order, look, later])
+    items = tools["order"].parameters["properties"]["lines"]
+    must(items["description"] == "what to order." and items["type"] == "array", items)
+    calls = [al.AgentAction("look", {"n": n}) for n in (1, "2", 3)]
+    model = al.Scripted([
+        al.AgentAction("order", {"lines": [{"sku": "A1", "quantity": "many"}]}),
+        al.AgentAction("order", {"lines": [{"sku": "A1", "quantity": "2"}], "how": "courier"}),
+        calls, al.AgentAction("nix", {}), al.InvalidResponse("hm"),
+        al.AgentFinish("no"), al.AgentFinish("yes"),
+    ])
+    run = al.run(model, "go", tools, accept=lambda run: "no!" if run.output == "no" else None)
+    told = [s.status for s in run.steps]
+    must(told[:5] == ["invalid_arguments", "ok", "ok", "ok", "ok"], told)
+    must(told[5:] == ["unknown_tool", "invalid_response", "not_accepted"], told)
+    must(run.steps[1].observation == {"pieces": 2, "how": "courier"}, run.steps[1])
+    must([s.observation for s in run.steps[2:5]] == [2, 3, 4], run.steps)
+    must((run.state, run.output, run.requests) == ("succeeded", "yes", 7), run)
+    must(al.from_json(al.to_json(run)) == run)
+    import copy, pickle
+    must(copy.deepcopy(run) == run)
+    end = al.run(al.Scripted([al.AgentFinish("more")]), al.AgentRun("a", requests=0).follow_up("b"))
+    must(end.output == "more" and str(end.finish) == "finish: more", end)
+
+def awaits():
+    model = al.Scripted([al.AgentAction("later", {"n": 4}), al.AgentFinish("x")])
+    run = al.run(model, "go", [later])
+    must(run.steps[0].observation == 8, run.steps)
+
+def journal(folder):
+    import os
+    path = os.path.join(folder, "copy.jsonl")
+    call = al.AgentAction("order", {"lines": [{"sku": "A1"}]})
+    model = al.Scripted([call, al.AgentFinish("done")])
+    events = al.stream(model, "go", [order], journal=path)
+    next(events)
+    events.close()
+    run = al.run(model, "go", [order], journal=path)
+    must(run.state == "model_ended" and run.requests == 2, run)
+    must(al.AgentRun.load(path) == run)
+    os.remove(path)
+
+def adapters():
+    import json
+    message = {"role": "assistant", "content": "hi"}
+    answer = {"choices": [{"message": message, "finish_reason": "stop"}]}
+    sent = []
+    def transport(method, url, headers, body, timeout):
+        sent.append(json.loads(body.decode()))
+        return 200, {"content-type": "application/json"}, [json.dumps(answer).encode()]
+    run = al.run(al.OpenAIChat("m", api_key="k", transport=transport), "go", [order])
+    must(run.output == "hi" and sent[0]["tools"][0]["function"]["name"] == "order", run, sent)
+    text = al.ReActText(lambda prompt: "Thought: so\\nFinal Answer: ok")
+    must(al.run(text, "go", [order]).output == "ok")
+    must(al.AnthropicMessages("m", api_key="k").body(run, {})["model"] == "m")
+'''
+
+
+_ALL = (
+    _CORE
+    + """
+def everything(folder):
+    import sys
+    core()
+    if sys.platform != "emscripten":  # no asyncio.run there
+        awaits()
+    journal(folder)
+    adapters()
+"""
+)
+
+
+def _scene(al, source=_ALL, future=False):
+    """The scenario's functions for a copy, as a user's module of its own would have them."""
+    name = "_users_%d" % len(sys.modules)
+    # Python looks there for what annotations mean.
+    sys.modules[name] = module = types.ModuleType(name)
+    module.al = al
+    source = ("from __future__ import annotations\n" if future else "") + source
+    exec(compile(source, "users_module.py", "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+class _CopyCase(_FolderCase):
+    """The file's text and code, to be written elsewhere, loaded or run."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.source = _FILE.read_text(encoding="ascii")
+        cls.code = compile(cls.source, str(_FILE), "exec", dont_inherit=True)
+
+    def setUp(self):
+        super().setUp()
+        path, modules = list(sys.path), set(sys.modules)
+
+        def back():
+            sys.path[:] = path
+            for name in set(sys.modules) - modules:
+                if (
+                    self.folder in str(getattr(sys.modules[name], "__file__", ""))
+                    or "_users" in name
+                ):
+                    del sys.modules[name]
+            importlib.invalidate_caches()
+
+        self.addCleanup(back)
+
+    def module(self, name="copied", code=None):
+        """The file's code run in a module of that name, which is not in sys.modules."""
+        module = types.ModuleType(name)
+        exec(code or self.code, module.__dict__)
+        return module
+
+    def imported(self, name, *folders):
+        """The copy of that name in a folder, imported."""
+        sys.path[:0] = [self.path(*folders)]
+        importlib.invalidate_caches()
+        return importlib.import_module(name)
+
+
+# -- cases: examples -------------------------------------------------------------------------------
+
+
+@_processes
+@unittest.skipUnless((_ROOT / "examples").is_dir(), "the examples are not here")
+class _ExampleCase(_FolderCase):
+    """Tests of what is in the folder `examples`."""
+
+    examples = _ROOT / "examples"
+
+    def module(self, name):
+        """An example as a module."""
+        with mock.patch.object(sys, "path", [str(self.examples), *sys.path]):
+            return importlib.import_module(name)
+
+    def serve(self, handler):
+        """The URL of a server with that handler, on loopback, until the test ends."""
+        handler.log_message = lambda *words: None
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server.daemon_threads, server.handle_error = True, lambda *words: None
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return "http://127.0.0.1:%d" % server.server_port
+
+
+# == errors ========================================================================================
 
 
 class ErrorTests(unittest.TestCase):
@@ -95,297 +1253,235 @@ class ErrorTests(unittest.TestCase):
         )
         error = agentloop.ModelError("gone", kind="connection")
         self.assertEqual(("connection", None), (error.kind, error.status))
-        kinds = ["auth", "rate_limit", "context_length", "bad_request", "server", "timeout"]
-        self.assertIn(agentloop.ModelError("x").kind, [*kinds, "connection", "bad_response"])
+        self.assertEqual(agentloop.ModelError("x").kind, "server")
         self.assertIsInstance(error, Exception)
         self.assertNotIsInstance(error, agentloop.InvalidResponse)
 
 
-_BROWSER = sys.platform == "emscripten"  # Pyodide: no processes, sockets or threads
-
-
-# Windows' functions on Linux, with faults of their own.
-_WINE = os.name == "nt" and hasattr(ctypes.windll.ntdll, "wine_get_version")
-
-
-_real_threads = unittest.skipIf(_BROWSER, "there are no threads")
-
-
-_real_stack = unittest.skipIf(
-    _BROWSER or sys.implementation.name != "cpython", "it has another way to end its stack"
-)
-
-
-_processes = unittest.skipIf(_BROWSER, "there are no processes")
-
-
-_sockets = unittest.skipIf(_BROWSER, "there are no sockets")
-
-
-def _act(tool, call_id="", **arguments):
-    return agentloop.AgentAction(tool, arguments, call_id)
-
-
-def _end(output="done", **more):
-    return agentloop.AgentFinish(output, **more)
-
-
-def _drive(decisions, task="go", tools=(), **options):
-    """(run, None), or (the run that the exception carries, the exception)."""
-    model = decisions if callable(decisions) else agentloop.Scripted(decisions)
-    try:
-        return agentloop.run(model, task, tools, **options), None
-    except BaseException as error:
-        return error.agent_run, error
-
-
-def _statuses(run):
-    return [step.status for step in run.steps]
-
-
-def _saved(thing):
-    """Through JSON text and back, as a file would do it."""
-    return agentloop.from_json(
-        json.loads(json.dumps(agentloop.to_json(thing), allow_nan=False, ensure_ascii=True))
-    )
-
-
-def _step_of(tool, arguments):
-    """The step of one call."""
-    tools = agentloop.registry([tool])
-    (name,) = tools
-    action = agentloop.AgentAction(name, arguments, "c1")
-    return _drive([action, _end()], tools=tools, max_requests=2)[0].steps[0]
-
-
-class _Colour(enum.Enum):
-    RED = "r"
-    GREEN = "g"
-
-
-class _Level(enum.IntEnum):
-    LOW = 1
-    HIGH = 2
-
-
-class _Mode(str, enum.Enum):
-    READ = "read"
-    WRITE = "write"
-
-
-class _Corner(enum.Enum):
-    NEAR = (0, 0)
-    FAR = (9, 9)
-
-
-class _Empty(enum.Enum):
-    pass
-
-
-class _Swapped(enum.Enum):
-    A = "B"
-    B = "A"
-
-
-@dataclasses.dataclass
-class _Point:
-    x: int
-    y: int = 0
-
-
-@dataclasses.dataclass
-class _Item:
-    """One line of an order.
-
-    Attributes:
-        sku: the product
-        qty: how many
-    """
-
-    sku: str
-    qty: int = 1
-
-
-@dataclasses.dataclass
-class _Order:
-    id: int
-    items: List[_Item] = dataclasses.field(default_factory=list)
-    note: Optional[str] = None
-
-
-@dataclasses.dataclass
-class _Node:
-    value: int
-    children: List["_Node"] = dataclasses.field(default_factory=list)
-
-
-@dataclasses.dataclass
-class _Chain:
-    next: Union["_Chain", int]
-
-
-@dataclasses.dataclass
-class _Stock:
-    qty: int
-
-
-@dataclasses.dataclass
-class _Special:
-    x: int
-    kind: typing.ClassVar[str] = "p"
-    seed: dataclasses.InitVar[int] = 0
-    norm: float = dataclasses.field(init=False, default=0.5)
-    left: typing.Final[int] = 3
-
-
-@dataclasses.dataclass
-class _Range:
-    low: int
-    high: int
-
-    def __post_init__(self):
-        if self.low > self.high:
-            raise ValueError("low is above high")
-
-
-@dataclasses.dataclass
-class _Silent:
-    x: int
-
-    def __post_init__(self):
-        raise RuntimeError
-
-
-@dataclasses.dataclass
-class _Circle:
-    kind: typing.Literal["circle"]
-    radius: float
-
-
-@dataclasses.dataclass
-class _Square:
-    kind: typing.Literal["square"]
-    side: float
-
-
-@dataclasses.dataclass
-class _Base:
-    a: str
-
-
-@dataclasses.dataclass
-class _Derived(_Base):
-    b: str = "q"
-
-
-class _Film(TypedDict):
-    title: str
-    year: int
-
-
-class _Options(TypedDict, total=False):
-    limit: int
-    offset: int
-
-
-class _Pair(NamedTuple):
-    a: int
-    b: str = "z"
-
-
-_Loose = collections.namedtuple("_Loose", "u v")
-
-
-_UserId = NewType("_UserId", int)
-
-
-_Bound = TypeVar("_Bound", bound=int)
-
-
-_Free = TypeVar("_Free")
-
-
-class _Unshowable:
-    def __str__(self):
-        raise ZeroDivisionError
-
-    __repr__ = __str__
-
-
-class _UnshowableClass(type):
-    def __getattr__(cls, name):
-        raise ZeroDivisionError
-
-
-class _OfUnshowableClass(metaclass=_UnshowableClass):
-    def __str__(self):
-        return "shown"
-
-
-def _names():
-    """What the signatures in the tables may name."""
-    names = {k[1:]: v for k, v in globals().items() if k[0] == "_" and k[1].isupper()}
-    names.update({k: getattr(typing, k) for k in typing.__all__})
-    names.update(
-        datetime=datetime, Path=pathlib.Path, PurePath=pathlib.PurePath, UUID=uuid.UUID,
-        Decimal=decimal.Decimal, AgentAction=agentloop.AgentAction, AgentRun=agentloop.AgentRun,
-        collections=collections, dataclasses=dataclasses, functools=functools, enum=enum,
-        threading=threading,
-    )  # fmt: skip
-    return names
-
-
-def _module(source):
-    """A source run as a real module, so that its classes are found by name."""
-    module = type(sys)("_module_%d" % len(sys.modules))
-    sys.modules[module.__name__] = module
-    module.__dict__.update(_names(), __name__=module.__name__)
-    exec(source, module.__dict__)
-    return module
-
-
-def _source(source, name="tool"):
-    """What a source text defines under a name."""
-    return getattr(_module(source), name)
-
-
-def _tool(signature, doc="", body="return dict(locals())"):
-    """def tool(signature), which returns what it got."""
-    return _source("def tool(%s):\n    %r\n    %s\n" % (signature, doc, body))
-
-
-def _ordered(schema, key=""):
-    """A schema with `required` and `anyOf` in a fixed order; all else must be as expected."""
-    if isinstance(schema, dict):
-        return {k: _ordered(v, k) for k, v in schema.items() if not (k == "required" and v == [])}
-    if isinstance(schema, list):
-        items = [_ordered(v) for v in schema]
-        if key in ("required", "anyOf"):
-            items.sort(key=lambda v: json.dumps(v, sort_keys=True))
-        return items
-    return schema
-
-
-def _object(properties, required=(), **more):
-    found = {"type": "object", "properties": properties, "required": list(required)}
-    return dict(dict(found, additionalProperties=False), **more)
-
-
-def _any():
-    """ "Any value", spelled out."""
-    words = [{"type": t} for t in ("string", "number", "boolean", "object")]
-    null = [{"type": "null"}]
-    return {"anyOf": words + [{"type": "array", "items": {"anyOf": words + null}}] + null}
-
-
-def _either(*kinds):
-    return {"anyOf": [{"type": k} if isinstance(k, str) else k for k in kinds]}
-
-
-def _array(item, **more):
-    return dict(
-        {"type": "array", "items": {"type": item} if isinstance(item, str) else item}, **more
-    )
+# == data ==========================================================================================
+
+# -- values as text --------------------------------------------------------------------------------
+
+
+class ShownTextTests(unittest.TestCase):
+    """Whatever text or value is shown becomes one short line of printable characters."""
+
+    def events(self, text):
+        """Every kind of event, with the text in every place."""
+        action = agentloop.AgentAction
+        yield action(text, {}, "c1")
+        yield action("f", {text: 1}, "c1")
+        yield action("f", {"a": text}, "c1")
+        yield action("f", {"a": [{"b": text}]}, "c1")
+        yield action("f", text, "c1")
+        yield action("f", [text], "c1")
+        for value in (text, [text], {"a": text}, {text: 1}, text.encode("utf-8", "surrogatepass")):
+            yield agentloop.AgentStep(action("f", {}, "c1"), value)
+            yield agentloop.AgentStep(action("", {}, ""), value, "not_accepted")
+            yield agentloop.AgentFinish(value)
+        yield agentloop.AgentStep(action("f", {}, "c1"), "x", text)
+        yield agentloop.AgentFinish("x", reason=text)
+
+    def test_letters_of_every_script_are_kept(self):
+        for text in ("Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301"):
+            for event in self.events(text):
+                self.assertIn(text, str(event), repr(event))
+
+    def test_control_characters_and_lone_surrogates_are_escaped(self):
+        bad = "\n\r\t\x00\x1b\x7f\x85\x9b\u2028\u2029\u202e\u2066\ud800\udfff"
+        for character in bad:
+            for event in self.events("a%sb" % character):
+                line = str(event)
+                self.assertNotIn(character, line, repr(event))
+                kinds = {unicodedata.category(c) for c in line}
+                self.assertFalse(kinds & {"Cc", "Cs", "Zl", "Zp"}, line)
+                line.encode("utf-8")
+
+    def test_where_a_line_is_cut(self):
+        """What is as long as it may be stays whole; of one more, the beginning stays."""
+        action = _act("f")
+        rows = [
+            (64, lambda text: agentloop.AgentAction(text, {})),
+            (120, lambda text: agentloop.AgentAction("f", text)),
+            (40, lambda text: agentloop.AgentStep(action, 1, text)),
+            (120, lambda text: agentloop.AgentStep(action, text)),
+            (40, lambda text: agentloop.AgentFinish(1, reason=text)),
+            (240, agentloop.AgentFinish),
+        ]
+        for most, event in rows:
+            with self.subTest(most=most, event=type(event("x")).__name__):
+                whole, cut = str(event("x" * most)), str(event("x" * (most + 1)))
+                self.assertIn("x" * most, whole)
+                self.assertNotIn("...", whole)
+                self.assertIn("x" * most + " ...", cut)
+        for most, made in ((58, json.dumps), (60, lambda text: '["%s"]' % text[:-2])):
+            value = "x" * most if made is json.dumps else ["x" * (most - 4)]
+            more = "x" * (most + 1) if made is json.dumps else ["x" * (most - 3)]
+            self.assertIn(json.dumps(value), _step_of(_tool("x: int"), {"x": value}).observation)
+            cut = json.dumps(more)[:60] + " ..."
+            self.assertIn(cut, _step_of(_tool("x: int"), {"x": more}).observation)
+        for name, shown in (
+            ("x" * 100, ".%s" % ("x" * 100)),
+            ("x" * 101, '["%s ..."]' % ("x" * 100)),
+        ):
+            step = _step_of(_tool(""), {name: 1})
+            self.assertIn("args%s: unknown name" % shown, step.observation)
+
+    def test_what_is_cut_off_is_not_encoded(self):
+        class Item:
+            def __str__(self):
+                shown.append(1)
+                return "item"
+
+        for value in (
+            [Item()] * 9999, tuple([Item()] * 9999), {str(n): Item() for n in range(9999)},
+        ):  # fmt: skip
+            shown: List[int] = []
+            for event in (
+                agentloop.AgentStep(_act("f"), value), agentloop.AgentFinish(value),
+                agentloop.AgentAction("f", {"a": value}),
+            ):  # fmt: skip
+                self.assertLess(len(str(event)), 500)
+            self.assertLess(len(shown), 1000)
+        deep: List[Any] = []
+        for _ in range(50):
+            deep = [deep, "x"]
+        self.assertIn("[[[[", str(agentloop.AgentFinish(deep)))
+
+    def test_long_and_odd_values_stay_one_short_line(self):
+        circle: List[Any] = []
+        circle.append(circle)
+        image = agentloop.Image(b"x" * 99999)
+        for value in ("x" * 99999, ["x" * 999] * 99, circle, image, [image], _Unshowable(), 1j):
+            for event in (
+                agentloop.AgentAction("f", {"a": value}, "c1"),
+                agentloop.AgentAction("f" * 9999, {}, "c1"),
+                agentloop.AgentAction("f", value, "c1"),
+                agentloop.AgentStep(agentloop.AgentAction("f", {}, "c1"), value),
+                agentloop.AgentFinish(value),
+            ):
+                self.assertLess(len(str(event)), 500)
+                self.assertNotIn("\n", str(event))
+
+
+# -- a model's text as values ----------------------------------------------------------------------
+
+
+class ArgumentTextTests(unittest.TestCase):
+    """tool_input as text: one JSON object, leniently read, never completed."""
+
+    def test_the_arguments_of_an_action(self):
+        kept = {"a": [1]}
+        rows = [
+            (kept, {"a": [1]}), ('{"a": [1]}', {"a": [1]}), ("{'a': None}", {"a": None}),
+            ('```json\n{"a": 1}\n```', {"a": 1}), ('"{\\"a\\": 1}"', {"a": 1}),
+            ('{"a": "1\n2"}', {"a": "1\n2"}), ("", {}), (None, {}), ("null", {}),
+            ("[1]", None), ("5", None), ('{"a": 1', None), (5, None), ([1], None),
+            ("{'a': " * 99, None), ({"a": threading.Lock()}, None),
+        ]  # fmt: skip
+        for given, want in rows:
+            with self.subTest(repr(given)[:40]):
+                self.assertEqual(agentloop.AgentAction("f", given).arguments, want)
+        agentloop.AgentAction("f", kept).arguments["a"].append(2)
+        self.assertEqual(kept, {"a": [1]})
+
+    def test_text(self):
+        a = {"x": "a", "n": 1}
+        whole = _bad("object", at="args")
+        rows = [
+            ({}, {}),
+            (None, {}),
+            ("", {}),
+            (" \n", {}),
+            ("null", {}),
+            ("{}", {}),
+            ('{"x": "a"}', a),
+            (' {"x": "a"}\n', a),
+            ('"{\\"x\\": \\"a\\"}"', a),  # one more encoding
+            ('```json\n{"x": "a"}\n```', a),
+            ('```\n{"x": "a"}\n```\n', a),
+            ("```json\n{'x': 'a'}\n```", a),
+            ('```json\n{"x": "```\\n"}\n```', {"x": "```\n", "n": 1}),
+            ("{'x': 'a'}", a),
+            ("{'x': 'it\\'s', 'n': None}", {"x": "it's", "n": 1}),
+            ('{"x": "b", "x": "a"}', a),
+            ('{"x": "\\ud800"}', {"x": "\ud800", "n": 1}),
+            ("a", whole),
+            ('"a"', whole),
+            ("[1]", whole),
+            ("5", whole),
+            ("true", whole),
+            ('{"x": "a"', whole),
+            ('{"x": "a"} {"x": "b"}', whole),
+            ('{"x": "a",}', a),  # a Python literal
+            ('{"x": NaN}', whole),
+            ('{"x": "a", "n": Infinity}', whole),
+            ('x = "a"', whole),
+            ("{'x': open('/etc/passwd')}", whole),
+            ("{1: 2}", whole),
+            ("{'x'}", whole),
+            ("('x', 1)", whole),
+            ('{"n": 1e400}', _bad("integer", at="args.n")),
+            ("\x00", whole),
+            (5, whole),
+            (0, whole),
+            (False, whole),
+            (["a"], whole),
+            ([], whole),
+            (("x", "a"), whole),
+            (b'{"x": "a"}', whole),
+            (object, whole),
+        ]
+        made = _tool("x: str = '', n: int = 1")
+        for given, want in rows:
+            with self.subTest("%.60r" % (given,)):
+                if not isinstance(want, _Bad):
+                    want = {"x": want.get("x", ""), "n": 1}
+                _check(self, _step_of(made, given), want)
+
+    @_real_stack
+    @unittest.skipUnless(_new_enough("3.9"), "Python 3.8 itself writes to stderr about such a text")
+    def test_deep_texts(self):
+        brackets = "[" * 99999
+        rows = [
+            ("x: List[int]", {"x": brackets}, _bad("array")),
+            ("x: dict", {"x": '{"a":' * 99999}, _bad("object")),
+            ("x: str = ''", brackets, _bad("object", at="args")),
+            ("x: str = ''", '{"x": %s%s}' % (brackets, brackets.replace("[", "]")),
+             _bad("object", at="args")),
+            ("x: str = ''", "(" * 999 + ")" * 999, _bad("object", at="args")),
+        ]  # fmt: skip
+        for signature, given, want in rows:
+            _check(self, _step_of(_tool(signature), given), want)
+
+    def test_the_step_keeps_what_the_model_sent_and_the_tool_gets_a_copy(self):
+        kept = {}
+
+        def f(tags: list, more: dict, whole: Any = None, rows: Optional[List[dict]] = None):
+            tags.append("later")
+            more["later"] = 1
+            whole["a"].append("later")
+            rows[0]["later"] = 1
+            kept.update(tags=tags)
+            return tags
+
+        def g(**arguments):
+            arguments["tags"].append("later")
+            arguments["more"].clear()
+
+        given = {"tags": ["a"], "more": {"b": [1]}, "whole": {"a": []}, "rows": [{}]}
+        before = copy.deepcopy(given)
+        by_hand = agentloop.Tool("g", "", {"type": "object"}, g)
+        for tool in (f, by_hand):
+            step = _step_of(tool, given)
+            self.assertEqual(step.status, "ok", step.observation)
+            self.assertEqual((given, step.action.tool_input), (before, before))
+        text = json.dumps(given)
+        step = _step_of(f, text)
+        self.assertEqual((step.action.tool_input, step.observation), (text, ["a", "later"]))
+
+
+# -- the data classes ------------------------------------------------------------------------------
 
 
 class DataFieldTests(unittest.TestCase):
@@ -394,20 +1490,15 @@ class DataFieldTests(unittest.TestCase):
     def test_fields_and_defaults(self):
         action = agentloop.AgentAction("f", {"a": 1})
         rows = [
-            (
-                action,
-                "tool tool_input call_id log message request",
-                ["f", {"a": 1}, "", "", None, 0],
-            ),
+            (action, "tool tool_input call_id log message request",
+             ["f", {"a": 1}, "", "", None, 0]),
             (agentloop.AgentStep(action, 3), "action observation status", [action, 3, "ok"]),
             (agentloop.AgentFinish(3), "output log message reason", [3, "", None, "stop"]),
-            (
-                agentloop.AgentRun("go"),
-                "task steps pending started finish state requests usage history",
-                ["go", [], [], [], None, "running", 0, {}, []],
-            ),
+            (agentloop.AgentRun("go"),
+             "task steps pending started finish state requests usage history",
+             ["go", [], [], [], None, "running", 0, {}, []]),
             (agentloop.Image(b"x"), "data media_type", [b"x", "image/png"]),
-        ]
+        ]  # fmt: skip
         for thing, names, values in rows:
             with self.subTest(type(thing).__name__):
                 self.assertTrue(dataclasses.is_dataclass(thing))
@@ -463,11 +1554,25 @@ class DataFieldTests(unittest.TestCase):
             run.finish = agentloop.AgentFinish(value)
             self.assertEqual(run.output, value)
 
-    def test_the_bytes_of_a_picture_are_not_shown(self):
-        shown = repr(agentloop.Image(b"\x00" * 99999, "image/jpeg"))
-        self.assertLess(len(shown), 100)
-        self.assertIn("99999", shown)
-        self.assertIn("image/jpeg", shown)
+    def test_pickle_and_copy(self):
+        run = _interrupted_run().follow_up([agentloop.Image(b"x"), "y"])
+        for again in (pickle.loads(pickle.dumps(run)), copy.deepcopy(run), _saved(run)):
+            self.assertEqual(again, run)
+        held = agentloop.AgentRun("go")
+        events = agentloop.stream(agentloop.Scripted([_act("f"), _end("x")]), held)
+        next(events)
+        for again in (pickle.loads(pickle.dumps(held)), copy.deepcopy(held)):
+            done, error = _drive(agentloop.Scripted([_act("f"), _end("x")]), again)
+            self.assertEqual((done.output, error), ("x", None))  # a copy is not held
+        events.close()
+        for thing in (
+            agentloop.AgentFinish(1), agentloop.AgentAction("f", {}), agentloop.Image(b""),
+        ):  # fmt: skip
+            self.assertEqual(pickle.loads(pickle.dumps(thing)), thing)
+
+
+class ImageTests(unittest.TestCase):
+    """A picture: bytes, and the media type that they show."""
 
     def test_a_picture_is_made_of_bytes(self):
         rows = [
@@ -487,55 +1592,15 @@ class DataFieldTests(unittest.TestCase):
             with self.subTest(repr(wrong)), self.assertRaisesRegex(TypeError, "bytes"):
                 agentloop.Image(wrong)
 
-    def test_the_arguments_of_an_action(self):
-        kept = {"a": [1]}
-        rows = [
-            (kept, {"a": [1]}), ('{"a": [1]}', {"a": [1]}), ("{'a': None}", {"a": None}),
-            ('```json\n{"a": 1}\n```', {"a": 1}), ('"{\\"a\\": 1}"', {"a": 1}),
-            ('{"a": "1\n2"}', {"a": "1\n2"}), ("", {}), (None, {}), ("null", {}),
-            ("[1]", None), ("5", None), ('{"a": 1', None), (5, None), ([1], None),
-            ("{'a': " * 99, None), ({"a": threading.Lock()}, None),
-        ]  # fmt: skip
-        for given, want in rows:
-            with self.subTest(repr(given)[:40]):
-                self.assertEqual(agentloop.AgentAction("f", given).arguments, want)
-        agentloop.AgentAction("f", kept).arguments["a"].append(2)
-        self.assertEqual(kept, {"a": [1]})
+    def test_the_bytes_of_a_picture_are_not_shown(self):
+        shown = repr(agentloop.Image(b"\x00" * 99999, "image/jpeg"))
+        self.assertLess(len(shown), 100)
+        self.assertIn("99999", shown)
+        self.assertIn("image/jpeg", shown)
 
 
 class OneLineTests(unittest.TestCase):
-    """str() of an action, a step and a finish: the whole verbose mode."""
-
-    def events(self, text):
-        """Every kind of event, with the text in every place."""
-        action = agentloop.AgentAction
-        yield action(text, {}, "c1")
-        yield action("f", {text: 1}, "c1")
-        yield action("f", {"a": text}, "c1")
-        yield action("f", {"a": [{"b": text}]}, "c1")
-        yield action("f", text, "c1")
-        yield action("f", [text], "c1")
-        for value in (text, [text], {"a": text}, {text: 1}, text.encode("utf-8", "surrogatepass")):
-            yield agentloop.AgentStep(action("f", {}, "c1"), value)
-            yield agentloop.AgentStep(action("", {}, ""), value, "not_accepted")
-            yield agentloop.AgentFinish(value)
-        yield agentloop.AgentStep(action("f", {}, "c1"), "x", text)
-        yield agentloop.AgentFinish("x", reason=text)
-
-    def test_letters_of_every_script_are_kept(self):
-        for text in ("Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301"):
-            for event in self.events(text):
-                self.assertIn(text, str(event), repr(event))
-
-    def test_control_characters_and_lone_surrogates_are_escaped(self):
-        bad = "\n\r\t\x00\x1b\x7f\x85\x9b\u2028\u2029\u202e\u2066\ud800\udfff"
-        for character in bad:
-            for event in self.events("a%sb" % character):
-                line = str(event)
-                self.assertNotIn(character, line, repr(event))
-                kinds = {unicodedata.category(c) for c in line}
-                self.assertFalse(kinds & {"Cc", "Cs", "Zl", "Zp"}, line)
-                line.encode("utf-8")
+    """str() of an action, a step, a finish and a run: the whole verbose mode."""
 
     def test_what_the_lines_say(self):
         action = agentloop.AgentAction("lookup_stock", {"sku": "A1", "fresh": True, "n": 2}, "c1")
@@ -560,35 +1625,11 @@ class OneLineTests(unittest.TestCase):
                 self.assertIn(word, str(event))
         self.assertNotIn("()", str(agentloop.AgentStep(notice, "why", "not_accepted")))
 
-    def test_where_a_line_is_cut(self):
-        """What is as long as it may be stays whole; of one more, the beginning stays."""
-        action = _act("f")
-        rows = [
-            (64, lambda text: agentloop.AgentAction(text, {})),
-            (120, lambda text: agentloop.AgentAction("f", text)),
-            (40, lambda text: agentloop.AgentStep(action, 1, text)),
-            (120, lambda text: agentloop.AgentStep(action, text)),
-            (40, lambda text: agentloop.AgentFinish(1, reason=text)),
-            (240, agentloop.AgentFinish),
-        ]
-        for most, event in rows:
-            with self.subTest(most=most, event=type(event("x")).__name__):
-                whole, cut = str(event("x" * most)), str(event("x" * (most + 1)))
-                self.assertIn("x" * most, whole)
-                self.assertNotIn("...", whole)
-                self.assertIn("x" * most + " ...", cut)
-        for most, made in ((58, json.dumps), (60, lambda text: '["%s"]' % text[:-2])):
-            value = "x" * most if made is json.dumps else ["x" * (most - 4)]
-            more = "x" * (most + 1) if made is json.dumps else ["x" * (most - 3)]
-            self.assertIn(json.dumps(value), _step_of(_tool("x: int"), {"x": value}).observation)
-            cut = json.dumps(more)[:60] + " ..."
-            self.assertIn(cut, _step_of(_tool("x: int"), {"x": more}).observation)
-        for name, shown in (
-            ("x" * 100, ".%s" % ("x" * 100)),
-            ("x" * 101, '["%s ..."]' % ("x" * 100)),
-        ):
-            step = _step_of(_tool(""), {name: 1})
-            self.assertIn("args%s: unknown name" % shown, step.observation)
+    def test_a_step_is_named_by_what_it_has(self):
+        for action, name in (
+            (_act("f"), "f() -> "), (_act("", "c1"), "() -> "), (_act(""), "reply -> "),
+        ):  # fmt: skip
+            self.assertTrue(str(agentloop.AgentStep(action, 1)).startswith(name), name)
 
     def test_a_call_looks_alike_as_text_and_as_object(self):
         for given in ({"a": 1, "b": "x\ny"}, {}, {"a": [None, {"b": 1.5}]}):
@@ -647,282 +1688,50 @@ class OneLineTests(unittest.TestCase):
             "model_ended; 1 request",
         ])  # fmt: skip
 
-    def test_what_is_cut_off_is_not_encoded(self):
-        class Item:
-            def __str__(self):
-                shown.append(1)
-                return "item"
 
-        for value in (
-            [Item()] * 9999,
-            tuple([Item()] * 9999),
-            {str(n): Item() for n in range(9999)},
-        ):
-            shown: List[int] = []
-            for event in (
-                agentloop.AgentStep(_act("f"), value), agentloop.AgentFinish(value),
-                agentloop.AgentAction("f", {"a": value}),
-            ):  # fmt: skip
-                self.assertLess(len(str(event)), 500)
-            self.assertLess(len(shown), 1000)
-        deep: List[Any] = []
-        for _ in range(50):
-            deep = [deep, "x"]
-        self.assertIn("[[[[", str(agentloop.AgentFinish(deep)))
+class CloseTests(unittest.TestCase):
+    """AgentRun.close: a pending call gets its step from the caller."""
 
-    def test_a_step_is_named_by_what_it_has(self):
-        for action, name in (
-            (_act("f"), "f() -> "), (_act("", "c1"), "() -> "), (_act(""), "reply -> "),
-        ):  # fmt: skip
-            self.assertTrue(str(agentloop.AgentStep(action, 1)).startswith(name), name)
+    def test_close(self):
+        rows = [("c2", "denied", "no"), ("c3", "ok", {"done": True}), ("c2", "von Hand", None)]
+        for call_id, status, observation in rows:
+            with self.subTest(status):
+                run = _interrupted_run()
+                action = next(a for a in run.pending if a.call_id == call_id)
+                copied = copy.deepcopy(action)  # found by its call id
+                step = run.close(copied, observation, status)
+                self.assertIs(run.steps[-1], step)
+                self.assertEqual((step.status, step.observation), (status, observation))
+                self.assertIs(step.action, action)
+                self.assertNotIn(call_id, [a.call_id for a in run.pending] + run.started)
+                self.assertEqual(len(run.pending), 1)
 
-    def test_long_and_odd_values_stay_one_short_line(self):
-        circle: List[Any] = []
-        circle.append(circle)
-        image = agentloop.Image(b"x" * 99999)
-        for value in ("x" * 99999, ["x" * 999] * 99, circle, image, [image], _Unshowable(), 1j):
-            for event in (
-                agentloop.AgentAction("f", {"a": value}, "c1"),
-                agentloop.AgentAction("f" * 9999, {}, "c1"),
-                agentloop.AgentAction("f", value, "c1"),
-                agentloop.AgentStep(agentloop.AgentAction("f", {}, "c1"), value),
-                agentloop.AgentFinish(value),
-            ):
-                self.assertLess(len(str(event)), 500)
-                self.assertNotIn("\n", str(event))
+    def test_close_while_the_tool_runs(self):
+        """One call, one step: what the tool returns after that is dropped."""
 
+        def slow(action: agentloop.AgentAction, run: agentloop.AgentRun) -> str:
+            run.close(action, "by the user", "cancelled")
+            return "done all the same"
 
-class JsonTests(unittest.TestCase):
-    """to_json and from_json: what is plain comes back, the rest as the text that the model saw."""
+        run, error = _drive([_act("slow", "c1"), _end()], tools=[slow])
+        self.assertIsNone(error)
+        self.assertEqual(
+            [(s.status, s.observation) for s in run.steps], [("cancelled", "by the user")]
+        )
+        self.assertEqual((run.pending, run.started, run.state), ([], [], "model_ended"))
 
-    def step(self, observation):
-        return agentloop.AgentStep(agentloop.AgentAction("f", {}, "c1"), observation)
-
-    def test_lists_of_pictures_and_other_values(self):
-        image = agentloop.Image(b"GIF89a")
-        for value in ([image, [image]], [image, [1, [image]], "a"], [image, {1}], [image, 2.5]):
-            with self.subTest(repr(value)):
-                found = _saved(self.step(value))
-                self.assertEqual(found.observation[0], image)
-                self.assertEqual(len(found.observation), len(value))
-                self.assertEqual(_saved(found).observation, found.observation)
-
-    def test_what_is_written_and_read_is_a_snapshot(self):
-        run = agentloop.AgentRun("go", usage={"input_tokens": 1}, started=["a"])
-        written = agentloop.to_json(run)
-        run.usage["input_tokens"] = 5
-        run.started.append("b")
-        self.assertEqual((written["usage"], written["started"]), ({"input_tokens": 1}, ["a"]))
-        one, other = agentloop.from_json(written), agentloop.from_json(written)
-        one.usage["input_tokens"] = 7
-        self.assertEqual(other.usage, {"input_tokens": 1})
-
-    def test_every_field_of_every_class_comes_back(self):
-        message = {"role": "assistant", "content": None}
-        action = agentloop.AgentAction("f", {"a": [1, None]}, "c1", "log", message, 2)
-        text = agentloop.AgentAction("f", '{"a": 1', "c2", "", None, 3)
-        step = agentloop.AgentStep(action, {"b": 1.5}, "denied")
-        finish = agentloop.AgentFinish({"x": "y"}, "log", message, "return_direct")
-        earlier = agentloop.AgentRun("first", [step], finish=finish, state="succeeded", requests=1)
-        run = agentloop.AgentRun(
-            ["and?", agentloop.Image(b"\x00\xff", "image/gif")], [step], [text], ["c2"], None,
-            "budget_exhausted", 7, {"input_tokens": 9, "cached_tokens": 0}, [earlier],
-        )  # fmt: skip
-        for thing in (
-            action,
-            text,
-            step,
-            finish,
-            earlier,
-            run,
-            agentloop.Image(b"\x00\xff", "a/b"),
-        ):
-            with self.subTest(type(thing).__name__):
-                written = agentloop.to_json(thing)
-                self.assertEqual(written["type"], type(thing).__name__)
-                self.assertEqual(_saved(thing), thing)
-                self.assertIs(type(_saved(thing)), type(thing))
-
-    def test_where_a_value_is_plain_no_more(self):
-        """A hundred levels, and integers that Python writes without being asked."""
-
-        def nested(make, levels):
-            value = make(None)
-            for _ in range(levels - 1):
-                value = make(value)
-            return value
-
-        for make in (lambda v: [v], lambda v: {"a": v}):
-            for levels in (99, 100):
-                value = nested(make, levels)
-                self.assertEqual(agentloop.to_json(self.step(value))["observation"], value)
-            written = agentloop.to_json(self.step(nested(make, 101)))
-            self.assertIs(written["observation_as_text"], True)
-            self.assertIs(type(written["observation"]), str)
-        self.assertEqual(_saved(self.step((1 << 9999) - 1)).observation, (1 << 9999) - 1)
-        self.assertEqual(_saved(self.step(1 << 9999)).observation, str(1 << 9999))
-
-    def test_plain_values_keep_their_type(self):
-        rows = [None, True, False, 0, -1, 10**30, 0.0, -0.0, 1e300, "", "ü\n", "\ud800", [], {}]
-        rows += [[1, [2.0, [True]]], {"a": {"": None}, "type": "Image"}, [{"type": "AgentRun"}]]
-        for value in rows:
-            with self.subTest(repr(value)):
-                self.assertEqual(repr(_saved(self.step(value)).observation), repr(value))
-                self.assertEqual(repr(_saved(agentloop.AgentFinish(value)).output), repr(value))
-
-    def test_what_is_not_plain_comes_back_as_the_text_that_the_model_is_shown(self):
-        circle: List[Any] = []
-        circle.append(circle)
-        word = type("Word", (str,), {})
+    def test_close_refuses(self):
+        run = _interrupted_run()
         rows = [
-            ((1, 2), "[1, 2]"),
-            ([(1,), "é"], '[[1], "é"]'),
-            ({1: "a"}, '{"1": "a"}'),
-            ({(1, 2): "a"}, "{(1, 2): 'a'}"),
-            (float("nan"), "NaN"),
-            ([float("inf")], "[Infinity]"),
-            (b"h\xc3\xa9", "hé"),
-            (bytearray(b"hi"), "hi"),
-            (b"\xff", None),
-            ([b"hi"], '["hi"]'),
-            ({2, 10, 1}, None),
-            (frozenset(["b", "a"]), '["a", "b"]'),
-            (datetime.date(2024, 1, 31), "2024-01-31"),
-            ([datetime.date(2024, 1, 31)], '["2024-01-31"]'),
-            (decimal.Decimal("1.10"), "1.10"),
-            (_Colour.RED, "r"),
-            ([_Colour.RED], '["r"]'),
-            (_Point(1, 2), '{"x": 1, "y": 2}'),
-            ([_Order(1, [_Item("a")])], None),
-            (_Pair(1, "b"), '[1, "b"]'),
-            (word("hi"), "hi"),
-            (collections.OrderedDict(a=1), '{"a": 1}'),
-            (pathlib.PurePosixPath("/x"), "/x"),
-            (ZeroDivisionError("zero"), "zero"),
-            (_Point, str(_Point)),
-            (circle, "[[...]]"),
-            (_Unshowable(), None),
-            (_OfUnshowableClass(), "shown"),
-            ({"a": agentloop.Image(b"xyz")}, None),
+            (run.steps[0].action, "denied"),
+            (_act("pay", "zz"), "denied"),
+            (run.pending[0], ""),
+            (run.pending[0], None),
         ]
-        chat = agentloop.OpenAIChat("m", base_url="http://127.0.0.1:9/v1", api_key="k")
-        for value, text in rows:
-            with self.subTest(type(value).__name__):
-                back = _saved(self.step(value)).observation
-                self.assertIs(type(back), str)
-                if text is not None:
-                    self.assertEqual(back, text)
-                self.assertEqual(_saved(agentloop.AgentFinish(value)).output, back)
-                # A resumed run sends the same bytes.
-                message = {"role": "assistant", "content": None, "tool_calls": [
-                    {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-                ]}  # fmt: skip
-                action = agentloop.AgentAction("f", {}, "c1", "", message, 1)
-                run = agentloop.AgentRun("go", [agentloop.AgentStep(action, value)], requests=1)
-                sent = json.dumps(chat.body(run, {}))
-                self.assertEqual(sent, json.dumps(chat.body(_saved(run), {})))
-                self.assertEqual(back, chat.body(run, {})["messages"][-1]["content"])
-        self.assertEqual(_saved(self.step({2, 10, 1})).observation, "[1, 10, 2]")
-
-    @_real_stack
-    def test_a_value_deeper_than_python_goes(self):
-        deep, deeper = [1], {"a": 1}
-        for _ in range(3000):
-            deep, deeper = [deep], {"a": deeper}
-        for value in (deep, deeper):
-            self.assertIs(type(_saved(self.step(value)).observation), str)
-            self.assertLess(len(str(self.step(value))), 500)
-
-    def test_the_text_of_a_set_does_not_depend_on_chance(self):
-        names = ["n%d" % n for n in range(99)]
-        texts = {_saved(self.step(set(names[n:] + names[:n]))).observation for n in range(9)}
-        self.assertEqual(len(texts), 1)
-        self.assertEqual(json.loads(texts.pop()), sorted(names))
-
-    def test_pictures(self):
-        one, two = agentloop.Image(b"\x89PNG"), agentloop.Image(b"\xff", "image/jpeg")
-        rows: List[Any] = [one, [one], [one, "text", two], [{"type": "Image"}, one, 5, None, [1]]]
-        for value in rows:
-            with self.subTest(repr(value)):
-                self.assertEqual(_saved(self.step(value)).observation, value)
-                self.assertEqual(_saved(agentloop.AgentFinish(value)).output, value)
-                self.assertIn('"data": "', json.dumps(agentloop.to_json(self.step(value))))
-        mixed = _saved(self.step([one, (1, 2), {3: 4}])).observation
-        self.assertEqual(mixed, [one, "[1, 2]", '{"3": 4}'])
-        written = agentloop.to_json(two)
-        self.assertEqual(written, {"type": "Image", "media_type": "image/jpeg", "data": "/w=="})
-
-    def test_what_only_resembles_a_picture_is_shown_as_text(self):
-        class Raises:
-            def __getattr__(self, name):
-                raise RuntimeError(name)
-
-        look_alikes = [
-            types.SimpleNamespace(type="Image", data=b"x", media_type="image/png"),
-            mock.Mock(type="Image", data=b"x", media_type="image/png"), Raises(),
-            type("Odd", (), {"type": "Image"})(),
-            type("Odd", (), {"type": "Image", "__slots__": ()})(),
-            type("Odd", (), {"type": 5, "data": b"x", "media_type": "image/png"})(),
-        ]  # fmt: skip
-        for value in look_alikes:
-            for held in (value, [value], (value,), {"x": value}):
-                written = agentloop.to_json(self.step(held))
-                self.assertIs(written["observation_as_text"], True)
-                self.assertIs(type(str(self.step(held))), str)
-                with self.assertRaises(TypeError):
-                    agentloop.to_json(held)
-        copy_of_the_file = type("Image", (), {"type": "Image"})()  # it is one: its fields are there
-        copy_of_the_file.__dict__.update(data=b"x", media_type="image/png")
-        written = agentloop.to_json(self.step(copy_of_the_file))
-        self.assertEqual(_saved(self.step(copy_of_the_file)).observation, agentloop.Image(b"x"))
-        self.assertIn("observation_images", written)
-
-    def test_a_field_that_is_missing_takes_its_default(self):
-        action = agentloop.AgentAction("f", {"a": 1})
-        rows = [
-            ({"type": "AgentAction", "tool": "f", "tool_input": {"a": 1}}, action),
-            (
-                {"type": "AgentStep", "action": agentloop.to_json(action), "observation": None},
-                agentloop.AgentStep(action, None),
-            ),
-            ({"type": "AgentFinish", "output": 3}, agentloop.AgentFinish(3)),
-            ({"type": "AgentRun", "task": "go"}, agentloop.AgentRun("go")),
-        ]
-        for written, want in rows:
-            self.assertEqual(agentloop.from_json({**written, "of a newer file": 1}), want)
-            for name in set(written) - {"type"}:
-                with self.subTest(written["type"], without=name), self.assertRaises(ValueError):
-                    agentloop.from_json({k: v for k, v in written.items() if k != name})
-
-    def test_what_a_message_or_an_input_holds_may_be_anything(self):
-        action = agentloop.AgentAction("f", ("a",), "c1", "", {"when": datetime.date(2024, 1, 2)})
-        back = _saved(action)
-        self.assertEqual(back.tool_input, '["a"]')
-        self.assertIn("2024-01-02", str(back.message))
-
-    def test_refused(self):
-        for value in (5, "x", None, {}, [], agentloop.Scripted([]), ValueError()):
-            with self.subTest(repr(value)), self.assertRaises(TypeError):
-                agentloop.to_json(value)
-        good = agentloop.to_json(agentloop.AgentStep(agentloop.AgentAction("f", {}), 1))
-        rows: List[Any] = [
-            5, None, "x", [], {}, {"type": "Tool"}, {"type": ["AgentRun"]}, {"type": "AgentStep"},
-            {"type": "Image", "media_type": "a/b", "data": 5}, {"type": "Image"},
-            {k: v for k, v in good.items() if k != "observation"}, dict(good, action=7),
-            dict(agentloop.to_json(agentloop.AgentRun("go")), steps=[5]),
-            dict(agentloop.to_json(agentloop.AgentRun("go")), steps=None),
-            dict(agentloop.to_json(agentloop.AgentRun("go")), steps=good),  # no list of them
-            dict(agentloop.to_json(agentloop.AgentRun("go")), finish=[]),
-            dict(agentloop.to_json(agentloop.AgentRun("go")), pending=[good]),  # no action
-            dict(good, action=good),
-        ]  # fmt: skip
-        for value in rows:
-            with self.subTest(repr(value)), self.assertRaises(ValueError):
-                agentloop.from_json(value)
-
-
-class RunDataTests(unittest.TestCase):
-    """AgentRun by itself: follow_up, close, history, pickling."""
+        for action, status in rows:
+            with self.subTest(status), self.assertRaises(ValueError):
+                run.close(action, "x", status)
+        self.assertEqual((len(run.pending), len(run.steps), run.started), (2, 1, ["c2"]))
 
     def test_a_signal_handler_that_closes_the_call_that_gets_its_step(self):
         """One call, one step; no other call is lost."""
@@ -942,30 +1751,12 @@ class RunDataTests(unittest.TestCase):
         self.assertEqual(sorted(s.action.call_id for s in run.steps), ["i0", "i1", "i2"])
         self.assertEqual((run.pending, run.steps[0].status), ([], "ok"))
 
-    def test_a_turn_that_goes_on_changes_no_history(self):
-        run = agentloop.AgentRun("one", state="budget_exhausted", requests=1)
-        turn = run.follow_up("two")
-        run.steps.append(agentloop.AgentStep(agentloop.AgentAction("f", {}, "c"), 1))
-        run.usage["input_tokens"] = 5
-        self.assertEqual((turn.history[0].steps, turn.history[0].usage), ([], {}))
 
-    def broken_off(self):
-        """A run with one call begun, one not, and one done."""
-
-        def pay(n: int) -> str:
-            if n == 2:
-                raise KeyboardInterrupt
-            return "paid"
-
-        calls = [_act("pay", "c%d" % n, n=n) for n in (1, 2, 3)]
-        run, error = _drive([calls], tools=[pay])
-        self.assertIsInstance(error, KeyboardInterrupt)
-        self.assertEqual([a.call_id for a in run.pending], ["c2", "c3"])
-        self.assertEqual((run.started, _statuses(run)), (["c2"], ["ok"]))
-        return run
+class FollowUpTests(unittest.TestCase):
+    """AgentRun.follow_up: the next turn, and the turns before it in `history`."""
 
     def test_follow_up_closes_what_was_pending(self):
-        run = self.broken_off()
+        run = _interrupted_run()
         turn = run.follow_up("and now?")
         self.assertEqual((turn.task, turn.state, turn.requests), ("and now?", "running", 0))
         self.assertEqual((turn.steps, turn.pending, turn.started, turn.usage), ([], [], [], {}))
@@ -993,6 +1784,34 @@ class RunDataTests(unittest.TestCase):
                 done, _ = _drive(lambda run, tools: _end("yes"), turn, max_requests=1)
                 self.assertEqual((done.output, done.requests), ("yes", 1))
 
+    def test_follow_up_needs_a_task(self):
+        rows = [
+            (None, "None"),  # as Python writes it, not as JSON
+            (5, "5"),
+            ([], "[]"),
+            ({}, "{}"),
+            ([5], "[5]"),
+            (b"x", "b'x'"),
+            (_Unshowable(), "<_Unshowable that cannot be shown: ZeroDivisionError>"),
+            (agentloop.AgentRun("x"), "AgentRun(task='x', "),
+        ]
+        for task, shown in rows:
+            run = _interrupted_run()
+            with self.subTest(shown), self.assertRaises(TypeError) as caught:
+                run.follow_up(task)
+            self.assertIn(f"; got {shown}", str(caught.exception))
+            self.assertEqual(len(run.pending), 2)  # nothing was closed
+
+    def test_follow_up_is_refused_while_a_stream_holds_the_run(self):
+        run = agentloop.AgentRun("go")
+        events = agentloop.stream(agentloop.Scripted([_act("f"), _end()]), run)
+        next(events)
+        with self.assertRaises(RuntimeError):
+            run.follow_up("and?")
+        self.assertEqual(len(run.pending), 1)
+        events.close()
+        self.assertEqual(_statuses(run.follow_up("and?").history[0]), ["not_executed"])
+
     def test_history_is_oldest_first_and_flat(self):
         run = agentloop.AgentRun("one")
         for task in ("two", "three", "four"):
@@ -1017,486 +1836,352 @@ class RunDataTests(unittest.TestCase):
         self.assertEqual(_drive(model, turn)[0].output, "ok")
         self.assertEqual(seen, [[], ["a summary"]])
 
-    def test_follow_up_needs_a_task(self):
-        rows = [
-            (None, "None"),  # as Python writes it, not as JSON
-            (5, "5"),
-            ([], "[]"),
-            ({}, "{}"),
-            ([5], "[5]"),
-            (b"x", "b'x'"),
-            (_Unshowable(), "<_Unshowable that cannot be shown: ZeroDivisionError>"),
-            (agentloop.AgentRun("x"), "AgentRun(task='x', "),
-        ]
-        for task, shown in rows:
-            run = self.broken_off()
-            with self.subTest(shown), self.assertRaises(TypeError) as caught:
-                run.follow_up(task)
-            self.assertIn(f"; got {shown}", str(caught.exception))
-            self.assertEqual(len(run.pending), 2)  # nothing was closed
+    def test_a_turn_that_goes_on_changes_no_history(self):
+        run = agentloop.AgentRun("one", state="budget_exhausted", requests=1)
+        turn = run.follow_up("two")
+        run.steps.append(agentloop.AgentStep(agentloop.AgentAction("f", {}, "c"), 1))
+        run.usage["input_tokens"] = 5
+        self.assertEqual((turn.history[0].steps, turn.history[0].usage), ([], {}))
 
-    def test_follow_up_is_refused_while_a_stream_holds_the_run(self):
-        run = agentloop.AgentRun("go")
-        events = agentloop.stream(agentloop.Scripted([_act("f"), _end()]), run)
-        next(events)
-        with self.assertRaises(RuntimeError):
-            run.follow_up("and?")
-        self.assertEqual(len(run.pending), 1)
-        events.close()
-        self.assertEqual(_statuses(run.follow_up("and?").history[0]), ["not_executed"])
 
-    def test_close(self):
-        rows = [("c2", "denied", "no"), ("c3", "ok", {"done": True}), ("c2", "von Hand", None)]
-        for call_id, status, observation in rows:
-            with self.subTest(status):
-                run = self.broken_off()
-                action = next(a for a in run.pending if a.call_id == call_id)
-                copied = copy.deepcopy(action)  # found by its call id
-                step = run.close(copied, observation, status)
-                self.assertIs(run.steps[-1], step)
-                self.assertEqual((step.status, step.observation), (status, observation))
-                self.assertIs(step.action, action)
-                self.assertNotIn(call_id, [a.call_id for a in run.pending] + run.started)
-                self.assertEqual(len(run.pending), 1)
+# -- as JSON ---------------------------------------------------------------------------------------
 
-    def test_close_while_the_tool_runs(self):
-        """One call, one step: what the tool returns after that is dropped."""
 
-        def slow(action: agentloop.AgentAction, run: agentloop.AgentRun) -> str:
-            run.close(action, "by the user", "cancelled")
-            return "done all the same"
+class JsonTests(unittest.TestCase):
+    """to_json and from_json: what is plain comes back, the rest as the text that the model saw."""
 
-        run, error = _drive([_act("slow", "c1"), _end()], tools=[slow])
-        self.assertIsNone(error)
-        self.assertEqual(
-            [(s.status, s.observation) for s in run.steps], [("cancelled", "by the user")]
-        )
-        self.assertEqual((run.pending, run.started, run.state), ([], [], "model_ended"))
+    def step(self, observation):
+        return agentloop.AgentStep(agentloop.AgentAction("f", {}, "c1"), observation)
 
-    def test_close_refuses(self):
-        run = self.broken_off()
-        rows = [
-            (run.steps[0].action, "denied"),
-            (_act("pay", "zz"), "denied"),
-            (run.pending[0], ""),
-            (run.pending[0], None),
-        ]
-        for action, status in rows:
-            with self.subTest(status), self.assertRaises(ValueError):
-                run.close(action, "x", status)
-        self.assertEqual((len(run.pending), len(run.steps), run.started), (2, 1, ["c2"]))
-
-    def test_pickle_and_copy(self):
-        run = self.broken_off().follow_up([agentloop.Image(b"x"), "y"])
-        for again in (pickle.loads(pickle.dumps(run)), copy.deepcopy(run), _saved(run)):
-            self.assertEqual(again, run)
-        held = agentloop.AgentRun("go")
-        events = agentloop.stream(agentloop.Scripted([_act("f"), _end("x")]), held)
-        next(events)
-        for again in (pickle.loads(pickle.dumps(held)), copy.deepcopy(held)):
-            done, error = _drive(agentloop.Scripted([_act("f"), _end("x")]), again)
-            self.assertEqual((done.output, error), ("x", None))  # a copy is not held
-        events.close()
+    def test_every_field_of_every_class_comes_back(self):
+        message = {"role": "assistant", "content": None}
+        action = agentloop.AgentAction("f", {"a": [1, None]}, "c1", "log", message, 2)
+        text = agentloop.AgentAction("f", '{"a": 1', "c2", "", None, 3)
+        step = agentloop.AgentStep(action, {"b": 1.5}, "denied")
+        finish = agentloop.AgentFinish({"x": "y"}, "log", message, "return_direct")
+        earlier = agentloop.AgentRun("first", [step], finish=finish, state="succeeded", requests=1)
+        run = agentloop.AgentRun(
+            ["and?", agentloop.Image(b"\x00\xff", "image/gif")], [step], [text], ["c2"], None,
+            "budget_exhausted", 7, {"input_tokens": 9, "cached_tokens": 0}, [earlier],
+        )  # fmt: skip
         for thing in (
-            agentloop.AgentFinish(1),
-            agentloop.AgentAction("f", {}),
-            agentloop.Image(b""),
-        ):
-            self.assertEqual(pickle.loads(pickle.dumps(thing)), thing)
+            action, text, step, finish, earlier, run, agentloop.Image(b"\x00\xff", "a/b"),
+        ):  # fmt: skip
+            with self.subTest(type(thing).__name__):
+                written = agentloop.to_json(thing)
+                self.assertEqual(written["type"], type(thing).__name__)
+                self.assertEqual(_saved(thing), thing)
+                self.assertIs(type(_saved(thing)), type(thing))
 
+    def test_plain_values_keep_their_type(self):
+        rows = [None, True, False, 0, -1, 10**30, 0.0, -0.0, 1e300, "", "ü\n", "\ud800", [], {}]
+        rows += [[1, [2.0, [True]]], {"a": {"": None}, "type": "Image"}, [{"type": "AgentRun"}]]
+        for value in rows:
+            with self.subTest(repr(value)):
+                self.assertEqual(repr(_saved(self.step(value)).observation), repr(value))
+                self.assertEqual(repr(_saved(agentloop.AgentFinish(value)).output), repr(value))
 
-class _Bad(NamedTuple):
-    """What a refused call has to say: each of these paths and no other, and each of these words."""
+    def test_where_a_value_is_plain_no_more(self):
+        """A hundred levels, and integers that Python writes without being asked."""
 
-    paths: Tuple[str, ...]
-    words: Tuple[str, ...] = ()
+        def nested(make, levels):
+            value = make(None)
+            for _ in range(levels - 1):
+                value = make(value)
+            return value
 
+        for make in (lambda v: [v], lambda v: {"a": v}):
+            for levels in (99, 100):
+                value = nested(make, levels)
+                self.assertEqual(agentloop.to_json(self.step(value))["observation"], value)
+            written = agentloop.to_json(self.step(nested(make, 101)))
+            self.assertIs(written["observation_as_text"], True)
+            self.assertIs(type(written["observation"]), str)
+        self.assertEqual(_saved(self.step((1 << 9999) - 1)).observation, (1 << 9999) - 1)
+        self.assertEqual(_saved(self.step(1 << 9999)).observation, str(1 << 9999))
 
-def _bad(*words, at="args.x"):
-    return _Bad((at,) if isinstance(at, str) else tuple(at), words)
+    @_real_stack
+    def test_a_value_deeper_than_python_goes(self):
+        deep, deeper = [1], {"a": 1}
+        for _ in range(3000):
+            deep, deeper = [deep], {"a": deeper}
+        for value in (deep, deeper):
+            self.assertIs(type(_saved(self.step(value)).observation), str)
+            self.assertLess(len(str(self.step(value))), 500)
 
-
-_path = re.compile(r'\bargs(?:\.[^\W\d]\w*|\[\d+\]|\["[^"]*"\])*')
-
-
-def _check(test, step, want):
-    """A step against the value that the function should have returned, or a _Bad."""
-    text = str(step.observation)
-    if not isinstance(want, _Bad):
-        test.assertEqual(step.status, "ok", text)
-        got = step.observation
-        if isinstance(got, dict) and isinstance(want, dict):  # on PyPy locals() has no order
-            got, want = sorted(got.items(), key=str), sorted(want.items(), key=str)
-        test.assertEqual(repr(got), repr(want))
-        return
-    test.assertEqual(step.status, "invalid_arguments", text)
-    told = _path.findall(text)
-    test.assertEqual(sorted(set(told)), sorted(set(want.paths)), text)
-    for word in want.words:  # a whole word: "numbers" is not "number"
-        test.assertRegex(text.lower(), r"(?<!\w)%s(?!\w)" % re.escape(word.lower()))
-    test.assertLess(len(text), 2000)
-
-
-def _new_enough(version):
-    return sys.version_info >= tuple(map(int, version.split(".")))
-
-
-class RegistryTests(unittest.TestCase):
-    """A tool is a function as it stands; the registry is a plain dict."""
-
-    def test_the_lookup_of_the_design(self):
-        def lookup_stock(sku: str, warehouse: typing.Literal["north", "south"] = "north") -> dict:
-            """Return the quantity that can be sold now; read-only, reserves nothing.
-
-            Args:
-                sku: the product's SKU, for example "A1".
-                warehouse: where to look.
-            """
-            return {"sku": sku, "warehouse": warehouse}
-
-        tools = agentloop.registry([lookup_stock])
-        self.assertIs(type(tools), dict)
-        self.assertEqual(list(tools), ["lookup_stock"])
-        found = tools["lookup_stock"]
-        self.assertIs(found.function, lookup_stock)
-        about = "Return the quantity that can be sold now; read-only, reserves nothing."
-        self.assertEqual(found.description, about)
-        places = {"type": "string", "enum": ["north", "south"], "description": "where to look."}
-        sku = {"type": "string", "description": 'the product\'s SKU, for example "A1".'}
-        self.assertEqual(
-            _ordered(found.parameters),
-            _object({"sku": sku, "warehouse": dict(places, default="north")}, ["sku"]),
-        )
-        step = _step_of(lookup_stock, {"sku": "A1", "warehouse": "SOUTH"})
-        self.assertEqual(step.observation, {"sku": "A1", "warehouse": "south"})
-
-    def test_what_it_takes(self):
-        def one():
-            return 1
-
-        @agentloop.tool
-        def two():
-            return 2
-
-        three = agentloop.Tool("three-3", "", {"type": "object"}, lambda: 3)
+    def test_what_is_not_plain_comes_back_as_the_text_that_the_model_is_shown(self):
+        circle: List[Any] = []
+        circle.append(circle)
+        word = type("Word", (str,), {})
         rows = [
-            ([one, two, three], ["one", "two", "three-3"]),
-            ((three, one), ["three-3", "one"]),
-            ((t for t in [one, two]), ["one", "two"]),
-            (agentloop.registry([one, three]), ["one", "three-3"]),
-            ({"two": two}, ["two"]),
-            ((), []),
-            ({}, []),
+            ((1, 2), "[1, 2]"),
+            ([(1,), "é"], '[[1], "é"]'),
+            ({1: "a"}, '{"1": "a"}'),
+            ({(1, 2): "a"}, "{(1, 2): 'a'}"),
+            (float("nan"), "NaN"),
+            ([float("inf")], "[Infinity]"),
+            (b"h\xc3\xa9", "hé"),
+            (bytearray(b"hi"), "hi"),
+            (b"\xff", "\\xff"),
+            ([b"hi"], '["hi"]'),
+            ({2, 10, 1}, "[1, 10, 2]"),
+            (frozenset(["b", "a"]), '["a", "b"]'),
+            (datetime.date(2024, 1, 31), "2024-01-31"),
+            ([datetime.date(2024, 1, 31)], '["2024-01-31"]'),
+            (decimal.Decimal("1.10"), "1.10"),
+            (_Colour.RED, "r"),
+            ([_Colour.RED], '["r"]'),
+            (_Point(1, 2), '{"x": 1, "y": 2}'),
+            ([_Point(1)], '[{"x": 1, "y": 0}]'),
+            (_Order(1, [_Item("a")]), '{"id": 1, "items": [{"sku": "a", "qty": 1}], "note": null}'),
+            (_Pair(1, "b"), '[1, "b"]'),
+            (word("hi"), "hi"),
+            (collections.OrderedDict(a=1), '{"a": 1}'),
+            (pathlib.PurePosixPath("/x"), "/x"),
+            (ZeroDivisionError("zero"), "zero"),
+            (_Point, str(_Point)),
+            (circle, "[[...]]"),
+            (_Unshowable(), "<_Unshowable that cannot be shown: ZeroDivisionError>"),
+            (_OfUnshowableClass(), "shown"),
+            ({"a": agentloop.Image(b"xyz")}, '{"a": "[picture: image/png, 3 bytes]"}'),
         ]
-        for tools, names in rows:
-            found = agentloop.registry(tools)
-            self.assertIs(type(found), dict)
-            self.assertEqual(list(found), names)
-            for name, made in found.items():
-                self.assertIsInstance(made, agentloop.Tool)
-                self.assertEqual(made.name, name)
-        self.assertIs(agentloop.registry([two])["two"], two)
-        self.assertIs(agentloop.registry([three])["three-3"], three)
+        chat = agentloop.OpenAIChat("m", base_url="http://127.0.0.1:9/v1", api_key="k")
+        for value, text in rows:
+            with self.subTest(type(value).__name__):
+                back = _saved(self.step(value)).observation
+                self.assertIs(type(back), str)
+                self.assertEqual(back, text)
+                self.assertEqual(_saved(agentloop.AgentFinish(value)).output, back)
+                # A resumed run sends the same bytes.
+                message = {"role": "assistant", "content": None, "tool_calls": [
+                    {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+                ]}  # fmt: skip
+                action = agentloop.AgentAction("f", {}, "c1", "", message, 1)
+                run = agentloop.AgentRun("go", [agentloop.AgentStep(action, value)], requests=1)
+                sent = json.dumps(chat.body(run, {}))
+                self.assertEqual(sent, json.dumps(chat.body(_saved(run), {})))
+                self.assertEqual(back, chat.body(run, {})["messages"][-1]["content"])
 
-    def test_the_fields_of_a_tool(self):
-        made = agentloop.Tool("f", "about", {"type": "object"}, print)
-        names = ["name", "description", "parameters", "function"]
-        names += ["return_direct", "read_only", "idempotent"]
-        self.assertTrue(dataclasses.is_dataclass(made))
-        self.assertEqual([f.name for f in dataclasses.fields(made)][:7], names)
-        values = ["f", "about", {"type": "object"}, print, False, False, False]
-        self.assertEqual([getattr(made, n) for n in names], values)
-        made = agentloop.Tool("f", "", {}, print, True, True, True)
-        self.assertEqual([getattr(made, n) for n in names[4:]], [True, True, True])
+    def test_the_text_of_a_set_does_not_depend_on_chance(self):
+        names = ["n%d" % n for n in range(99)]
+        texts = {_saved(self.step(set(names[n:] + names[:n]))).observation for n in range(9)}
+        self.assertEqual(len(texts), 1)
+        self.assertEqual(json.loads(texts.pop()), sorted(names))
 
-    def test_decorator(self):
-        flags = ("return_direct", "read_only", "idempotent")
+    def test_pictures(self):
+        one, two = agentloop.Image(b"\x89PNG"), agentloop.Image(b"\xff", "image/jpeg")
+        rows: List[Any] = [one, [one], [one, "text", two], [{"type": "Image"}, one, 5, None, [1]]]
+        for value in rows:
+            with self.subTest(repr(value)):
+                self.assertEqual(_saved(self.step(value)).observation, value)
+                self.assertEqual(_saved(agentloop.AgentFinish(value)).output, value)
+                self.assertIn('"data": "', json.dumps(agentloop.to_json(self.step(value))))
+        mixed = _saved(self.step([one, (1, 2), {3: 4}])).observation
+        self.assertEqual(mixed, [one, "[1, 2]", '{"3": 4}'])
+        written = agentloop.to_json(two)
+        self.assertEqual(written, {"type": "Image", "media_type": "image/jpeg", "data": "/w=="})
 
-        def double(n: int = 1) -> int:
-            "Twice."
-            return 2 * n
+    def test_lists_of_pictures_and_other_values(self):
+        image = agentloop.Image(b"GIF89a")
+        for value in ([image, [image]], [image, [1, [image]], "a"], [image, {1}], [image, 2.5]):
+            with self.subTest(repr(value)):
+                found = _saved(self.step(value))
+                self.assertEqual(found.observation[0], image)
+                self.assertEqual(len(found.observation), len(value))
+                self.assertEqual(_saved(found).observation, found.observation)
 
-        rows = [({}, agentloop.tool(double)), ({}, agentloop.tool()(double))]
-        rows += [({f: True}, agentloop.tool(**{f: True})(double)) for f in flags]
-        for wanted, made in rows:
-            self.assertIsInstance(made, agentloop.Tool)
-            self.assertEqual(
-                {f: getattr(made, f) for f in flags}, {**dict.fromkeys(flags, False), **wanted}
-            )
-            self.assertEqual((made.name, made.description), ("double", "Twice."))
-            self.assertEqual(
-                (made(4), made(n=5), made()), (8, 10, 2)
-            )  # still callable as the function
-            self.assertEqual(_step_of(made, {"n": "3"}).observation, 6)
+    def test_what_only_resembles_a_picture_is_shown_as_text(self):
+        class Raises:
+            def __getattr__(self, name):
+                raise RuntimeError(name)
 
-    def test_another_name(self):
-        def look(n: int) -> str:
-            "Look."
-            return "found %d" % n
+        look_alikes = [
+            types.SimpleNamespace(type="Image", data=b"x", media_type="image/png"),
+            mock.Mock(type="Image", data=b"x", media_type="image/png"), Raises(),
+            type("Odd", (), {"type": "Image"})(),
+            type("Odd", (), {"type": "Image", "__slots__": ()})(),
+            type("Odd", (), {"type": 5, "data": b"x", "media_type": "image/png"})(),
+        ]  # fmt: skip
+        for value in look_alikes:
+            for held in (value, [value], (value,), {"x": value}):
+                written = agentloop.to_json(self.step(held))
+                self.assertIs(written["observation_as_text"], True)
+                self.assertIs(type(str(self.step(held))), str)
+                with self.assertRaises(TypeError):
+                    agentloop.to_json(held)
+        copy_of_the_file = type("Image", (), {"type": "Image"})()  # it is one: its fields are there
+        copy_of_the_file.__dict__.update(data=b"x", media_type="image/png")
+        written = agentloop.to_json(self.step(copy_of_the_file))
+        self.assertEqual(_saved(self.step(copy_of_the_file)).observation, agentloop.Image(b"x"))
+        self.assertIn("observation_images", written)
 
-        made = agentloop.tool(name="find-it", read_only=True)(look)
-        self.assertEqual((made.name, made.description, made.read_only), ("find-it", "Look.", True))
-        self.assertEqual(made(2), "found 2")
-        self.assertEqual(list(agentloop.registry([look, made])), ["look", "find-it"])
-        self.assertEqual(agentloop.tool(look, name="x").name, "x")
-        for wrong in ("", "a b", "a" * 65, 5):
-            with self.subTest(wrong), self.assertRaisesRegex((ValueError, TypeError), "name"):
-                agentloop.tool(name=wrong)(look)
+    def test_what_a_message_or_an_input_holds_may_be_anything(self):
+        action = agentloop.AgentAction("f", ("a",), "c1", "", {"when": datetime.date(2024, 1, 2)})
+        back = _saved(action)
+        self.assertEqual(back.tool_input, '["a"]')
+        self.assertIn("2024-01-02", str(back.message))
 
-    def test_objects_that_can_be_called(self):
-        class Search:
-            """Find things."""
+    def test_what_is_written_and_read_is_a_snapshot(self):
+        run = agentloop.AgentRun("go", usage={"input_tokens": 1}, started=["a"])
+        written = agentloop.to_json(run)
+        run.usage["input_tokens"] = 5
+        run.started.append("b")
+        self.assertEqual((written["usage"], written["started"]), ({"input_tokens": 1}, ["a"]))
+        one, other = agentloop.from_json(written), agentloop.from_json(written)
+        one.usage["input_tokens"] = 7
+        self.assertEqual(other.usage, {"input_tokens": 1})
 
-            def __init__(self, limit):
-                self.limit = limit
-
-            def __call__(self, text: str, limit: "int" = 3) -> list:
-                return [text] * min(limit, self.limit)
-
-        class Described:
-            """A class."""
-
-            def __call__(self, run: agentloop.AgentRun, **more: int) -> dict:
-                """What it does.
-
-                Args:
-                    more: numbers
-                """
-                return more
-
-        @functools.lru_cache(None)
-        def cached(n: int) -> int:
-            "Count."
-            return n + 1
-
+    def test_a_field_that_is_missing_takes_its_default(self):
+        action = agentloop.AgentAction("f", {"a": 1})
         rows = [
-            (Search(2), "search", "Find things.", {"text": "a", "limit": "5"}, ["a", "a"]),
-            (Described(), "described", "What it does.", {"a": "1"}, {"a": 1}),
-            (functools.partial(Search(9), limit=1), "search", "Find things.", {"text": "a"}, ["a"]),
-            (cached, "cached", "Count.", {"n": "1"}, 2),
+            ({"type": "AgentAction", "tool": "f", "tool_input": {"a": 1}}, action),
+            (
+                {"type": "AgentStep", "action": agentloop.to_json(action), "observation": None},
+                agentloop.AgentStep(action, None),
+            ),
+            ({"type": "AgentFinish", "output": 3}, agentloop.AgentFinish(3)),
+            ({"type": "AgentRun", "task": "go"}, agentloop.AgentRun("go")),
         ]
-        for function, name, about, arguments, result in rows:
-            with self.subTest(name):
-                made = agentloop.tool(function)
-                self.assertEqual((made.name, made.description), (name, about))
-                self.assertIs(made.function, function)
-                self.assertEqual(_step_of(made, arguments).observation, result)
-        step = _step_of(Described(), {"self": 1, "run": 2})
-        _check(self, step, _bad("unknown name", at=["args.self", "args.run"]))
-        _check(self, _step_of(Search(1), {"text": "a", "self": 1}), _bad(at="args.self"))
-
-    def test_a_tool_of_another_copy_of_the_file(self):
-        spec = importlib.util.spec_from_file_location("another_copy", agentloop.__file__)
-        another = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(another)
-        made = another.tool(_tool("n: int"))
-        self.assertIs(agentloop.registry([made])["tool"], made)
-        self.assertEqual(_step_of(made, {"n": "2"}).observation, {"n": 2})
-        _check(self, _step_of(made, {"n": "q", "m": 1}), _bad(at=["args.n", "args.m"]))
-
-    def test_the_schemas_of_two_tools_share_nothing(self):
-        one, two = agentloop.tool(_tool("n: int")), agentloop.tool(_tool("n: int"))
-        one.parameters["properties"]["n"]["description"] = "changed"
-        self.assertEqual(two.parameters["properties"]["n"], {"type": "integer"})
-
-    def test_the_annotations_are_read_once(self):
-        def f(n: int = 0):
-            return n
-
-        (made,) = agentloop.registry([f]).values()
-        before = copy.deepcopy(made.parameters)
-        f.__annotations__["n"] = complex
-        f.__defaults__ = (7,)
-        self.assertEqual(_step_of(made, {"n": "5"}).observation, 5)
-        self.assertEqual(made.parameters, before)
-
-    def test_names(self):
-        good = ["f", "_", "get_weather2", "get-weather", "a" * 64, "wetter_münchen", "天気", "-"]
-        bad = ["", "a b", "2f", "a.b", "a" * 65, "f!", "a/b", None, 5, b"f"]
-        for name in good:
-            with self.subTest(name):
-                self.assertEqual(agentloop.Tool(name, "", {}, print).name, name)
-        for name in bad:
-            with self.subTest(name), self.assertRaisesRegex((ValueError, TypeError), "name"):
-                agentloop.Tool(name, "", {}, print)
-        with self.assertRaisesRegex(ValueError, "64"):
-            agentloop.registry([_source("def %s(): pass" % ("a" * 65), "a" * 65)])
-
-
-class RefusalTests(unittest.TestCase):
-    """What cannot be a tool is refused at registration, with the mend in the message."""
-
-    def test_bound_names_before_args(self):
-        def join(first: str, second: str, *more: str) -> str:
-            return first
-
-        with self.assertRaisesRegex(TypeError, "bind it by position"):
-            agentloop.registry([functools.partial(join, first="a")])
-        self.assertIn("join", agentloop.registry([functools.partial(join, "a")]))
-
-    def test_a_default_that_cannot_be_converted_is_left_out(self):
-        def pay(amount: decimal.Decimal = decimal.Decimal("sNaN")) -> str:
-            return "paid"
-
-        made = agentloop.registry([pay])["pay"]
-        self.assertEqual(made.parameters["properties"]["amount"], {"type": "number"})
-
-    class Shop:
-        def sell(self, n: int):
-            "Sell."
-            return n
-
-        @classmethod
-        def of(cls, n: int):
-            return n
-
-        @staticmethod
-        def ping(n: int):
-            return n
-
-        def hinted(self: "RefusalTests", n: int):
-            return n
+        for written, want in rows:
+            self.assertEqual(agentloop.from_json({**written, "of a newer file": 1}), want)
+            for name in set(written) - {"type"}:
+                with self.subTest(written["type"], without=name), self.assertRaises(ValueError):
+                    agentloop.from_json({k: v for k, v in written.items() if k != name})
 
     def test_refused(self):
-        def f():
-            pass
-
-        g = _source("def f(): return 2", "f")
-        by_hand = agentloop.Tool("f", "", {}, print)
+        for value in (5, "x", None, {}, [], agentloop.Scripted([]), ValueError()):
+            with self.subTest(repr(value)), self.assertRaises(TypeError):
+                agentloop.to_json(value)
+        good = agentloop.to_json(agentloop.AgentStep(agentloop.AgentAction("f", {}), 1))
         rows: List[Any] = [
-            ([lambda x: x], "lambda", "def"),
-            ([self.Shop.sell], "sell", "instance"),
-            ([self.Shop.hinted], "hinted", "self"),
-            ([dict.get], "get", "instance"),
-            ([f, g], "two tools", "f"),
-            ([f, by_hand], "two tools", "f"),
-            ({"g": f}, "names"),
-            ("f", "tools", "list"),
-            (f, "tools", "list"),
-            (5, "tools", "5"),
-            (None, "tools"),
-            ([5], "5", "function"),
-            (["f"], "f", "function"),
-            ([None], "None is not a tool", "function"),
-            ([self.Shop], "Shop", "function"),
-            ([self.Shop()], "Shop", "function"),
-        ]
-        if sys.implementation.name == "cpython":
-            rows.append(([iter], "iter", "def"))
-        for tools, *words in rows:
-            with self.subTest(repr(tools)):
-                for take in (agentloop.registry, lambda t: agentloop.stream(print, "go", t)):
-                    with self.assertRaises((TypeError, ValueError)) as caught:
-                        take(tools)
-                    for word in words:
-                        self.assertIn(word, str(caught.exception))
-
-    def test_a_parameter_without_a_json_form(self):
-        rows = [
-            ("z: complex", "z", "complex"),
-            ("cb: Callable[[int], int]", "cb"),
-            ("cb: Callable", "cb"),
-            ("x: List[complex]", "x", "complex"),
-            ("x: Optional[complex] = None", "x", "complex"),
-            ("x: Dict[str, complex]", "x", "complex"),
-            ("x: Dict[float, str]", "x", "key"),
-            ("x: Dict[Point, str]", "x", "key"),
-            ("x: Tuple[int, complex]", "x", "complex"),
-            ("x: Union[int, Type[int]]", "x"),
-            ("x: Iterator[int]", "x"),
-            ("x: type", "x", "type"),
-            ("x: range", "x", "range"),
-            ("x: Empty", "x", "Empty"),
-            ("x: Literal[b'raw']", "x", "raw"),  # its schema was no JSON
-            ("x: Literal['a', b'raw']", "x", "raw"),
-            ("x: Free", "x", "Free"),
-            ("x: bytes", "x", "bytes"),
-            ("x: Bound", "x", "Bound"),
-            ("x: Corner", "x", "Corner"),  # its values have no JSON form
-            ("x: Literal[Corner.NEAR]", "x", "Corner"),
-            ("x: dataclasses.InitVar[int]", "x", "InitVar"),
-            ("x: [int]", "x", "int"),
-            ("x: 'Nowhere'", "tool", "Nowhere"),
-            ("x: List['Nowhere']", "tool", "Nowhere"),
-            ("*xs: complex", "xs", "complex"),
-            ("**xs: complex", "xs", "complex"),
-            ("a: int, *, lock: threading.Lock", "lock"),
-        ]
-        for signature, *words in rows:
-            with self.subTest(signature), self.assertRaises((TypeError, ValueError)) as caught:
-                agentloop.registry([_tool(signature)])
-            for word in words:
-                self.assertIn(word, str(caught.exception))
-
-    def test_a_type_without_a_json_form_is_named_as_it_is_written(self):
-        for hint, name in (("complex", "complex"), ("Type[int]", "typing.Type[int]")):
-            with self.assertRaises(TypeError) as caught:
-                agentloop.registry([_tool("x: " + hint)])
-            self.assertIn("'x': %s has no JSON form" % name, str(caught.exception))
-
-    def test_a_field_without_a_json_form_is_named(self):
-        head = "class Conn: pass\n"
-        rows = [
-            "@dataclasses.dataclass\nclass C:\n    conn: Conn\ndef tool(c: C): pass",
-            "class C(TypedDict):\n    conn: Conn\ndef tool(c: C): pass",
-            "class C(NamedTuple):\n    conn: Conn\ndef tool(c: C): pass",
-        ]
-        for source in rows:
-            with self.subTest(source), self.assertRaises(TypeError) as caught:
-                agentloop.registry([_source(head + source)])
-            self.assertRegex(str(caught.exception), r"'?conn'?.*Conn")
-
-    def test_a_schema_of_the_wrong_form(self):
-        wrong = [
-            {"required": 5}, {"required": "ab"}, {"required": True}, {"required": [1]},
-            {"required": [None]}, {"required": [["a"]]}, {"required": {"a": 1}},
-            {"properties": 5}, {"properties": ["x"], "additionalProperties": False},
-            {"properties": {"a": 5}}, {"properties": {"a": None}}, {"properties": {1: {}}},
+            5, None, "x", [], {}, {"type": "Tool"}, {"type": ["AgentRun"]}, {"type": "AgentStep"},
+            {"type": "Image", "media_type": "a/b", "data": 5}, {"type": "Image"},
+            {k: v for k, v in good.items() if k != "observation"}, dict(good, action=7),
+            dict(agentloop.to_json(agentloop.AgentRun("go")), steps=[5]),
+            dict(agentloop.to_json(agentloop.AgentRun("go")), steps=None),
+            dict(agentloop.to_json(agentloop.AgentRun("go")), steps=good),  # no list of them
+            dict(agentloop.to_json(agentloop.AgentRun("go")), finish=[]),
+            dict(agentloop.to_json(agentloop.AgentRun("go")), pending=[good]),  # no action
+            dict(good, action=good),
         ]  # fmt: skip
-        for schema in wrong:
-            word = "required" if "required" in schema else "properties"
-            with self.subTest(schema), self.assertRaisesRegex(TypeError, r"\btool f: " + word):
-                agentloop.Tool("f", "", schema, print)
-        for schema in (
-            {}, {"properties": None, "required": None}, {"properties": {"a": True}},
-            {"properties": {}, "required": []}, {"required": ["b"], "properties": {"a": {}}},
+        for value in rows:
+            with self.subTest(repr(value)), self.assertRaises(ValueError):
+                agentloop.from_json(value)
+
+
+# == tools =========================================================================================
+
+# -- what is wrong with arguments ------------------------------------------------------------------
+
+
+class FaultTextTests(unittest.TestCase):
+    """What a call that does not fit is answered: short, with paths and a way out."""
+
+    def test_it_says_what_was_expected(self):
+        ask = "args: expected one JSON object, got "
+        whole, cut = "q" * 198, "q" * 199
+        for given, text in (
+            ("{", ask + '"{" (Expecting property name enclosed in double quotes: '),
+            ({"x": threading.Lock()}, "(cannot be copied: TypeError)"),
+            (whole, ask + '"%s" (' % whole), (cut, ask + '"%s ... (' % cut),
         ):  # fmt: skip
-            self.assertIs(agentloop.Tool("f", "", schema, print).parameters, schema)
+            self.assertIn(text, _step_of(_tool(""), given).observation)
+        with warnings.catch_warnings():  # a stray backslash is no affair of the caller's
+            warnings.simplefilter("error")
+            step = _step_of(_tool("x: str"), "{'x': 'a\\d'}")
+        self.assertEqual(step.observation, {"x": "a\\d"})
+        told = _step_of(_tool("x: List[int]"), {"x": ["q"] * 60}).observation
+        self.assertEqual((told.count("expected integer"), told[-13:]), (20, "; and 40 more"))
+        step = _step_of(_tool("path: str, limit: int"), '{"path": "a"')
+        for word in ('"path"', '"limit"', "JSON object"):
+            self.assertIn(word, step.observation)
+        step = _step_of(_tool("path: str"), "q" * 99999)
+        self.assertLess(len(step.observation), 600)
+        self.assertIn("qqq", step.observation)
 
-    def test_a_tool_by_hand(self):
-        for arguments in (("f", "", [], print), ("f", "", None, print), ("f", "", {}, "print")):
-            with self.assertRaisesRegex(TypeError, r"\bf\b.*parameters.*function"):
-                agentloop.Tool(*arguments)
+    def test_what_a_refusal_advises(self):
+        """Only what helps: that it must be JSON is said of a text that looks like it."""
+        many = "Literal[%s]" % ", ".join("'é%02d'" % n for n in range(51))
+        rows = [
+            ("Dict[str, int]", "{'a': oops", "in braces it must be JSON", "known"),
+            ("Dict[str, int]", "oops", "expected object", "in braces"),
+            ("Dict[str, int]", 5, "expected object", "in braces"),
+            ("List[int]", "[1, oops", "in brackets it must be JSON", "a single item"),
+            ("List[int]", "oops", 'a single item is written ["oops"]', "in brackets"),
+            ("List[int]", 5, "a single item is written [5]", "in brackets"),
+            (many, "é00x", ', "é49", got "é00x", did you mean "é00"', "é50"),
+            (many, 5, ', "é49", got 5', "did you mean"),
+            ("Literal['512']", 51, 'expected one of "512", got 51', "did you mean"),
+            # of a union, the alternative that was meant, where that can be told
+            ("Optional[int]", {"a": 1}, "expected integer or null, got", "args.x."),
+            ("Union[float, List[int]]", 10**400, "expected number, got", " or "),
+            ("Union[Literal[1, 2], List[int]]", "x", "expected integer or array, got", "one of"),
+            ("Union[Literal['a', 1], List[int]]", "b", 'expected one of "a", 1, got', " or "),
+            ("Union[Literal['a'], int]", ["a"], "expected string or integer, got", "one of"),
+            ("Union[Dict[str, int], Point]", {"x": 1, "z": "q"}, "args.x.z: expected int", " or "),
+            ("Union[List[int], Point]", {"x": 1, "z": 2}, "args.x.z: unknown name", " or "),
+            ("Union[Point, Item]", {"x": 1, "y": "q"}, "args.x.y: expected integer", "sku"),
+            ("Union[Item, Stock]", {"qty": "q"}, "args.x.qty: expected integer", "sku"),
+            ("Union[Node, int]", 1.5, "expected object or integer, got", "value"),
+        ]
+        for hint, value, told, untold in rows:
+            with self.subTest(hint=hint[:20], value=value):
+                text = _step_of(_tool("x: " + hint), {"x": value}).observation
+                self.assertIn(told, text)
+                self.assertNotIn(untold, text)
 
-    def test_a_function_may_call_a_parameter_self(self):
-        def tool(self, n: int) -> int:
-            return n
+    def test_a_message_quotes_a_short_piece(self):
+        step = _step_of(_tool("x: int"), {"x": "word " * 20000})
+        self.assertLess(len(step.observation), 400)
+        step = _step_of(_tool("x: int"), {"x": 1, "y" * 99999: 1})
+        self.assertLess(len(step.observation), 400)
+        step = _step_of(_tool("x: List[int]"), {"x": ["q"] * 9999})
+        self.assertLess(len(step.observation), 1000)
+        self.assertIn("args.x[19]", step.observation)
+        self.assertTrue(step.observation.endswith("; and 9,979 more"), step.observation)
 
-        step = _step_of(tool, {"self": 1, "n": 2})
-        self.assertEqual(step.observation, 2)
+    def test_however_much_is_wrong_the_message_is_short(self):
+        by_hand = {"required": ["r%d" % n for n in range(9000)], "properties": {},
+                   "additionalProperties": False}  # fmt: skip
+        many = {"\U0001f600%d" % n * 99: 1 for n in range(9000)}
+        keys = {"properties": {"k%d" % n * 99: {} for n in range(999)}}
+        wrong = {"n": {"a%d" % n: "q" for n in range(9000)}, "m": "q", **many}
+        rows: List[Any] = [
+            (_tool("n: int"), many, 9001), (agentloop.Tool("f", "", by_hand, print), many, 18000),
+            (_tool("n: Dict[str, int], m: List[List[int]]"), wrong, 18001),
+            (_tool("n: List[List[int]]"), {"n": [["q"] * 99] * 99}, 99 * 99),
+            (_tool("n: int"), {"n": 1, "x" * 10**6: 1}, 1),
+            (_tool("n: Range"), {"n": {"low": 2, "high": 1}}, 1),
+            (agentloop.Tool("f", "", keys, print), "[1]", 0),
+        ]  # fmt: skip
+        for made, given, count in rows:
+            with self.subTest(count):
+                step = _step_of(made, given)
+                self.assertEqual(step.status, "invalid_arguments")
+                self.assertLess(len(step.observation.encode()), 4096)
+                self.assertRegex(step.observation, "^args")
+                more = re.search(r"and ([0-9,]+) more$", step.observation)
+                shown = step.observation.count("; args") + 1
+                if count:
+                    rest = int(more[1].replace(",", "")) if more else 0
+                    self.assertEqual(shown + rest, count)
 
-    def test_methods_of_an_object_a_class_and_none(self):
-        for method, name in (
-            (self.Shop().sell, "sell"),
-            (self.Shop.of, "of"),
-            (self.Shop.ping, "ping"),
-        ):
-            (made,) = agentloop.registry([method]).values()
-            self.assertEqual((made.name, list(made.parameters["properties"])), (name, ["n"]))
-            self.assertEqual(_step_of(method, {"n": "2"}).observation, 2)
-            _check(self, _step_of(method, {"self": 1, "n": 2}), _bad(at="args.self"))
+    def test_nothing_is_listed_where_there_is_nothing(self):
+        step = _step_of(_tool(""), {"x": 1})
+        self.assertNotIn("known:", step.observation)
+
+    def test_a_number_that_python_refuses_to_write(self):
+        for annotation in ("str", "List[str]", "Literal[5]", "float"):
+            value = [10**9999] if "List" in annotation else 10**9999
+            step = _step_of(_tool("x: " + annotation), {"x": value})
+            self.assertEqual(step.status, "invalid_arguments")
+
+
+# -- types: a schema for the model, a conversion of what it sends ----------------------------------
 
 
 class SchemaTests(unittest.TestCase):
-    """The JSON Schema of an annotation and of a signature."""
-
-    def same(self, tool, properties, required=(), **more):
-        (made,) = agentloop.registry([tool]).values()
-        json.dumps(made.parameters, allow_nan=False)
-        wanted = _object(properties, required, **more)
-        self.assertEqual(_ordered(made.parameters), _ordered(wanted))
-        self.assertEqual(list(made.parameters["properties"]), list(properties))
-        return made
+    """The JSON Schema of an annotation."""
 
     def test_annotations(self):
         item = {"sku": {"type": "string", "description": "the product"}}
@@ -1511,7 +2196,11 @@ class SchemaTests(unittest.TestCase):
         options = _object({"limit": {"type": "integer"}, "offset": {"type": "integer"}})
         derived = _object({"a": {"type": "string"}, "b": {"type": "string", "default": "q"}}, ["a"])
         pair = _object({"a": {"type": "integer"}, "b": {"type": "string", "default": "z"}}, ["a"])
+        special = _object(
+            {"x": {"type": "integer"}, "left": {"type": "integer", "default": 3}}, ["x"]
+        )
         colours = {"type": "string", "enum": ["r", "g"]}
+        flags = _object({"lo": {"type": "boolean"}, "hi": {"type": "boolean"}})
         rows = [
             ("int", {"type": "integer"}),
             ("float", {"type": "number"}),
@@ -1522,10 +2211,7 @@ class SchemaTests(unittest.TestCase):
             ("Optional[str]", _either("string", "null")),
             ("Union[str, bool]", _either("string", "boolean")),
             ("Union[None, bool, int]", _either("null", "boolean", "integer")),
-            (
-                "Union[int, Optional[List[int]]]",
-                _either("integer", _array("integer"), "null"),
-            ),
+            ("Union[int, Optional[List[int]]]", _either("integer", _array("integer"), "null")),
             ("Union[str, Any]", _any()),
             ("Any", _any()),
             ("object", _any()),
@@ -1567,6 +2253,7 @@ class SchemaTests(unittest.TestCase):
             ("Dict[Any, Any]", {"type": "object"}),
             ("Dict[str, str]", {"type": "object", "additionalProperties": {"type": "string"}}),
             ("Dict[int, bool]", {"type": "object", "additionalProperties": {"type": "boolean"}}),
+            ("Dict[Literal['lo', 'hi'], bool]", flags),
             ("Mapping[str, int]", {"type": "object", "additionalProperties": {"type": "integer"}}),
             (
                 "MutableMapping[str, int]",
@@ -1587,452 +2274,44 @@ class SchemaTests(unittest.TestCase):
             ("Item", item),
             ("Order", order),  # inlined, no $defs; a default_factory is not called for a schema
             ("Derived", derived),
+            ("Special", special),
             ("'Point'", point),
             ("List['Point']", _array(point)),
             ("List[Tuple[int, int]]", _array(_array("integer", minItems=2, maxItems=2))),
         ]
         newer = [
             ("3.9", "list[int]", _array("integer")),
-            (
-                "3.9",
-                "dict[str, list[int]]",
-                {"type": "object", "additionalProperties": _array("integer")},
-            ),
+            ("3.9", "dict[str, list[int]]",
+             {"type": "object", "additionalProperties": _array("integer")}),
             ("3.9", "tuple[bool, ...]", _array("boolean")),
             ("3.9", "collections.abc.Sequence[int]", _array("integer")),
-            (
-                "3.9",
-                "collections.abc.Mapping[str, int]",
-                {"type": "object", "additionalProperties": {"type": "integer"}},
-            ),
+            ("3.9", "collections.abc.Mapping[str, int]",
+             {"type": "object", "additionalProperties": {"type": "integer"}}),
             ("3.9", "Annotated[int, 'how many']", {"type": "integer", "description": "how many"}),
             ("3.9", "Annotated[int, 5]", {"type": "integer"}),
-            (
-                "3.9",
-                "Annotated[int, 5, 'how many', 'x']",
-                {"type": "integer", "description": "how many"},
-            ),
-            (
-                "3.9",
-                "List[Annotated[str, 'a word']]",
-                _array({"type": "string", "description": "a word"}),
-            ),
+            ("3.9", "Annotated[int, 5, 'how many', 'x']",
+             {"type": "integer", "description": "how many"}),
+            ("3.9", "List[Annotated[str, 'a word']]",
+             _array({"type": "string", "description": "a word"})),
             ("3.9", "Annotated[Point, 'where']", dict(point, description="where")),
-            (
-                "3.9",
-                "Optional[Annotated[int, 'n']]",
-                _either({"type": "integer", "description": "n"}, "null"),
-            ),
+            ("3.9", "Optional[Annotated[int, 'n']]",
+             _either({"type": "integer", "description": "n"}, "null")),
             ("3.10", "int | None", _either("integer", "null")),
             ("3.10", "str | list[int] | None", _either("string", _array("integer"), "null")),
-        ]
+        ]  # fmt: skip
         for least, annotation, wanted in [("3.8", a, w) for a, w in rows] + newer:
             if _new_enough(least):
                 with self.subTest(annotation):
-                    self.same(_tool("x: " + annotation), {"x": wanted}, ["x"])
-
-    @unittest.skipUnless(_new_enough("3.9"), "a TypedDict forgets what its base requires")
-    def test_a_typed_dict_of_two(self):
-        class One(TypedDict):
-            a: int
-
-        class Both(One, total=False):
-            b: int
-
-        def tool(x):
-            return x
-
-        tool.__annotations__["x"] = Both
-        (made,) = agentloop.registry([tool]).values()
-        whole = {"type": "integer"}
-        self.assertEqual(
-            made.parameters["properties"]["x"], _object({"a": whole, "b": whole}, ["a"])
-        )
-
-    def test_signatures(self):
-        whole, text = {"type": "integer"}, {"type": "string"}
-        point = _object({"x": whole, "y": dict(whole, default=0)}, ["x"])
-        rows = [
-            ("", {}, []),
-            ("x", {"x": _any()}, ["x"]),
-            ("x=1", {"x": dict(_any(), default=1)}, []),
-            ("zebra: int, apple: str, mango: int", {"zebra": whole, "apple": text, "mango": whole},
-             ["zebra", "apple", "mango"]),
-            ("*, a: int, b: str = 'q'", {"a": whole, "b": dict(text, default="q")}, ["a"]),
-            ("a: int, b: int = 2, /, c: int = 3",
-             {"a": whole, "b": dict(whole, default=2), "c": dict(whole, default=3)}, ["a"]),
-            ("a: int, *rest: str", {"a": whole, "rest": _array("string")}, ["a"]),
-            ("self: int, cls: int, id: int", {"self": whole, "cls": whole, "id": whole},
-             ["self", "cls", "id"]),
-            ("title: str, default: int, properties: str, required: int, items: str",
-             {"title": text, "default": whole, "properties": text, "required": whole,
-              "items": text},
-             ["title", "default", "properties", "required", "items"]),
-            ("name: str, function: int, kwargs: str",
-             {"name": text, "function": whole, "kwargs": text},
-             ["name", "function", "kwargs"]),
-            ("_a: int, from_: str, straße: int, 城市: str",
-             {"_a": whole, "from_": text, "straße": whole, "城市": text},
-             ["_a", "from_", "straße", "城市"]),
-            ("p: Point, q: Point", {"p": point, "q": point}, ["p", "q"]),
-        ]  # fmt: skip
-        for signature, properties, required in rows:
-            with self.subTest(signature):
-                self.same(_tool(signature), properties, required)
-        options = {"additionalProperties": whole}
-        self.same(_tool("a: str, **more: int"), {"a": text}, ["a"], **options)
-        self.same(_tool("**more"), {}, [], additionalProperties=True)
-
-    def test_defaults(self):
-        null = {"type": "null"}
-        rows = [
-            ("int", "5", {"type": "integer", "default": 5}),
-            ("float", "0.5", {"type": "number", "default": 0.5}),
-            ("float", "1", {"type": "number", "default": 1}),
-            ("bool", "True", {"type": "boolean", "default": True}),
-            ("str", "''", {"type": "string", "default": ""}),
-            ("Optional[str]", "None", dict(_either("string", "null"), default=None)),
-            ("int", "None", dict(_either("integer", "null"), default=None)),
-            ("None", "None", dict(null, default=None)),
-            ("List[int]", "[]", _array("integer", default=[])),
-            ("Tuple[int, int]", "(1, 2)",
-             _array("integer", minItems=2, maxItems=2, default=[1, 2])),
-            ("Set[int]", "{3, 1}", _array("integer", default=[1, 3])),
-            ("FrozenSet[str]", "frozenset('a')", _array("string", default=["a"])),
-            ("dict", "{'a': [1]}", {"type": "object", "default": {"a": [1]}}),
-            ("dict", "{'a': {1}}", {"type": "object", "default": {"a": [1]}}),
-            ("Any", "Point", _any()),
-            ("Colour", "Colour.GREEN", {"type": "string", "enum": ["r", "g"], "default": "g"}),
-            ("Level", "Level.LOW", {"type": "integer", "enum": [1, 2], "default": 1}),
-            ("List[Colour]", "[Colour.RED]",
-             _array({"type": "string", "enum": ["r", "g"]}, default=["r"])),
-            ("Pair", "Pair(1)", None),
-            ("Point", "Point(3)", dict(_object(
-                {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}}, ["x"]),
-                default={"x": 3, "y": 0})),
-            ("Path", "Path('a')", {"type": "string", "default": "a"}),
-            ("datetime.date", "datetime.date(2024, 1, 2)",
-             {"type": "string", "format": "date", "default": "2024-01-02"}),
-            ("datetime.datetime", "datetime.datetime(2024, 1, 2)", {"type": "string",
-             "format": "date-time", "default": "2024-01-02T00:00:00"}),
-            ("UUID", "UUID(int=1)",
-             {"type": "string", "format": "uuid",
-              "default": "00000000-0000-0000-0000-000000000001"}),
-            ("datetime.time", "datetime.time(9, 30)",
-             {"type": "string", "format": "time", "default": "09:30:00"}),
-            ("datetime.timedelta", "datetime.timedelta(days=1, hours=2)",
-             {"type": "string", "format": "duration", "default": "P1DT7200S"}),
-            ("datetime.timedelta", "datetime.timedelta(seconds=-1.5)",
-             {"type": "string", "format": "duration", "default": "-P0DT1.500000S"}),
-            ("Decimal", "Decimal('0.1')", {"type": "number", "default": 0.1}),
-            ("Decimal", "Decimal('nan')", {"type": "number"}),
-            # what has no JSON form is left out, and the parameter stays optional
-            ("str", "object()", {"type": "string"}),
-            ("float", "float('inf')", {"type": "number"}),
-            ("Any", "print", _any()),
-            ("list", "[object()]", _array(_any())),
-            ("int", "'many'", {"type": "integer"}),
-        ]  # fmt: skip
-        for annotation, default, wanted in rows:
-            with self.subTest("%s = %s" % (annotation, default)):
-                made = _tool("x: %s = %s" % (annotation, default))
-                if wanted is not None:
-                    self.same(made, {"x": wanted})
-                step = _step_of(made, {})  # Python's own default, whatever was shown
-                self.assertEqual(step.status, "ok")
-                self.assertIs(
-                    step.observation["x"], inspect.signature(made).parameters["x"].default
-                )
-
-    def test_a_default_is_copied_into_the_schema(self):
-        tags: List[str] = []
-        names = dict(_names(), tags=tags)
-        exec("def tool(x: List[str] = tags): pass", names)
-        (made,) = agentloop.registry([names["tool"]]).values()
-        tags.append("later")
-        self.assertEqual(made.parameters["properties"]["x"]["default"], [])
-
-    def test_recursive_types(self):
-        def reference(name):
-            return {"$ref": "#/$defs/" + name}
-
-        node = _object(
-            {"value": {"type": "integer"}, "children": _array(reference("_Node"))}, ["value"]
-        )
-        (made,) = agentloop.registry([_tool("root: Node, other: Node")]).values()
-        (name,) = made.parameters["$defs"]
-        text = json.dumps(made.parameters).replace('"#/$defs/%s"' % name, '"#/$defs/_Node"')
-        found = json.loads(text)
-        self.assertEqual(
-            found["properties"], {"root": reference("_Node"), "other": reference("_Node")}
-        )
-        self.assertEqual(_ordered(list(found["$defs"].values())), [_ordered(node)])
-        rows = [
-            ({"value": "1", "children": [{"value": 2}]}, _Node(1, [_Node(2)])),
-            ({"value": 1, "children": [{"value": 2, "children": [{"value": "z"}]}]},
-             _bad("integer", at="args.root.children[0].children[0].value")),
-            ({"value": 1, "children": [3]}, _bad("object", at="args.root.children[0]")),
-        ]  # fmt: skip
-        for value, want in rows:
-            want = {"root": want} if not isinstance(want, _Bad) else want
-            _check(self, _step_of(_tool("root: Node"), {"root": value}), want)
-
-    def test_a_reference_keeps_its_description(self):
-        module = _module(
-            "@dataclasses.dataclass\nclass Link:\n    v: int\n    next: Optional['Link'] = None\n"
-            "def tool(head: Link):\n    'Walk.\\n\\nArgs:\\n    head: first link'\n    return head",
-        )
-        (made,) = agentloop.registry([module.tool]).values()
-        head = made.parameters["properties"]["head"]
-        self.assertEqual(head["description"], "first link")
-        self.assertTrue(head["$ref"].startswith("#/$defs/"))
-        self.assertEqual(len(made.parameters["$defs"]), 1)
-        step = _step_of(module.tool, {"head": {"v": 1, "next": {"v": "2", "next": None}}})
-        self.assertEqual(step.observation, module.Link(1, module.Link(2)))
-
-    def test_two_recursive_types_of_one_name(self):
-        source = "@dataclasses.dataclass\nclass Twin:\n    v: %s\n    of: Optional['Twin'] = None\n"
-        one, two = (_module(source % kind).Twin for kind in ("int", "str"))
-
-        def f(a: one, b: two):
-            return a, b
-
-        (made,) = agentloop.registry([f]).values()
-        properties, defs = made.parameters["properties"], made.parameters["$defs"]
-        found = [defs[properties[n]["$ref"][len("#/$defs/") :]]["properties"]["v"] for n in "ab"]
-        self.assertEqual(found, [{"type": "integer"}, {"type": "string"}])
-        step = _step_of(f, {"a": {"v": "1", "of": {"v": 2}}, "b": {"v": 1, "of": {"v": "x"}}})
-        self.assertEqual(step.observation, (one(1, one(2)), two("1", two("x"))))
-
-    def test_types_of_newer_pythons(self):
-        film = _object({"name": {"type": "string"}, "year": {"type": "integer"}}, ["name"])
-        whole = _array("integer")
-        missing = _bad("missing", at="args.x.name")
-        future = "from __future__ import annotations\n"
-        in_full = (
-            "class M(TypedDict):\n name: %s\n year: NotRequired[int]\ndef tool(x: M): return x"
-        )
-        total = "class M(TypedDict, total=False):\n name: Required[str]\n year: int\n"
-        listed = "def tool(x: %s): return x"
-        rows = [
-            (
-                "3.11",
-                in_full % "Required[str]",
-                film,
-                {"name": "a", "year": "1"},
-                {"name": "a", "year": 1},
-            ),
-            ("3.11", future + in_full % "str", film, {"name": "a"}, {"name": "a"}),
-            ("3.11", total + listed % "M", film, {"year": 1}, missing),
-            ("3.11", future + total + listed % "M", film, {"year": 1}, missing),
-            ("3.9", future + listed % "list[int]", whole, ["1"], [1]),
-            ("3.8", future + listed % "List[int]", whole, "[1]", [1]),
-        ]
-        for least, source, schema, value, want in rows:
-            if _new_enough(least):
-                with self.subTest(source):
-                    made = _source(source)
-                    self.same(made, {"x": schema}, ["x"])
-                    _check(self, _step_of(made, {"x": value}), want)
-
-    def test_names_local_to_a_function(self):
-        source = (
-            "from __future__ import annotations\n"
-            "def make():\n    @dataclasses.dataclass\n    class Here:\n        n: int\n"
-            "    later = None\n"
-            "    def tool(h: Here, k: int = 0):\n        return Here, h, k, later\n"
-            "    return tool\n"
-            "tool = make()"
-        )
-        made = _source(source)
-        self.same(
-            made,
-            {
-                "h": _object({"n": {"type": "integer"}}, ["n"]),
-                "k": {"type": "integer", "default": 0},
-            },
-            ["h"],
-        )
-        kind, value, _, _ = _step_of(made, {"h": {"n": "2"}}).observation
-        self.assertEqual(value, kind(2))
-
-    def test_a_closure_that_is_not_filled_yet(self):
-        def f(n: int):
-            return n if n < 9 else later
-
-        (made,) = agentloop.registry([f]).values()
-        later = 1
-        self.assertEqual((made(2), made(9)), (2, 1))
-
-    def test_wrapped_functions(self):
-        source = (
-            "def log(f):\n    @functools.wraps(f)\n    def inner(*a, **k):\n"
-            "        return f(*a, **k)\n    return inner\n"
-            "@log\ndef tool(x: int, y: str = 'a'):\n    'About.'\n    return x, y"
-        )
-        made = _source(source)
-        found = self.same(
-            made, {"x": {"type": "integer"}, "y": {"type": "string", "default": "a"}}, ["x"]
-        )
-        self.assertEqual(found.description, "About.")
-        self.assertEqual(_step_of(made, {"x": "1"}).observation, (1, "a"))
-        _check(self, _step_of(made, {"x": 1, "z": 2}), _bad("x, y", at="args.z"))
-
-    def test_partial(self):
-        head = (
-            "def send(conn: str, to: str, n: int = 1):\n"
-            "    'Send.\\n\\nArgs:\\n    to: receiver'\n    return conn, to, n\n"
-        )
-        to = {"type": "string", "description": "receiver"}
-        number = {"type": "integer", "default": 1}
-        rows = [
-            ("functools.partial(send, 'secret')", {"to": to, "n": number}),
-            ("functools.partial(send, conn='secret')", {"to": to, "n": number}),
-            ("functools.partial(functools.partial(send, 'secret'), n=1)", {"to": to}),
-        ]
-        for expression, properties in rows:
-            with self.subTest(expression):
-                made = _source(head + "tool = " + expression)
-                found = self.same(made, properties, ["to"])
-                self.assertEqual((found.name, found.description), ("send", "Send."))
-                self.assertNotIn("secret", json.dumps(found.parameters))
-                self.assertEqual(_step_of(made, {"to": "x"}).observation, ("secret", "x", 1))
-                _check(self, _step_of(made, {"to": "x", "conn": "evil"}), _bad(at="args.conn"))
+                    _check_schema(self, _tool("x: " + annotation), {"x": wanted}, ["x"])
 
 
-class DocstringTests(unittest.TestCase):
-    """Descriptions from Google, NumPy and reST docstrings."""
-
-    def check(self, doc, about, notes):
-        with self.subTest(doc):
-            (made,) = agentloop.registry([_tool("path: str, limit: int = 10", doc)]).values()
-            self.assertEqual(made.description, about)
-            shown = made.parameters["properties"].items()
-            found = {k: v["description"] for k, v in shown if "description" in v}
-            self.assertEqual(found, notes)
-
-    def test_the_description(self):
-        rows = [
-            ("", ""),
-            ("Read.", "Read."),
-            ("\n    Read.\n    ", "Read."),
-            ("Read.\n\n    As text,\n    in lines.\n\n    Slow.\n    ", None),
-            ("Read :param: in prose, and :x: too.", None),
-            ("Read.\n\nArgs: none of these, it is prose.", None),
-            ("Read.\n\nNote: relative paths only.", None),
-            ("Read.\n\nSuch as\n    Args:\n        path: prose, since it is indented", None),
-            ("Read.\n\n---\n\nRead on.", None),
-            ("Read.\n\nso far so good\n--\n", "Read.\n\nso far so good\n--"),
-        ]
-        for doc, about in rows:
-            self.check(doc, inspect.cleandoc(doc) if about is None else about, {})
-        self.check("A.\n\nNote: B.\n\nArgs:\n    path: C", "A.\n\nNote: B.", {"path": "C"})
-        self.check(":param path: C", "", {"path": "C"})
-
-    def test_parameters(self):
-        path, both = {"path": "file to read"}, {"path": "file to read", "limit": "most lines"}
-        joined = {"path": "one of: a: alpha limit: beta"}
-        numpy = "Parameters\n----------\n"
-        rows = [
-            # Google
-            ("Args:\n    path: file to read\n    limit: most lines\n\nReturns:\n    path: x", both),
-            ("Args:\n    path (str): file to read\n    limit (int, optional): most lines", both),
-            ("Arguments:\n    path (Dict[str, Tuple[int, int]], optional): file to read", path),
-            (
-                "Args:\n    path: file\n        to\n        read\n    limit: most\n        lines",
-                both,
-            ),
-            ("Args:\n    path: one of:\n        a: alpha\n        limit: beta", joined),
-            ("Args:\n    path: file to read\n\n    limit: most lines\n", both),
-            ("Args:\n path: file to read\n limit: most lines", both),
-            ("Args:\n    path: file to read\n    nothing more", path),
-            ("Args:\n    limit: most lines\n    nosuch: x\n    path: file to read", both),
-            ("Args:\n    path: a: b", {"path": "a: b"}),
-            ("Args:\n    path:\n        file to read", path),
-            ("Args:\n\tpath: file to read\n\tlimit: most lines\n", both),
-            ("Args:\n    path: file to read\nSo much for that.\n    limit: no", path),
-            ("Args:\n    Nothing here to see\n    path: file to read", path),
-            ("Args:\n        lost\n    path: file to read", {}),
-            ("Returns:\n    path: no\n\nArgs:\n    path: file to read", path),
-            ("Raises:\n    OSError: limit: no\n\nArgs:\n    path: file to read", path),
-            ("Keyword Args:\n    path: file to read\n\nExamples:\n    limit: no", path),
-            ("参数:\n    path: file to read\n    limit：most lines\n\n返回:\n    path: 无", both),
-            # NumPy
-            (
-                numpy + "path : str\n    file to read\nlimit : int, optional\n    most\n    lines",
-                both,
-            ),
-            (numpy + "path : {'a', 'b'}\n    file to read\nlimit\n    most lines", both),
-            (numpy + "path, limit : str\n    both", {"path": "both", "limit": "both"}),
-            (numpy + "    lost\npath : str\n    file to read", path),
-            (numpy + "path : str\n    file to read\n\nReturns\n-------\nlimit\n    no", path),
-            # reST
-            (":param path: file to read\n:param int limit: most lines\n:returns: x", both),
-            (
-                ":param path: file\n    to read\n:type path: str\n:param limit: most\n    lines",
-                both,
-            ),
-            (":param path: file to read\nnot indented\n:param limit: most lines\n", both),
-            (":param: nothing\n:param path: file to read", path),
-            (":arg path: file to read\n:keyword limit: most lines", both),
-            (":type path: str\n:param path: file to read", path),
-            (":raises OSError: limit\n    path: no\n:param path: file to read\n:rtype: str", path),
-        ]
-        for section, notes in rows:
-            self.check("Read.\n\n" + section, "Read.", notes)
-
-    def test_star_parameters(self):
-        for section in (
-            "Args:\n    *rest: numbers",
-            ":param rest: numbers",
-            ":param *rest: numbers",
-        ):
-            (made,) = agentloop.registry([_tool("*rest: int", "R.\n\n" + section)]).values()
-            wanted = _array("integer", description="numbers")
-            self.assertEqual(made.parameters["properties"]["rest"], wanted)
-
-    def test_whose_words_win(self):
-        doc = "T.\n\nArgs:\n    p: from the docstring"
-        rows = [
-            ("3.8", "p: Item", "from the docstring"),  # over the class's own
-            ("3.8", "p: Item = Item('a')", "from the docstring"),
-            ("3.8", "p: Optional[int] = None", "from the docstring"),
-            ("3.9", "p: Annotated[int, 'from the annotation']", "from the annotation"),
-            ("3.9", "p: Annotated[Item, 'from the annotation'] = Item('a')", "from the annotation"),
-            (
-                "3.9",
-                "p: Annotated[NewType('N', Annotated[int, 'from the annotation']), 5]",
-                "from the annotation",
-            ),
-        ]
-        for least, signature, text in rows:
-            if _new_enough(least):
-                (made,) = agentloop.registry([_tool(signature, doc)]).values()
-                self.assertEqual(made.parameters["properties"]["p"]["description"], text, signature)
-
-    def test_no_docstring_of_python_leaks(self):
-        for signature in ("c: Colour", "p: Point", "p: Pair", "t: Film", "p: Loose"):
-            (made,) = agentloop.registry([_tool(signature)]).values()
-            self.assertNotIn("description", json.dumps(made.parameters))
-            self.assertEqual(made.description, "")
-
-
-class ArgumentTests(unittest.TestCase):
+class ConversionTests(unittest.TestCase):
     """What the arguments of a call become: another spelling, never another shape, nothing lost."""
-
-    def play(self, rows):
-        for annotation, cases in rows.items():
-            made = _tool("x: " + annotation)
-            for value, want in cases:
-                with self.subTest("%s: %.100r" % (annotation, value)):
-                    if not isinstance(want, _Bad):
-                        want = {"x": want}
-                    _check(self, _step_of(made, {"x": value}), want)
 
     def test_scalars(self):
         whole, number, flag, text = map(_bad, ("integer", "number", "boolean", "string"))
         null = _bad("null")
-        self.play({
+        _check_conversions(self, {
             "int": [
                 (7, 7), (0, 0), (-3, -3), (10**40, 10**40), ("8", 8), (" -12\n", -12), ("+4", 4),
                 (6.0, 6), (-2.0, -2), ("2.0", 2), (" -7.000 ", -7),
@@ -2076,40 +2355,186 @@ class ArgumentTests(unittest.TestCase):
             "UserId": [("5", 5), ("x", whole)],
         })  # fmt: skip
 
-    def test_what_a_refusal_advises(self):
-        """Only what helps: a text is told to be JSON where it looks as if it should be."""
-        many = "Literal[%s]" % ", ".join("'é%02d'" % n for n in range(51))
-        rows = [
-            ("Dict[str, int]", "{'a': oops", "in braces it must be JSON", "known"),
-            ("Dict[str, int]", "oops", "expected object", "in braces"),
-            ("Dict[str, int]", 5, "expected object", "in braces"),
-            ("List[int]", "[1, oops", "in brackets it must be JSON", "a single item"),
-            ("List[int]", "oops", 'a single item is written ["oops"]', "in brackets"),
-            ("List[int]", 5, "a single item is written [5]", "in brackets"),
-            (many, "é00x", ', "é49", got "é00x", did you mean "é00"', "é50"),
-            (many, 5, ', "é49", got 5', "did you mean"),
-            ("Literal['512']", 51, 'expected one of "512", got 51', "did you mean"),
-            # of a union, the alternative that was meant, where that can be told
-            ("Optional[int]", {"a": 1}, "expected integer or null, got", "args.x."),
-            ("Union[float, List[int]]", 10**400, "expected number, got", " or "),
-            ("Union[Literal[1, 2], List[int]]", "x", "expected integer or array, got", "one of"),
-            ("Union[Literal['a', 1], List[int]]", "b", 'expected one of "a", 1, got', " or "),
-            ("Union[Literal['a'], int]", ["a"], "expected string or integer, got", "one of"),
-            ("Union[Dict[str, int], Point]", {"x": 1, "z": "q"}, "args.x.z: expected int", " or "),
-            ("Union[List[int], Point]", {"x": 1, "z": 2}, "args.x.z: unknown name", " or "),
-            ("Union[Point, Item]", {"x": 1, "y": "q"}, "args.x.y: expected integer", "sku"),
-            ("Union[Item, Stock]", {"qty": "q"}, "args.x.qty: expected integer", "sku"),
-            ("Union[Node, int]", 1.5, "expected object or integer, got", "value"),
-        ]
-        for hint, value, told, untold in rows:
-            with self.subTest(hint=hint[:20], value=value):
-                text = _step_of(_tool("x: " + hint), {"x": value}).observation
-                self.assertIn(told, text)
-                self.assertNotIn(untold, text)
+    def test_containers(self):
+        array, obj = _bad("array"), _bad("object")
+        _check_conversions(self, {
+            "list": [([1, "a", None], [1, "a", None]), ([], []), ("[1]", [1]), ("a,b", array),
+             (None, array), ({}, array)],
+            "List[int]": [
+                ([1, 2], [1, 2]), (["1", 2.0], [1, 2]), ([], []), (' ["1"] ', [1]),
+                (5, _bad("array", "[5]")),
+                ("5", array), ("[1, 'q']", _bad("array", "JSON")), ("[1", array), ("{}", array),
+                ('"[1]"', array),
+                ("[NaN]", array), ([True], _bad("integer", at="args.x[0]")),
+                (["q", 1, 2.5, None],
+                 _bad("integer", at=["args.x[0]", "args.x[2]", "args.x[3]"])),
+            ],
+            "List[str]": [
+                (["a", 1], ["a", "1"]), ('["a"]', ["a"]), ("a", _bad("array", '["a"]')),
+                ("[draft] notes", array),
+                ([["a"]], _bad("string", at="args.x[0]")),
+            ],
+            "List[List[int]]": [([["1"], "[2]"], [[1], [2]]),
+             ([[1], ["q"]], _bad("integer", at="args.x[1][0]"))],
+            "List[Optional[int]]": [([1, None, "null"], [1, None, None])],
+            "List[float]": [
+                ([0.5, 2.5], [0.5, 2.5]), ([1, 0.5], [1.0, 0.5]),
+                ([0.5, float("inf")], _bad("number", at="args.x[1]")),
+            ],
+            "List[bool]": [([True, "false", 1], [True, False, True]),
+             (["yes"], _bad("boolean", at="args.x[0]"))],
+            "Tuple[int, str]": [
+                ([1, "a"], (1, "a")), (["1", 2], (1, "2")), ('[1, "a"]', (1, "a")),
+                ([1], _bad("array", "2")),
+                ([1, "a", 3], _bad("2")), (["q", "a"], _bad("integer", at="args.x[0]")),
+                (["q", None], _bad(at=["args.x[0]", "args.x[1]"])), ({}, array),
+            ],
+            "Tuple[int, ...]": [([1, "2"], (1, 2)), ([], ()),
+             ([1, "q"], _bad("integer", at="args.x[1]")), (4, array)],
+            "tuple": [([1, "a"], (1, "a"))],
+            "Tuple[()]": [([], ())],
+            "Set[str]": [(["a", "a"], {"a"}), ('["a"]', {"a"}),
+             ([[1]], _bad("string", at="args.x[0]")), ("a", array)],
+            "Set[Any]": [([1, 1], {1}), ([[1]], _bad("set"))],
+            "set": [(["a"], {"a"})],
+            "FrozenSet[int]": [(["3"], frozenset([3])),
+             ([1.5], _bad("integer", at="args.x[0]"))],
+            "Sequence[int]": [(["1"], [1]), ("12", array),
+             ([None], _bad("integer", at="args.x[0]"))],
+            "Iterable[int]": [(["1"], [1]), ("12", array)],
+            "AbstractSet[int]": [(["1"], {1})],
+            "dict": [
+                ({"a": [1]}, {"a": [1]}), ('{"a": 1}', {"a": 1}), ("a=1", obj), ([["a", 1]], obj),
+                (None, obj),
+                ("{'a': 1}", _bad("object", "JSON")), ("[1]", obj),
+            ],
+            "Dict[str, int]": [
+                ({"a": "1", "b": 2.0}, {"a": 1, "b": 2}), ({}, {}), ([1], obj),
+                ({"a": "q", "b": 1, "c": 1.5}, _bad("integer", at=["args.x.a", "args.x.c"])),
+                ({"a b": "q"}, _bad("integer", at='args.x["a b"]')),
+                ({"": None}, _bad("integer", at='args.x[""]')),
+                ({'a"b\n': "q"}, _bad("integer", at="args.x[\"a'b\\n\"]")),
+                ({"ü": "q"}, _bad(at="args.x.ü")),
+            ],
+            "Dict[int, str]": [
+                ({"1": "a", " -2 ": 3}, {1: "a", -2: "3"}),
+                ({"q": "a"}, _bad("integer", at="args.x.q")),
+                ({"q": "a", "r": "b"}, _bad("integer", at=["args.x.q", "args.x.r"])),
+                ({"1": "a", " 1": "b"}, _bad("distinct")),
+                ({"1": 1.5}, _bad("string", at='args.x["1"]')),
+            ],
+            "Dict[Literal['lo', 'hi'], int]": [
+                ({"lo": "1"}, {"lo": 1}), ({}, {}), ({"q": 1}, _bad("lo", at="args.x.q")),
+            ],
+            "Dict[str, List[float]]": [
+                ({"a": [1, "2"], "b": "[3]"}, {"a": [1.0, 2.0], "b": [3.0]}),
+                ({"a": [1, "q"]}, _bad("number", at="args.x.a[1]")),
+            ],
+            "Dict[str, Any]": [({"a": None}, {"a": None}), ({}, {})],
+            "Mapping[str, bool]": [({"a": "true"}, {"a": True})],
+        })  # fmt: skip
+
+    def test_records(self):
+        item, point = _Item, _Point
+        _check_conversions(self, {
+            "Item": [
+                ({"sku": "a"}, item("a")), ({"sku": 7, "qty": "2"}, item("7", 2)),
+                ('{"sku": "a"}', item("a")),
+                ({"sku": "a", "qty": None}, item("a")),  # may be left out, takes no null: not given
+                ({"sku": "a", "qty": "two"}, _bad("integer", at="args.x.qty")),
+                ({"sku": "a", "quantity": 2}, _bad("qty", at="args.x.quantity")),
+                ({"sku": "a", "qyt": 2}, _bad('did you mean "qty"', at="args.x.qyt")),
+                ({"sku": None}, _bad("string", at="args.x.sku")),
+                ({}, _bad("missing", at="args.x.sku")),
+                ({"Sku": "a"}, _bad("missing", 'did you mean "sku"',
+                  at=["args.x.Sku", "args.x.sku"])),
+                (["a", 2], _bad("object")), (None, _bad("object")), ("a", _bad("object")),
+            ],
+            "Order": [
+                ({"id": "1", "items": [{"sku": "a"}], "note": None}, _Order(1, [item("a")])),
+                ({"id": 1, "items": '[{"sku": "a", "qty": 2}]'}, _Order(1, [item("a", 2)])),
+                ({"id": 1, "items": [{"sku": "a"}, {"sku": "b"}, {"sku": "c", "qty": "many"}]},
+                 _bad('expected integer, got "many"', at="args.x.items[2].qty")),
+                ({"id": "q", "items": [{"qty": 1}], "nots": 1},
+                 _bad("note", at=["args.x.id", "args.x.items[0].sku", "args.x.nots"])),
+                ({"id": 1, "items": {"sku": "a"}}, _bad("array", at="args.x.items")),
+                ({"id": 1, "items": [None]}, _bad("object", at="args.x.items[0]")),
+            ],
+            "Range": [
+                ({"low": 1, "high": "2"}, _Range(1, 2)),
+                ({"low": 3, "high": 2}, _bad("low is above high")),
+                ({"low": "q", "high": 2}, _bad("integer", at="args.x.low")),
+            ],
+            "List[Range]": [([{"low": 3, "high": 2}],
+              _bad("low is above high", at="args.x[0]"))],
+            "Optional[Range]": [({"low": 3, "high": 2}, _bad("low is above high"))],
+            "Silent": [({"x": 1}, _bad("RuntimeError"))],
+            "Derived": [({"a": "s"}, _Derived("s", "q"))],
+            "Special": [
+                ({"x": "1", "left": 4}, _Special(1, 4)), ({"x": 1, "norm": 2.0}, _bad(at="args.x.norm")),
+                ({"x": 1, "kind": "q"}, _bad(at="args.x.kind")),
+                ({"x": 1, "left": 3.5}, _bad("integer", at="args.x.left")),
+            ],
+            "Film": [
+                ({"title": "A", "year": "1999"}, {"title": "A", "year": 1999}),
+                ('{"title": "A", "year": 1}', {"title": "A", "year": 1}),
+                ({"title": "A", "year": 1, "yeer": 2},
+                 _bad('did you mean "year"', at="args.x.yeer")),
+                ({"title": None}, _bad(at=["args.x.title", "args.x.year"])),
+                ("A", _bad("object")),
+                ([1, 2], _bad("object")),
+            ],
+            "Options": [({}, {}), ({"limit": "3"}, {"limit": 3}), ({"limit": None}, {})],
+            "Pair": [
+                ({"a": "1"}, _Pair(1)), ([1], _Pair(1)), (["1", 2], _Pair(1, "2")),
+                ("[1]", _bad("object")),
+                (["q"], _bad("integer", at="args.x.a")), ([], _bad("missing", at="args.x.a")),
+                ([1, "b", 3], _bad("object")), ({"a": 1, "c": 2}, _bad(at="args.x.c")),
+            ],
+            "Loose": [({"u": 1, "v": [None]}, _Loose(1, [None]))],
+            "Dict[str, Point]": [({"p": {"x": 1}}, {"p": point(1)}),
+             ({"p": {}}, _bad(at="args.x.p.x"))],
+        })  # fmt: skip
+
+    def test_choices(self):
+        red, green = _Colour
+        _check_conversions(self, {
+            "Literal['north', 'south']": [
+                ("south", "south"), (" SOUTH ", "south"),
+                ("norht", _bad('"north"', '"south"', 'did you mean "north"')),
+                ("up", _bad('"north"', '"south"')), ("", _bad("north")), (1, _bad()),
+                (None, _bad()),
+                (["north"], _bad()), ({}, _bad()),
+            ],
+            "Literal['a', 'A']": [("a", "a"), ("A", "A"), (" a", _bad())],
+            "Literal[10, 20]": [(20, 20), ("10", 10), (20.0, 20), (15, _bad("10, 20")),
+             (None, _bad()), (True, _bad())],
+            "Literal[0, 1]": [(1, 1), (True, _bad()), ("true", _bad())],
+            "Literal['7', '8']": [("7", "7"), (8, "8"), (8.0, "8"), (9, _bad()),
+             (7.5, _bad())],
+            "Literal['1', 1]": [("1", "1"), (1, 1), (" 1", _bad())],
+            "Literal['all', 0]": [("ALL", "all"), ("0", 0), (0, 0), (False, _bad())],
+            "Literal[True]": [(True, True), ("true", True), (False, _bad("true")),
+             (1, _bad())],
+            "Literal['a', None]": [(None, None), ("a", "a"), ("null", None)],
+            "Literal[Colour.RED]": [("r", red), ("g", _bad("r"))],
+            "Colour": [
+                ("r", red), ("RED", red), (" green ", green), ("G", green),
+                ("b", _bad('"r"', '"g"')),
+                (None, _bad()), (["r"], _bad()),
+            ],
+            "Level": [
+                (2, _Level.HIGH), ("1", _Level.LOW), (2.0, _Level.HIGH),
+                ("high", _Level.HIGH),
+                (True, _bad()), (3, _bad("1, 2")),
+            ],
+            "Mode": [("write", _Mode.WRITE), ("READ", _Mode.READ)],
+            "Swapped": [("A", _Swapped.B), ("B", _Swapped.A), ("a", _bad())],
+        })  # fmt: skip
 
     def test_unions(self):
         shape = {"kind": "circle", "radius": 2}
-        self.play({
+        _check_conversions(self, {
             "Optional[int]": [
                 (None, None), (5, 5), ("5", 5), ("null", None), ("None", None),
                 ("", _bad("integer")),
@@ -2197,173 +2622,93 @@ class ArgumentTests(unittest.TestCase):
             ],
         })  # fmt: skip
 
-    def test_choices(self):
-        red, green = _Colour
-        self.play({
-            "Literal['north', 'south']": [
-                ("south", "south"), (" SOUTH ", "south"),
-                ("norht", _bad('"north"', '"south"', 'did you mean "north"')),
-                ("up", _bad('"north"', '"south"')), ("", _bad("north")), (1, _bad()),
-                (None, _bad()),
-                (["north"], _bad()), ({}, _bad()),
-            ],
-            "Literal['a', 'A']": [("a", "a"), ("A", "A"), (" a", _bad())],
-            "Literal[10, 20]": [(20, 20), ("10", 10), (20.0, 20), (15, _bad("10, 20")),
-             (None, _bad()), (True, _bad())],
-            "Literal[0, 1]": [(1, 1), (True, _bad()), ("true", _bad())],
-            "Literal['7', '8']": [("7", "7"), (8, "8"), (8.0, "8"), (9, _bad()),
-             (7.5, _bad())],
-            "Literal['1', 1]": [("1", "1"), (1, 1), (" 1", _bad())],
-            "Literal['all', 0]": [("ALL", "all"), ("0", 0), (0, 0), (False, _bad())],
-            "Literal[True]": [(True, True), ("true", True), (False, _bad("true")),
-             (1, _bad())],
-            "Literal['a', None]": [(None, None), ("a", "a"), ("null", None)],
-            "Literal[Colour.RED]": [("r", red), ("g", _bad("r"))],
-            "Colour": [
-                ("r", red), ("RED", red), (" green ", green), ("G", green),
-                ("b", _bad('"r"', '"g"')),
-                (None, _bad()), (["r"], _bad()),
-            ],
-            "Level": [
-                (2, _Level.HIGH), ("1", _Level.LOW), (2.0, _Level.HIGH),
-                ("high", _Level.HIGH),
-                (True, _bad()), (3, _bad("1, 2")),
-            ],
-            "Mode": [("write", _Mode.WRITE), ("READ", _Mode.READ)],
-            "Swapped": [("A", _Swapped.B), ("B", _Swapped.A), ("a", _bad())],
-        })  # fmt: skip
+    def test_a_recursive_union_costs_what_its_text_costs(self):
+        """Each part is converted once, however many ways there are to read what holds it."""
+        source = """
+@dataclasses.dataclass
+class And:
+    left: "Term"
+    right: "Term"
+    op: Literal["and"] = "and"
+@dataclasses.dataclass
+class Or:
+    left: "Term"
+    right: "Term"
+    op: Literal["or"] = "or"
+@dataclasses.dataclass
+class Not:
+    left: "Term"
+    right: "Term"
+    reason: str = ""
+Term = Union[And, Or, Not, int]
+def tool(x: Term): return x
+"""
+        made = _source(source)
+        bottoms = [
+            (1, "ok"),
+            ("1", "ok"),
+            ("q", "args.x"),
+            (None, "args.x"),
+            ({"left": 1}, "args.x"),
+        ]
+        for tag in (
+            {}, {"op": "or"}, {"op": "AND"}, {"op": "xor"}, {"reason": 5}, {"reason": None},
+        ):  # fmt: skip
+            for bottom, text in bottoms:
+                value = bottom
+                for _ in range(40):  # tried anew at each level it would take 2**40 visits
+                    value = {"right": "2", "left": value, **tag}
+                step = _step_of(made, {"x": json.loads(json.dumps(value))})
+                expected = "args.x" if tag == {"op": "xor"} else text
+                self.assertEqual(step.status == "ok", expected == "ok", step.observation)
+                if tag == {"op": "or"} and text != "ok":
+                    self.assertIn("args.x" + ".left" * 40, step.observation)
 
-    def test_containers(self):
-        array, obj = _bad("array"), _bad("object")
-        self.play({
-            "list": [([1, "a", None], [1, "a", None]), ([], []), ("[1]", [1]), ("a,b", array),
-             (None, array), ({}, array)],
-            "List[int]": [
-                ([1, 2], [1, 2]), (["1", 2.0], [1, 2]), ([], []), (' ["1"] ', [1]),
-                (5, _bad("array", "[5]")),
-                ("5", array), ("[1, 'q']", _bad("array", "JSON")), ("[1", array), ("{}", array),
-                ('"[1]"', array),
-                ("[NaN]", array), ([True], _bad("integer", at="args.x[0]")),
-                (["q", 1, 2.5, None],
-                 _bad("integer", at=["args.x[0]", "args.x[2]", "args.x[3]"])),
-            ],
-            "List[str]": [
-                (["a", 1], ["a", "1"]), ('["a"]', ["a"]), ("a", _bad("array", '["a"]')),
-                ("[draft] notes", array),
-                ([["a"]], _bad("string", at="args.x[0]")),
-            ],
-            "List[List[int]]": [([["1"], "[2]"], [[1], [2]]),
-             ([[1], ["q"]], _bad("integer", at="args.x[1][0]"))],
-            "List[Optional[int]]": [([1, None, "null"], [1, None, None])],
-            "List[float]": [
-                ([0.5, 2.5], [0.5, 2.5]), ([1, 0.5], [1.0, 0.5]),
-                ([0.5, float("inf")], _bad("number", at="args.x[1]")),
-            ],
-            "List[bool]": [([True, "false", 1], [True, False, True]),
-             (["yes"], _bad("boolean", at="args.x[0]"))],
-            "Tuple[int, str]": [
-                ([1, "a"], (1, "a")), (["1", 2], (1, "2")), ('[1, "a"]', (1, "a")),
-                ([1], _bad("array", "2")),
-                ([1, "a", 3], _bad("2")), (["q", "a"], _bad("integer", at="args.x[0]")),
-                (["q", None], _bad(at=["args.x[0]", "args.x[1]"])), ({}, array),
-            ],
-            "Tuple[int, ...]": [([1, "2"], (1, 2)), ([], ()),
-             ([1, "q"], _bad("integer", at="args.x[1]")), (4, array)],
-            "tuple": [([1, "a"], (1, "a"))],
-            "Set[str]": [(["a", "a"], {"a"}), ('["a"]', {"a"}),
-             ([[1]], _bad("string", at="args.x[0]")), ("a", array)],
-            "Set[Any]": [([1, 1], {1}), ([[1]], _bad("set"))],
-            "set": [(["a"], {"a"})],
-            "FrozenSet[int]": [(["3"], frozenset([3])),
-             ([1.5], _bad("integer", at="args.x[0]"))],
-            "Sequence[int]": [(["1"], [1]), ("12", array),
-             ([None], _bad("integer", at="args.x[0]"))],
-            "Iterable[int]": [(["1"], [1]), ("12", array)],
-            "AbstractSet[int]": [(["1"], {1})],
-            "dict": [
-                ({"a": [1]}, {"a": [1]}), ('{"a": 1}', {"a": 1}), ("a=1", obj), ([["a", 1]], obj),
-                (None, obj),
-                ("{'a': 1}", _bad("object", "JSON")), ("[1]", obj),
-            ],
-            "Dict[str, int]": [
-                ({"a": "1", "b": 2.0}, {"a": 1, "b": 2}), ({}, {}), ([1], obj),
-                ({"a": "q", "b": 1, "c": 1.5}, _bad("integer", at=["args.x.a", "args.x.c"])),
-                ({"a b": "q"}, _bad("integer", at='args.x["a b"]')),
-                ({"": None}, _bad("integer", at='args.x[""]')),
-                ({'a"b\n': "q"}, _bad("integer", at="args.x[\"a'b\\n\"]")),
-                ({"ü": "q"}, _bad(at="args.x.ü")),
-            ],
-            "Dict[int, str]": [
-                ({"1": "a", " -2 ": 3}, {1: "a", -2: "3"}),
-                ({"q": "a"}, _bad("integer", at="args.x.q")),
-                ({"q": "a", "r": "b"}, _bad("integer", at=["args.x.q", "args.x.r"])),
-                ({"1": "a", " 1": "b"}, _bad("distinct")),
-                ({"1": 1.5}, _bad("string", at='args.x["1"]')),
-            ],
-            "Dict[str, List[float]]": [
-                ({"a": [1, "2"], "b": "[3]"}, {"a": [1.0, 2.0], "b": [3.0]}),
-                ({"a": [1, "q"]}, _bad("number", at="args.x.a[1]")),
-            ],
-            "Dict[str, Any]": [({"a": None}, {"a": None}), ({}, {})],
-            "Mapping[str, bool]": [({"a": "true"}, {"a": True})],
-        })  # fmt: skip
+    def test_what_was_converted_once_is_used_again(self):
+        """The alternatives differ in a field that comes after what they share."""
+        source = """
+@dataclasses.dataclass
+class Number:
+    below: "Term"
+    n: int
+@dataclasses.dataclass
+class Word:
+    below: "Term"
+    n: str
+Term = Union[Number, Word, int]
+def tool(x: Term): return x
+"""
+        made = _source(source)
+        value: Any = 1
+        for level in range(40):
+            value = {"below": value, "n": "word" if level % 2 else level}
+        found = _step_of(made, {"x": json.loads(json.dumps(value))}).observation
+        for level in reversed(range(40)):
+            self.assertEqual(found.n, "word" if level % 2 else level)
+            self.assertEqual(type(found).__name__, "Word" if level % 2 else "Number")
+            found = found.below
+        self.assertEqual(found, 1)
 
-    def test_records(self):
-        item, point = _Item, _Point
-        self.play({
-            "Item": [
-                ({"sku": "a"}, item("a")), ({"sku": 7, "qty": "2"}, item("7", 2)),
-                ('{"sku": "a"}', item("a")),
-                ({"sku": "a", "qty": None}, item("a")),  # may be left out, takes no null: not given
-                ({"sku": "a", "qty": "two"}, _bad("integer", at="args.x.qty")),
-                ({"sku": "a", "quantity": 2}, _bad("qty", at="args.x.quantity")),
-                ({"sku": "a", "qyt": 2}, _bad('did you mean "qty"', at="args.x.qyt")),
-                ({"sku": None}, _bad("string", at="args.x.sku")),
-                ({}, _bad("missing", at="args.x.sku")),
-                ({"Sku": "a"}, _bad("missing", 'did you mean "sku"',
-                  at=["args.x.Sku", "args.x.sku"])),
-                (["a", 2], _bad("object")), (None, _bad("object")), ("a", _bad("object")),
-            ],
-            "Order": [
-                ({"id": "1", "items": [{"sku": "a"}], "note": None}, _Order(1, [item("a")])),
-                ({"id": 1, "items": '[{"sku": "a", "qty": 2}]'}, _Order(1, [item("a", 2)])),
-                ({"id": 1, "items": [{"sku": "a"}, {"sku": "b"}, {"sku": "c", "qty": "many"}]},
-                 _bad('expected integer, got "many"', at="args.x.items[2].qty")),
-                ({"id": "q", "items": [{"qty": 1}], "nots": 1},
-                 _bad("note", at=["args.x.id", "args.x.items[0].sku", "args.x.nots"])),
-                ({"id": 1, "items": {"sku": "a"}}, _bad("array", at="args.x.items")),
-                ({"id": 1, "items": [None]}, _bad("object", at="args.x.items[0]")),
-            ],
-            "Range": [
-                ({"low": 1, "high": "2"}, _Range(1, 2)),
-                ({"low": 3, "high": 2}, _bad("low is above high")),
-                ({"low": "q", "high": 2}, _bad("integer", at="args.x.low")),
-            ],
-            "List[Range]": [([{"low": 3, "high": 2}],
-              _bad("low is above high", at="args.x[0]"))],
-            "Optional[Range]": [({"low": 3, "high": 2}, _bad("low is above high"))],
-            "Silent": [({"x": 1}, _bad("RuntimeError"))],
-            "Derived": [({"a": "s"}, _Derived("s", "q"))],
-            "Film": [
-                ({"title": "A", "year": "1999"}, {"title": "A", "year": 1999}),
-                ('{"title": "A", "year": 1}', {"title": "A", "year": 1}),
-                ({"title": "A", "year": 1, "yeer": 2},
-                 _bad('did you mean "year"', at="args.x.yeer")),
-                ({"title": None}, _bad(at=["args.x.title", "args.x.year"])),
-                ("A", _bad("object")),
-                ([1, 2], _bad("object")),
-            ],
-            "Options": [({}, {}), ({"limit": "3"}, {"limit": 3}), ({"limit": None}, {})],
-            "Pair": [
-                ({"a": "1"}, _Pair(1)), ([1], _Pair(1)), (["1", 2], _Pair(1, "2")),
-                ("[1]", _bad("object")),
-                (["q"], _bad("integer", at="args.x.a")), ([], _bad("missing", at="args.x.a")),
-                ([1, "b", 3], _bad("object")), ({"a": 1, "c": 2}, _bad(at="args.x.c")),
-            ],
-            "Loose": [({"u": 1, "v": [None]}, _Loose(1, [None]))],
-            "Dict[str, Point]": [({"p": {"x": 1}}, {"p": point(1)}),
-             ({"p": {}}, _bad(at="args.x.p.x"))],
-        })  # fmt: skip
+    @_real_stack
+    def test_deep_arguments(self):
+        value: Dict[str, Any] = {"value": "z"}
+        for _ in range(60):  # re-running the children at each level would take 2**60 visits
+            value = {"value": 1, "children": [value]}
+        step = _step_of(_tool("x: Union[Node, int]"), {"x": value})
+        self.assertIn("args.x" + ".children[0]" * 60 + ".value: expected integer", step.observation)
+        chain: Any = 1
+        for levels, text in ((400, "args: nested too deeply"), (5000, "args: expected one JSON")):
+            for _ in range(levels):
+                chain = {"next": chain}
+            step = _step_of(_tool("x: Chain"), {"x": chain})
+            self.assertEqual((step.status, step.observation[:23]), ("invalid_arguments", text[:23]))
+
+
+# -- types that JSON has as text or a number -------------------------------------------------------
+
+
+class TextFormTests(unittest.TestCase):
+    """Dates, times, durations, UUIDs, paths and decimals, from the text that a model writes."""
 
     def test_values_written_as_text(self):
         huge: Any = _bad("number")
@@ -2373,7 +2718,7 @@ class ArgumentTests(unittest.TestCase):
         day, when = datetime.date(2024, 1, 31), datetime.datetime(2024, 1, 31, 9, 30)
         name = "12345678-1234-5678-1234-567812345678"
         bad = _bad()
-        self.play({
+        _check_conversions(self, {
             "datetime.date": [
                 ("2024-01-31", day), (" 2024-01-31 ", day), ("2024-01-31T00:00:00", day),
                 ("2024-01-31 00:00", day), ("2024-01-31t00:00:00.000 ", day),
@@ -2438,317 +2783,8 @@ class ArgumentTests(unittest.TestCase):
             ],
         })  # fmt: skip
 
-    def test_whole_calls(self):
-        three = "path: str, limit: int = 10, tag: Optional[str] = None"
-        rest = "*args: int"
-        more = "a: str, **more: int"
-        places = "a: int, b: int = 2, /, c: int = 3"
-        rows = [
-            (three, {"path": "a"}, {"path": "a", "limit": 10, "tag": None}),
-            (three, {"path": "a", "limit": "3", "tag": "t"}, {"path": "a", "limit": 3, "tag": "t"}),
-            (three, {"path": "a", "limit": None, "tag": None},
-             {"path": "a", "limit": 10, "tag": None}),
-            (three, {}, _bad("missing", at="args.path")),
-            (three, {"limit": None}, _bad("missing", at="args.path")),
-            (three, {"path": "a", "": 1}, _bad("unknown", at='args[""]')),
-            (three, {"path": "a", "Limit": 1}, _bad('did you mean "limit"', at="args.Limit")),
-            (three, {"path": "a", "LIMIT": 1}, _bad('did you mean "limit"', at="args.LIMIT")),
-            (three, {"path": "a", "zzzz": 1}, _bad("path, limit, tag", at="args.zzzz")),
-            (three, {"path": 1.5, "limit": "q", "lim": 1},
-             _bad(at=["args.path", "args.limit", "args.lim"])),
-            (three, {"arguments": {"path": "a"}}, _bad(at=["args.arguments", "args.path"])),
-            ("a: int, b: str, c: float", {}, _bad("missing", at=["args.a", "args.b", "args.c"])),
-            ("", {}, {}),
-            ("", {"x": 1}, _bad("unknown", at="args.x")),
-            (rest, {"args": [1, "2"]}, {"args": (1, 2)}),
-            (rest, {}, {"args": ()}),
-            (rest, {"args": None}, {"args": ()}),
-            (rest, {"args": [1, "q"]}, _bad("integer", at="args.args[1]")),
-            (rest, {"args": 5}, _bad("array", at="args.args")),
-            ("a: int, *rest: str, k: int = 0", {"a": 1, "rest": ["x", 2], "k": "3"},
-             {"a": 1, "k": 3, "rest": ("x", "2")}),
-            ("a: int, *rest: str", {"a": 1}, {"a": 1, "rest": ()}),
-            ("a: int = 1, *rest: str", {"rest": ["x"]}, {"a": 1, "rest": ("x",)}),
-            (more, {"a": "x", "k": "5"}, {"a": "x", "more": {"k": 5}}),
-            (more, {"a": "x"}, {"a": "x", "more": {}}),
-            (more, {"k": 1}, _bad("missing", at="args.a")),
-            (more, {"a": "x", "k": "q"}, _bad("integer", at="args.k")),
-            (more, {"a": "x", "more": {"k": 1}}, _bad("integer", at="args.more")),
-            ("a: int = 1, **more", {"a": None, "k": None}, {"a": 1, "more": {"k": None}}),
-            (places, {"a": "1"}, {"a": 1, "b": 2, "c": 3}),
-            (places, {"a": 1, "c": "9"}, {"a": 1, "b": 2, "c": 9}),
-            (places, {"b": 1}, _bad("missing", at="args.a")),
-            ("*, a: int, b: int = 2", {"a": "1"}, {"a": 1, "b": 2}),
-            ("x: int = None", {"x": None}, {"x": None}),
-            ("x: int = None", {"x": "q"}, _bad("integer")),
-            ("self: int, args: int, kwargs: int, name: str",
-             {"self": "1", "args": 2, "kwargs": 3, "name": "n"},
-             {"self": 1, "args": 2, "kwargs": 3, "name": "n"}),
-            ("x", {"x": {"a": 1}}, {"x": {"a": 1}}),
-        ]  # fmt: skip
-        for signature, arguments, want in rows:
-            with self.subTest("(%s) %s" % (signature, arguments)):
-                _check(self, _step_of(_tool(signature), arguments), want)
 
-    def test_a_message_quotes_a_short_piece(self):
-        step = _step_of(_tool("x: int"), {"x": "word " * 20000})
-        self.assertLess(len(step.observation), 400)
-        step = _step_of(_tool("x: int"), {"x": 1, "y" * 99999: 1})
-        self.assertLess(len(step.observation), 400)
-        step = _step_of(_tool("x: List[int]"), {"x": ["q"] * 9999})
-        self.assertLess(len(step.observation), 1000)
-        self.assertIn("args.x[19]", step.observation)
-        self.assertTrue(step.observation.endswith("; and 9,979 more"), step.observation)
-
-    def test_however_much_is_wrong_the_message_is_short(self):
-        by_hand = {"required": ["r%d" % n for n in range(9000)], "properties": {},
-                   "additionalProperties": False}  # fmt: skip
-        many = {"\U0001f600%d" % n * 99: 1 for n in range(9000)}
-        keys = {"properties": {"k%d" % n * 99: {} for n in range(999)}}
-        wrong = {"n": {"a%d" % n: "q" for n in range(9000)}, "m": "q", **many}
-        rows: List[Any] = [
-            (_tool("n: int"), many, 9001), (agentloop.Tool("f", "", by_hand, print), many, 18000),
-            (_tool("n: Dict[str, int], m: List[List[int]]"), wrong, 18001),
-            (_tool("n: List[List[int]]"), {"n": [["q"] * 99] * 99}, 99 * 99),
-            (_tool("n: int"), {"n": 1, "x" * 10**6: 1}, 1),
-            (_tool("n: Range"), {"n": {"low": 2, "high": 1}}, 1),
-            (agentloop.Tool("f", "", keys, print), "[1]", 0),
-        ]  # fmt: skip
-        for made, given, count in rows:
-            with self.subTest(count):
-                step = _step_of(made, given)
-                self.assertEqual(step.status, "invalid_arguments")
-                self.assertLess(len(step.observation.encode()), 4096)
-                self.assertRegex(step.observation, "^args")
-                more = re.search(r"and ([0-9,]+) more$", step.observation)
-                shown = step.observation.count("; args") + 1
-                if count:
-                    rest = int(more[1].replace(",", "")) if more else 0
-                    self.assertEqual(shown + rest, count)
-
-    def test_a_recursive_union_costs_what_its_text_costs(self):
-        """Each part is converted once, however many ways there are to read what holds it."""
-        source = """
-@dataclasses.dataclass
-class And:
-    left: "Term"
-    right: "Term"
-    op: Literal["and"] = "and"
-@dataclasses.dataclass
-class Or:
-    left: "Term"
-    right: "Term"
-    op: Literal["or"] = "or"
-@dataclasses.dataclass
-class Not:
-    left: "Term"
-    right: "Term"
-    reason: str = ""
-Term = Union[And, Or, Not, int]
-def tool(x: Term): return x
-"""
-        made = _source(source)
-        bottoms = [
-            (1, "ok"),
-            ("1", "ok"),
-            ("q", "args.x"),
-            (None, "args.x"),
-            ({"left": 1}, "args.x"),
-        ]
-        for tag in (
-            {},
-            {"op": "or"},
-            {"op": "AND"},
-            {"op": "xor"},
-            {"reason": 5},
-            {"reason": None},
-        ):
-            for bottom, text in bottoms:
-                value = bottom
-                for _ in range(40):  # tried anew at each level it would take 2**40 visits
-                    value = {"right": "2", "left": value, **tag}
-                step = _step_of(made, {"x": json.loads(json.dumps(value))})
-                expected = "args.x" if tag == {"op": "xor"} else text
-                self.assertEqual(step.status == "ok", expected == "ok", step.observation)
-                if tag == {"op": "or"} and text != "ok":
-                    self.assertIn("args.x" + ".left" * 40, step.observation)
-
-    def test_what_was_converted_once_is_used_again(self):
-        """The alternatives differ in a field that comes after what they share."""
-        source = """
-@dataclasses.dataclass
-class Number:
-    below: "Term"
-    n: int
-@dataclasses.dataclass
-class Word:
-    below: "Term"
-    n: str
-Term = Union[Number, Word, int]
-def tool(x: Term): return x
-"""
-        made = _source(source)
-        value: Any = 1
-        for level in range(40):
-            value = {"below": value, "n": "word" if level % 2 else level}
-        found = _step_of(made, {"x": json.loads(json.dumps(value))}).observation
-        for level in reversed(range(40)):
-            self.assertEqual(found.n, "word" if level % 2 else level)
-            self.assertEqual(type(found).__name__, "Word" if level % 2 else "Number")
-            found = found.below
-        self.assertEqual(found, 1)
-
-    def test_nothing_is_listed_where_there_is_nothing(self):
-        step = _step_of(_tool(""), {"x": 1})
-        self.assertNotIn("known:", step.observation)
-
-    @_real_stack
-    def test_deep_arguments(self):
-        value: Dict[str, Any] = {"value": "z"}
-        for _ in range(60):  # re-running the children at each level would take 2**60 visits
-            value = {"value": 1, "children": [value]}
-        step = _step_of(_tool("x: Union[Node, int]"), {"x": value})
-        self.assertIn("args.x" + ".children[0]" * 60 + ".value: expected integer", step.observation)
-        chain: Any = 1
-        for levels, text in ((400, "args: nested too deeply"), (5000, "args: expected one JSON")):
-            for _ in range(levels):
-                chain = {"next": chain}
-            step = _step_of(_tool("x: Chain"), {"x": chain})
-            self.assertEqual((step.status, step.observation[:23]), ("invalid_arguments", text[:23]))
-
-    @_real_stack
-    @unittest.skipUnless(_new_enough("3.9"), "Python 3.8 itself writes to stderr about such a text")
-    def test_deep_texts(self):
-        brackets = "[" * 99999
-        rows = [
-            ("x: List[int]", {"x": brackets}, _bad("array")),
-            ("x: dict", {"x": '{"a":' * 99999}, _bad("object")),
-            ("x: str = ''", brackets, _bad("object", at="args")),
-            (
-                "x: str = ''",
-                '{"x": %s%s}' % (brackets, brackets.replace("[", "]")),
-                _bad("object", at="args"),
-            ),
-            ("x: str = ''", "(" * 999 + ")" * 999, _bad("object", at="args")),
-        ]
-        for signature, given, want in rows:
-            _check(self, _step_of(_tool(signature), given), want)
-
-    def test_a_number_that_python_refuses_to_write(self):
-        for annotation in ("str", "List[str]", "Literal[5]", "float"):
-            value = [10**9999] if "List" in annotation else 10**9999
-            step = _step_of(_tool("x: " + annotation), {"x": value})
-            self.assertEqual(step.status, "invalid_arguments")
-
-
-class _Alias:
-    """What a `type` statement gives, as typing_extensions makes it for an older Python."""
-
-    def __init__(self, name):
-        self.__name__ = name
-
-    def __call__(self):  # typing takes only what can be called
-        raise TypeError
-
-
-class RareTypeTests(unittest.TestCase):
-    """Rare types: right as shown here, or refused at registration, by name."""
-
-    def test_a_decorated_function_closes_over_a_type(self):
-        @dataclasses.dataclass
-        class Local:
-            n: int
-
-        def tool(x: "Local") -> int:
-            assert type(x) is Local
-            return x.n
-
-        @functools.wraps(tool)
-        def outer(*args, **kwargs):
-            return tool(*args, **kwargs)
-
-        self.assertEqual(_step_of(outer, {"x": {"n": "3"}}).observation, 3)
-
-    def test_an_alias_that_holds_itself(self):
-        alias = _Alias("Words")
-        alias.__value__ = typing.Union[str, List[alias]]
-
-        def tool(x) -> str:
-            return repr(x)
-
-        tool.__annotations__["x"] = alias
-        (made,) = agentloop.registry([tool]).values()
-        reference = {"$ref": "#/$defs/Words"}
-        words = {"anyOf": [{"type": "string"}, {"type": "array", "items": reference}]}
-        self.assertEqual(made.parameters["properties"], {"x": reference})
-        self.assertEqual(made.parameters["$defs"], {"Words": words})
-        self.assertEqual(_step_of(tool, {"x": ["a", ["b"]]}).observation, "['a', ['b']]")
-        alias.__value__ = None
-        (made,) = agentloop.registry([tool]).values()
-        self.assertEqual(made.parameters["properties"], {"x": {"type": "null"}})
-
-    def test_rare_types(self):
-        lo_hi = _object({"lo": {"type": "integer"}, "hi": {"type": "integer"}})
-        left = _object({"left": {"type": "integer", "default": 3}})
-        future = "from __future__ import annotations"
-        json_type = "type Json = dict[str, Json] | list[Json] | str | int | None"
-        value = {"a": [1, None, "b"]}
-        final = "@dataclasses.dataclass\nclass Settings:\n    left: typing.Final[int] = 3"
-        required = (
-            "class Film(TypedDict, total=False):\n    a: Required[int]\n    b: NotRequired[str]"
-        )
-        film = _object({"a": {"type": "integer"}, "b": {"type": "string"}}, ["a"])
-        rows = [
-            ("3.8", "", "Dict[Literal['lo', 'hi'], int]", lo_hi, [
-                ({"lo": "1"}, {"lo": 1}), ({}, {}), ({"q": 1}, _bad("lo", at="args.x.q")),
-            ]),
-            ("3.8", "import typing\n" + final, "Settings", left, [({"left": 3.5}, _bad(at="args.x.left"))]),
-            ("3.8", "", "Tuple[()]", None, [([], ())]),
-            ("3.10", future, "int | None", _either("integer", "null"), [("5", 5), (None, None)]),
-            ("3.11", required, "Film", film, [({}, _bad("missing", at="args.x.a"))]),
-            ("3.12", "type Ids = list[int]", "Ids", _array("integer"), [(["1"], [1])]),
-            ("3.12", json_type, "Json", {"$ref": "#/$defs/Json"}, [(value, value)]),
-        ]  # fmt: skip
-        for least, before, annotation, schema, cases in rows:
-            if not _new_enough(least):
-                continue
-            with self.subTest(annotation):
-                made = _source("%s\ndef tool(x: %s): return x" % (before, annotation))
-                (found,) = agentloop.registry([made]).values()
-                if schema is not None:
-                    shown = found.parameters["properties"]["x"]
-                    self.assertEqual(_ordered(shown), _ordered(schema))
-                for given, want in cases:
-                    _check(self, _step_of(made, {"x": given}), want)
-        if _new_enough("3.12"):
-            made = _source("type Pair[T] = tuple[T, T]\ndef tool(x: Pair[int]): return x")
-            with self.assertRaisesRegex(TypeError, "'x'"):
-                agentloop.tool(made)
-
-    def test_two_classes_of_one_name(self):
-        source = """
-def make(kind):
-    @dataclasses.dataclass
-    class Node:
-        value: kind
-        below: List["Node"] = dataclasses.field(default_factory=list)
-    return Node
-A, B, C = make(int), make(str), make(float)
-def tool(a: A, b: B, c: C, more: A): return [type(a) is A, b.below[0].value, c.value]
-"""
-        made = agentloop.tool(_source(source))
-        names = {n: p["$ref"] for n, p in made.parameters["properties"].items()}
-        self.assertEqual(len(set(names.values())), 3)
-        self.assertEqual(names["a"], names["more"])
-        self.assertEqual(sorted(made.parameters["$defs"]), ["Node", "Node_2", "Node_3"])
-        node = {"value": 1}
-        arguments = {
-            "a": node,
-            "b": {"value": "x", "below": [{"value": "y"}]},
-            "c": node,
-            "more": node,
-        }
-        self.assertEqual(_step_of(made, arguments).observation, [True, "y", 1.0])
+# -- constraints -----------------------------------------------------------------------------------
 
 
 class _Limits:
@@ -2882,116 +2918,848 @@ class ConstraintTests(unittest.TestCase):
             agentloop.tool(tool)
 
 
-class ArgumentTextTests(unittest.TestCase):
-    """tool_input as text: one JSON object, leniently read, never completed."""
+# -- docstrings ------------------------------------------------------------------------------------
 
-    def test_text(self):
-        a = {"x": "a", "n": 1}
-        whole = _bad("object", at="args")
+
+class DocstringTests(unittest.TestCase):
+    """Descriptions from Google, NumPy and reST docstrings."""
+
+    def check(self, doc, about, notes):
+        with self.subTest(doc):
+            (made,) = agentloop.registry([_tool("path: str, limit: int = 10", doc)]).values()
+            self.assertEqual(made.description, about)
+            shown = made.parameters["properties"].items()
+            found = {k: v["description"] for k, v in shown if "description" in v}
+            self.assertEqual(found, notes)
+
+    def test_the_description(self):
         rows = [
-            ({}, {}),
-            (None, {}),
-            ("", {}),
-            (" \n", {}),
-            ("null", {}),
-            ("{}", {}),
-            ('{"x": "a"}', a),
-            (' {"x": "a"}\n', a),
-            ('"{\\"x\\": \\"a\\"}"', a),  # one more encoding
-            ('```json\n{"x": "a"}\n```', a),
-            ('```\n{"x": "a"}\n```\n', a),
-            ("```json\n{'x': 'a'}\n```", a),
-            ('```json\n{"x": "```\\n"}\n```', {"x": "```\n", "n": 1}),
-            ("{'x': 'a'}", a),
-            ("{'x': 'it\\'s', 'n': None}", {"x": "it's", "n": 1}),
-            ('{"x": "b", "x": "a"}', a),
-            ('{"x": "\\ud800"}', {"x": "\ud800", "n": 1}),
-            ("a", whole),
-            ('"a"', whole),
-            ("[1]", whole),
-            ("5", whole),
-            ("true", whole),
-            ('{"x": "a"', whole),
-            ('{"x": "a"} {"x": "b"}', whole),
-            ('{"x": "a",}', a),  # a Python literal
-            ('{"x": NaN}', whole),
-            ('{"x": "a", "n": Infinity}', whole),
-            ('x = "a"', whole),
-            ("{'x': open('/etc/passwd')}", whole),
-            ("{1: 2}", whole),
-            ("{'x'}", whole),
-            ("('x', 1)", whole),
-            ('{"n": 1e400}', _bad("integer", at="args.n")),
-            ("\x00", whole),
-            (5, whole),
-            (0, whole),
-            (False, whole),
-            (["a"], whole),
-            ([], whole),
-            (("x", "a"), whole),
-            (b'{"x": "a"}', whole),
-            (object, whole),
+            ("", ""),
+            ("Read.", "Read."),
+            ("\n    Read.\n    ", "Read."),
+            ("Read.\n\n    As text,\n    in lines.\n\n    Slow.\n    ", None),
+            ("Read :param: in prose, and :x: too.", None),
+            ("Read.\n\nArgs: none of these, it is prose.", None),
+            ("Read.\n\nNote: relative paths only.", None),
+            ("Read.\n\nSuch as\n    Args:\n        path: prose, since it is indented", None),
+            ("Read.\n\n---\n\nRead on.", None),
+            ("Read.\n\nso far so good\n--\n", "Read.\n\nso far so good\n--"),
         ]
-        made = _tool("x: str = '', n: int = 1")
-        for given, want in rows:
-            with self.subTest("%.60r" % (given,)):
-                if not isinstance(want, _Bad):
-                    want = {"x": want.get("x", ""), "n": 1}
-                _check(self, _step_of(made, given), want)
+        for doc, about in rows:
+            self.check(doc, inspect.cleandoc(doc) if about is None else about, {})
+        self.check("A.\n\nNote: B.\n\nArgs:\n    path: C", "A.\n\nNote: B.", {"path": "C"})
+        self.check(":param path: C", "", {"path": "C"})
 
-    def test_it_says_what_was_expected(self):
-        ask = "args: expected one JSON object, got "
-        whole, cut = "q" * 198, "q" * 199
-        for given, text in (
-            ("{", ask + '"{" (Expecting property name enclosed in double quotes: '),
-            ({"x": threading.Lock()}, "(cannot be copied: TypeError)"),
-            (whole, ask + '"%s" (' % whole), (cut, ask + '"%s ... (' % cut),
+    def test_parameters(self):
+        path, both = {"path": "file to read"}, {"path": "file to read", "limit": "most lines"}
+        joined = {"path": "one of: a: alpha limit: beta"}
+        numpy = "Parameters\n----------\n"
+        rows = [
+            # Google
+            ("Args:\n    path: file to read\n    limit: most lines\n\nReturns:\n    path: x", both),
+            ("Args:\n    path (str): file to read\n    limit (int, optional): most lines", both),
+            ("Arguments:\n    path (Dict[str, Tuple[int, int]], optional): file to read", path),
+            (
+                "Args:\n    path: file\n        to\n        read\n    limit: most\n        lines",
+                both,
+            ),
+            ("Args:\n    path: one of:\n        a: alpha\n        limit: beta", joined),
+            ("Args:\n    path: file to read\n\n    limit: most lines\n", both),
+            ("Args:\n path: file to read\n limit: most lines", both),
+            ("Args:\n    path: file to read\n    nothing more", path),
+            ("Args:\n    limit: most lines\n    nosuch: x\n    path: file to read", both),
+            ("Args:\n    path: a: b", {"path": "a: b"}),
+            ("Args:\n    path:\n        file to read", path),
+            ("Args:\n\tpath: file to read\n\tlimit: most lines\n", both),
+            ("Args:\n    path: file to read\nSo much for that.\n    limit: no", path),
+            ("Args:\n    Nothing here to see\n    path: file to read", path),
+            ("Args:\n        lost\n    path: file to read", {}),
+            ("Returns:\n    path: no\n\nArgs:\n    path: file to read", path),
+            ("Raises:\n    OSError: limit: no\n\nArgs:\n    path: file to read", path),
+            ("Keyword Args:\n    path: file to read\n\nExamples:\n    limit: no", path),
+            ("参数:\n    path: file to read\n    limit：most lines\n\n返回:\n    path: 无", both),
+            # NumPy
+            (
+                numpy + "path : str\n    file to read\nlimit : int, optional\n    most\n    lines",
+                both,
+            ),
+            (numpy + "path : {'a', 'b'}\n    file to read\nlimit\n    most lines", both),
+            (numpy + "path, limit : str\n    both", {"path": "both", "limit": "both"}),
+            (numpy + "    lost\npath : str\n    file to read", path),
+            (numpy + "path : str\n    file to read\n\nReturns\n-------\nlimit\n    no", path),
+            # reST
+            (":param path: file to read\n:param int limit: most lines\n:returns: x", both),
+            (
+                ":param path: file\n    to read\n:type path: str\n:param limit: most\n    lines",
+                both,
+            ),
+            (":param path: file to read\nnot indented\n:param limit: most lines\n", both),
+            (":param: nothing\n:param path: file to read", path),
+            (":arg path: file to read\n:keyword limit: most lines", both),
+            (":type path: str\n:param path: file to read", path),
+            (":raises OSError: limit\n    path: no\n:param path: file to read\n:rtype: str", path),
+        ]
+        for section, notes in rows:
+            self.check("Read.\n\n" + section, "Read.", notes)
+
+    def test_star_parameters(self):
+        for section in (
+            "Args:\n    *rest: numbers", ":param rest: numbers", ":param *rest: numbers",
         ):  # fmt: skip
-            self.assertIn(text, _step_of(_tool(""), given).observation)
-        with warnings.catch_warnings():  # a stray backslash is no affair of the caller's
-            warnings.simplefilter("error")
-            step = _step_of(_tool("x: str"), "{'x': 'a\\d'}")
-        self.assertEqual(step.observation, {"x": "a\\d"})
-        told = _step_of(_tool("x: List[int]"), {"x": ["q"] * 60}).observation
-        self.assertEqual((told.count("expected integer"), told[-13:]), (20, "; and 40 more"))
-        step = _step_of(_tool("path: str, limit: int"), '{"path": "a"')
-        for word in ('"path"', '"limit"', "JSON object"):
-            self.assertIn(word, step.observation)
-        step = _step_of(_tool("path: str"), "q" * 99999)
-        self.assertLess(len(step.observation), 600)
-        self.assertIn("qqq", step.observation)
+            (made,) = agentloop.registry([_tool("*rest: int", "R.\n\n" + section)]).values()
+            wanted = _array("integer", description="numbers")
+            self.assertEqual(made.parameters["properties"]["rest"], wanted)
 
-    def test_the_step_keeps_what_the_model_sent_and_the_tool_gets_a_copy(self):
-        kept = {}
+    def test_whose_words_win(self):
+        doc = "T.\n\nArgs:\n    p: from the docstring"
+        rows = [
+            ("3.8", "p: Item", "from the docstring"),  # over the class's own
+            ("3.8", "p: Item = Item('a')", "from the docstring"),
+            ("3.8", "p: Optional[int] = None", "from the docstring"),
+            ("3.9", "p: Annotated[int, 'from the annotation']", "from the annotation"),
+            ("3.9", "p: Annotated[Item, 'from the annotation'] = Item('a')", "from the annotation"),
+            ("3.9", "p: Annotated[NewType('N', Annotated[int, 'from the annotation']), 5]",
+             "from the annotation"),
+        ]  # fmt: skip
+        for least, signature, text in rows:
+            if _new_enough(least):
+                (made,) = agentloop.registry([_tool(signature, doc)]).values()
+                self.assertEqual(made.parameters["properties"]["p"]["description"], text, signature)
 
-        def f(tags: list, more: dict, whole: Any = None, rows: Optional[List[dict]] = None):
-            tags.append("later")
-            more["later"] = 1
-            whole["a"].append("later")
-            rows[0]["later"] = 1
-            kept.update(tags=tags)
-            return tags
-
-        def g(**arguments):
-            arguments["tags"].append("later")
-            arguments["more"].clear()
-
-        given = {"tags": ["a"], "more": {"b": [1]}, "whole": {"a": []}, "rows": [{}]}
-        before = copy.deepcopy(given)
-        by_hand = agentloop.Tool("g", "", {"type": "object"}, g)
-        for tool in (f, by_hand):
-            step = _step_of(tool, given)
-            self.assertEqual(step.status, "ok", step.observation)
-            self.assertEqual((given, step.action.tool_input), (before, before))
-        text = json.dumps(given)
-        step = _step_of(f, text)
-        self.assertEqual((step.action.tool_input, step.observation), (text, ["a", "later"]))
+    def test_no_docstring_of_python_leaks(self):
+        for signature in ("c: Colour", "p: Point", "p: Pair", "t: Film", "p: Loose"):
+            (made,) = agentloop.registry([_tool(signature)]).values()
+            self.assertNotIn("description", json.dumps(made.parameters))
+            self.assertEqual(made.description, "")
 
 
-class HandMadeToolTests(unittest.TestCase):
-    """A Tool made by hand from a foreign schema."""
+# -- annotations -----------------------------------------------------------------------------------
 
-    def test_calls(self):
+
+class _Alias:
+    """What a `type` statement gives, as typing_extensions makes it for an older Python."""
+
+    def __init__(self, name):
+        self.__name__ = name
+
+    def __call__(self):  # typing takes only what can be called
+        raise TypeError
+
+
+class AnnotationTests(unittest.TestCase):
+    """Types that need their names: postponed, recursive, aliased, local; and newer spellings."""
+
+    def test_types_of_newer_pythons(self):
+        whole, film = (
+            _array("integer"),
+            _object({"name": {"type": "string"}, "year": {"type": "integer"}}, ["name"]),
+        )
+        future = "from __future__ import annotations\n"
+        in_full = "class Film(TypedDict):\n    name: %s\n    year: NotRequired[int]\n"
+        total = "class Film(TypedDict, total=False):\n    name: Required[str]\n    year: int\n"
+        json_type = "type Json = dict[str, Json] | list[Json] | str | int | None\n"
+        value = {"a": [1, None, "b"]}
+        missing = [
+            ({"year": 1}, _bad("missing", at="args.x.name")),
+            ({}, _bad("missing", at="args.x.name")),
+        ]
+        rows = [  # the Python, what stands before the tool, the annotation, its schema, calls
+            ("3.8", future, "List[int]", whole, [("[1]", [1])]),
+            ("3.9", future, "list[int]", whole, [(["1"], [1])]),
+            ("3.10", future, "int | None", _either("integer", "null"), [("5", 5), (None, None)]),
+            ("3.11", in_full % "Required[str]", "Film", film, [({"name": "a", "year": "1"}, {"name": "a", "year": 1})]),
+            ("3.11", future + in_full % "str", "Film", film, [({"name": "a"}, {"name": "a"})]),
+            ("3.11", total, "Film", film, missing),
+            ("3.11", future + total, "Film", film, missing),
+            ("3.12", "type Ids = list[int]\n", "Ids", whole, [(["1"], [1])]),
+            ("3.12", json_type, "Json", {"$ref": "#/$defs/Json"}, [(value, value)]),
+        ]  # fmt: skip
+        for least, before, annotation, schema, cases in rows:
+            if _new_enough(least):
+                with self.subTest(before + annotation):
+                    made = _source("%sdef tool(x: %s): return x" % (before, annotation))
+                    (found,) = agentloop.registry([made]).values()
+                    shown = found.parameters["properties"]["x"]
+                    self.assertEqual(_ordered(shown), _ordered(schema))
+                    for given, want in cases:
+                        _check(self, _step_of(made, {"x": given}), want)
+
+    @unittest.skipUnless(_new_enough("3.12"), "there is no `type` statement")
+    def test_a_type_with_parameters_is_refused(self):
+        made = _source("type Pair[T] = tuple[T, T]\ndef tool(x: Pair[int]): return x")
+        with self.assertRaisesRegex(TypeError, "'x'"):
+            agentloop.tool(made)
+
+    def test_an_alias_that_holds_itself(self):
+        alias = _Alias("Words")
+        alias.__value__ = typing.Union[str, List[alias]]
+
+        def tool(x) -> str:
+            return repr(x)
+
+        tool.__annotations__["x"] = alias
+        (made,) = agentloop.registry([tool]).values()
+        reference = {"$ref": "#/$defs/Words"}
+        words = {"anyOf": [{"type": "string"}, {"type": "array", "items": reference}]}
+        self.assertEqual(made.parameters["properties"], {"x": reference})
+        self.assertEqual(made.parameters["$defs"], {"Words": words})
+        self.assertEqual(_step_of(tool, {"x": ["a", ["b"]]}).observation, "['a', ['b']]")
+        alias.__value__ = None
+        (made,) = agentloop.registry([tool]).values()
+        self.assertEqual(made.parameters["properties"], {"x": {"type": "null"}})
+
+    @unittest.skipUnless(_new_enough("3.9"), "a TypedDict forgets what its base requires")
+    def test_a_typed_dict_of_two(self):
+        class One(TypedDict):
+            a: int
+
+        class Both(One, total=False):
+            b: int
+
+        def tool(x):
+            return x
+
+        tool.__annotations__["x"] = Both
+        (made,) = agentloop.registry([tool]).values()
+        whole = {"type": "integer"}
+        self.assertEqual(
+            made.parameters["properties"]["x"], _object({"a": whole, "b": whole}, ["a"])
+        )
+
+    def test_recursive_types(self):
+        def reference(name):
+            return {"$ref": "#/$defs/" + name}
+
+        node = _object(
+            {"value": {"type": "integer"}, "children": _array(reference("_Node"))}, ["value"]
+        )
+        (made,) = agentloop.registry([_tool("root: Node, other: Node")]).values()
+        (name,) = made.parameters["$defs"]
+        text = json.dumps(made.parameters).replace('"#/$defs/%s"' % name, '"#/$defs/_Node"')
+        found = json.loads(text)
+        self.assertEqual(
+            found["properties"], {"root": reference("_Node"), "other": reference("_Node")}
+        )
+        self.assertEqual(_ordered(list(found["$defs"].values())), [_ordered(node)])
+        rows = [
+            ({"value": "1", "children": [{"value": 2}]}, _Node(1, [_Node(2)])),
+            ({"value": 1, "children": [{"value": 2, "children": [{"value": "z"}]}]},
+             _bad("integer", at="args.root.children[0].children[0].value")),
+            ({"value": 1, "children": [3]}, _bad("object", at="args.root.children[0]")),
+        ]  # fmt: skip
+        for value, want in rows:
+            want = {"root": want} if not isinstance(want, _Bad) else want
+            _check(self, _step_of(_tool("root: Node"), {"root": value}), want)
+
+    def test_a_reference_keeps_its_description(self):
+        module = _module(
+            "@dataclasses.dataclass\nclass Link:\n    v: int\n    next: Optional['Link'] = None\n"
+            "def tool(head: Link):\n    'Walk.\\n\\nArgs:\\n    head: first link'\n    return head"
+        )
+        (made,) = agentloop.registry([module.tool]).values()
+        head = made.parameters["properties"]["head"]
+        self.assertEqual(head["description"], "first link")
+        self.assertTrue(head["$ref"].startswith("#/$defs/"))
+        self.assertEqual(len(made.parameters["$defs"]), 1)
+        step = _step_of(module.tool, {"head": {"v": 1, "next": {"v": "2", "next": None}}})
+        self.assertEqual(step.observation, module.Link(1, module.Link(2)))
+
+    def test_two_recursive_types_of_one_name(self):
+        source = "@dataclasses.dataclass\nclass Twin:\n    v: %s\n    of: Optional['Twin'] = None\n"
+        one, two = (_module(source % kind).Twin for kind in ("int", "str"))
+
+        def f(a: one, b: two):
+            return a, b
+
+        (made,) = agentloop.registry([f]).values()
+        properties, defs = made.parameters["properties"], made.parameters["$defs"]
+        found = [defs[properties[n]["$ref"][len("#/$defs/") :]]["properties"]["v"] for n in "ab"]
+        self.assertEqual(found, [{"type": "integer"}, {"type": "string"}])
+        step = _step_of(f, {"a": {"v": "1", "of": {"v": 2}}, "b": {"v": 1, "of": {"v": "x"}}})
+        self.assertEqual(step.observation, (one(1, one(2)), two("1", two("x"))))
+
+    def test_two_classes_of_one_name(self):
+        source = """
+def make(kind):
+    @dataclasses.dataclass
+    class Node:
+        value: kind
+        below: List["Node"] = dataclasses.field(default_factory=list)
+    return Node
+A, B, C = make(int), make(str), make(float)
+def tool(a: A, b: B, c: C, more: A): return [type(a) is A, b.below[0].value, c.value]
+"""
+        made = agentloop.tool(_source(source))
+        names = {n: p["$ref"] for n, p in made.parameters["properties"].items()}
+        self.assertEqual(len(set(names.values())), 3)
+        self.assertEqual(names["a"], names["more"])
+        self.assertEqual(sorted(made.parameters["$defs"]), ["Node", "Node_2", "Node_3"])
+        node = {"value": 1}
+        arguments = {
+            "a": node,
+            "b": {"value": "x", "below": [{"value": "y"}]},
+            "c": node,
+            "more": node,
+        }
+        self.assertEqual(_step_of(made, arguments).observation, [True, "y", 1.0])
+
+    def test_names_local_to_a_function(self):
+        source = (
+            "from __future__ import annotations\n"
+            "def make():\n    @dataclasses.dataclass\n    class Here:\n        n: int\n"
+            "    later = None\n"
+            "    def tool(h: Here, k: int = 0):\n        return Here, h, k, later\n"
+            "    return tool\n"
+            "tool = make()"
+        )
+        made = _source(source)
+        _check_schema(
+            self,
+            made,
+            {
+                "h": _object({"n": {"type": "integer"}}, ["n"]),
+                "k": {"type": "integer", "default": 0},
+            },
+            ["h"],
+        )
+        kind, value, _, _ = _step_of(made, {"h": {"n": "2"}}).observation
+        self.assertEqual(value, kind(2))
+
+    def test_a_closure_that_is_not_filled_yet(self):
+        def f(n: int):
+            return n if n < 9 else later
+
+        (made,) = agentloop.registry([f]).values()
+        later = 1
+        self.assertEqual((made(2), made(9)), (2, 1))
+
+    def test_a_decorated_function_closes_over_a_type(self):
+        @dataclasses.dataclass
+        class Local:
+            n: int
+
+        def tool(x: "Local") -> int:
+            assert type(x) is Local
+            return x.n
+
+        @functools.wraps(tool)
+        def outer(*args, **kwargs):
+            return tool(*args, **kwargs)
+
+        self.assertEqual(_step_of(outer, {"x": {"n": "3"}}).observation, 3)
+
+
+class NoJsonFormTests(unittest.TestCase):
+    """A type that has no JSON form is refused at registration, by name."""
+
+    def test_a_parameter_without_a_json_form(self):
+        rows = [
+            ("z: complex", "z", "complex"),
+            ("cb: Callable[[int], int]", "cb"),
+            ("cb: Callable", "cb"),
+            ("x: List[complex]", "x", "complex"),
+            ("x: Optional[complex] = None", "x", "complex"),
+            ("x: Dict[str, complex]", "x", "complex"),
+            ("x: Dict[float, str]", "x", "key"),
+            ("x: Dict[Point, str]", "x", "key"),
+            ("x: Tuple[int, complex]", "x", "complex"),
+            ("x: Union[int, Type[int]]", "x"),
+            ("x: Iterator[int]", "x"),
+            ("x: type", "x", "type"),
+            ("x: range", "x", "range"),
+            ("x: Empty", "x", "Empty"),
+            ("x: Literal[b'raw']", "x", "raw"),  # its schema was no JSON
+            ("x: Literal['a', b'raw']", "x", "raw"),
+            ("x: Free", "x", "Free"),
+            ("x: bytes", "x", "bytes"),
+            ("x: Bound", "x", "Bound"),
+            ("x: Corner", "x", "Corner"),  # its values have no JSON form
+            ("x: Literal[Corner.NEAR]", "x", "Corner"),
+            ("x: dataclasses.InitVar[int]", "x", "InitVar"),
+            ("x: [int]", "x", "int"),
+            ("x: 'Nowhere'", "tool", "Nowhere"),
+            ("x: List['Nowhere']", "tool", "Nowhere"),
+            ("*xs: complex", "xs", "complex"),
+            ("**xs: complex", "xs", "complex"),
+            ("a: int, *, lock: threading.Lock", "lock"),
+        ]
+        for signature, *words in rows:
+            with self.subTest(signature), self.assertRaises(TypeError) as caught:
+                agentloop.registry([_tool(signature)])
+            for word in words:
+                self.assertIn(word, str(caught.exception))
+
+    def test_a_type_without_a_json_form_is_named_as_it_is_written(self):
+        for hint, name in (("complex", "complex"), ("Type[int]", "typing.Type[int]")):
+            with self.assertRaises(TypeError) as caught:
+                agentloop.registry([_tool("x: " + hint)])
+            self.assertIn("'x': %s has no JSON form" % name, str(caught.exception))
+
+    def test_a_field_without_a_json_form_is_named(self):
+        head = "class Conn: pass\n"
+        rows = [
+            "@dataclasses.dataclass\nclass C:\n    conn: Conn\ndef tool(c: C): pass",
+            "class C(TypedDict):\n    conn: Conn\ndef tool(c: C): pass",
+            "class C(NamedTuple):\n    conn: Conn\ndef tool(c: C): pass",
+            "@dataclasses.dataclass\nclass C:\n    conn: dataclasses.InitVar[Conn]\ndef tool(c: C): pass",
+        ]
+        for source in rows:
+            with self.subTest(source), self.assertRaises(TypeError) as caught:
+                agentloop.registry([_source(head + source)])
+            self.assertRegex(str(caught.exception), r"'?conn'?.*Conn")
+
+
+class DefaultTests(unittest.TestCase):
+    """A parameter's default in the schema, where it has a JSON form."""
+
+    def test_defaults(self):
+        null = {"type": "null"}
+        rows = [
+            ("int", "5", {"type": "integer", "default": 5}),
+            ("float", "0.5", {"type": "number", "default": 0.5}),
+            ("float", "1", {"type": "number", "default": 1}),
+            ("bool", "True", {"type": "boolean", "default": True}),
+            ("str", "''", {"type": "string", "default": ""}),
+            ("Optional[str]", "None", dict(_either("string", "null"), default=None)),
+            ("int", "None", dict(_either("integer", "null"), default=None)),
+            ("None", "None", dict(null, default=None)),
+            ("List[int]", "[]", _array("integer", default=[])),
+            ("Tuple[int, int]", "(1, 2)",
+             _array("integer", minItems=2, maxItems=2, default=[1, 2])),
+            ("Set[int]", "{3, 1}", _array("integer", default=[1, 3])),
+            ("FrozenSet[str]", "frozenset('a')", _array("string", default=["a"])),
+            ("dict", "{'a': [1]}", {"type": "object", "default": {"a": [1]}}),
+            ("dict", "{'a': {1}}", {"type": "object", "default": {"a": [1]}}),
+            ("Any", "Point", _any()),
+            ("Colour", "Colour.GREEN", {"type": "string", "enum": ["r", "g"], "default": "g"}),
+            ("Level", "Level.LOW", {"type": "integer", "enum": [1, 2], "default": 1}),
+            ("List[Colour]", "[Colour.RED]",
+             _array({"type": "string", "enum": ["r", "g"]}, default=["r"])),
+            ("Pair", "Pair(1)", dict(_object({"a": {"type": "integer"},
+                "b": {"type": "string", "default": "z"}}, ["a"]), default=[1, "z"])),
+            ("Point", "Point(3)", dict(_object(
+                {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}}, ["x"]),
+                default={"x": 3, "y": 0})),
+            ("Path", "Path('a')", {"type": "string", "default": "a"}),
+            ("datetime.date", "datetime.date(2024, 1, 2)",
+             {"type": "string", "format": "date", "default": "2024-01-02"}),
+            ("datetime.datetime", "datetime.datetime(2024, 1, 2)", {"type": "string",
+             "format": "date-time", "default": "2024-01-02T00:00:00"}),
+            ("UUID", "UUID(int=1)",
+             {"type": "string", "format": "uuid",
+              "default": "00000000-0000-0000-0000-000000000001"}),
+            ("datetime.time", "datetime.time(9, 30)",
+             {"type": "string", "format": "time", "default": "09:30:00"}),
+            ("datetime.timedelta", "datetime.timedelta(days=1, hours=2)",
+             {"type": "string", "format": "duration", "default": "P1DT7200S"}),
+            ("datetime.timedelta", "datetime.timedelta(seconds=-1.5)",
+             {"type": "string", "format": "duration", "default": "-P0DT1.500000S"}),
+            ("Decimal", "Decimal('0.1')", {"type": "number", "default": 0.1}),
+            ("Decimal", "Decimal('nan')", {"type": "number"}),
+            # what has no JSON form is left out, and the parameter stays optional
+            ("str", "object()", {"type": "string"}),
+            ("float", "float('inf')", {"type": "number"}),
+            ("Any", "print", _any()),
+            ("list", "[object()]", _array(_any())),
+            ("int", "'many'", {"type": "integer"}),
+        ]  # fmt: skip
+        for annotation, default, wanted in rows:
+            with self.subTest("%s = %s" % (annotation, default)):
+                made = _tool("x: %s = %s" % (annotation, default))
+                _check_schema(self, made, {"x": wanted})
+                step = _step_of(made, {})  # Python's own default, whatever was shown
+                self.assertEqual(step.status, "ok")
+                self.assertIs(
+                    step.observation["x"], inspect.signature(made).parameters["x"].default
+                )
+
+    def test_a_default_is_copied_into_the_schema(self):
+        tags: List[str] = []
+        names = dict(_names(), tags=tags)
+        exec("def tool(x: List[str] = tags): pass", names)
+        (made,) = agentloop.registry([names["tool"]]).values()
+        tags.append("later")
+        self.assertEqual(made.parameters["properties"]["x"]["default"], [])
+
+    def test_a_default_that_cannot_be_converted_is_left_out(self):
+        def pay(amount: decimal.Decimal = decimal.Decimal("sNaN")) -> str:
+            return "paid"
+
+        made = agentloop.registry([pay])["pay"]
+        self.assertEqual(made.parameters["properties"]["amount"], {"type": "number"})
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+class _Shop:
+    """Methods of every kind, and one that only the hint of its `self` tells from a function."""
+
+    def sell(self, n: int):
+        "Sell."
+        return n
+
+    @classmethod
+    def of(cls, n: int):
+        return n
+
+    @staticmethod
+    def ping(n: int):
+        return n
+
+    def hinted(self: "_Shop", n: int):
+        return n
+
+
+class SignatureTests(unittest.TestCase):
+    """The parameters of a function, a method, a callable object or a partial, and a call of it."""
+
+    def test_signatures(self):
+        whole, text = {"type": "integer"}, {"type": "string"}
+        point = _object({"x": whole, "y": dict(whole, default=0)}, ["x"])
+        rows = [
+            ("", {}, []),
+            ("x", {"x": _any()}, ["x"]),
+            ("x=1", {"x": dict(_any(), default=1)}, []),
+            ("zebra: int, apple: str, mango: int", {"zebra": whole, "apple": text, "mango": whole},
+             ["zebra", "apple", "mango"]),
+            ("*, a: int, b: str = 'q'", {"a": whole, "b": dict(text, default="q")}, ["a"]),
+            ("a: int, b: int = 2, /, c: int = 3",
+             {"a": whole, "b": dict(whole, default=2), "c": dict(whole, default=3)}, ["a"]),
+            ("a: int, *rest: str", {"a": whole, "rest": _array("string")}, ["a"]),
+            ("self: int, cls: int, id: int", {"self": whole, "cls": whole, "id": whole},
+             ["self", "cls", "id"]),
+            ("title: str, default: int, properties: str, required: int, items: str",
+             {"title": text, "default": whole, "properties": text, "required": whole,
+              "items": text},
+             ["title", "default", "properties", "required", "items"]),
+            ("name: str, function: int, kwargs: str",
+             {"name": text, "function": whole, "kwargs": text},
+             ["name", "function", "kwargs"]),
+            ("_a: int, from_: str, straße: int, 城市: str",
+             {"_a": whole, "from_": text, "straße": whole, "城市": text},
+             ["_a", "from_", "straße", "城市"]),
+            ("p: Point, q: Point", {"p": point, "q": point}, ["p", "q"]),
+        ]  # fmt: skip
+        for signature, properties, required in rows:
+            with self.subTest(signature):
+                _check_schema(self, _tool(signature), properties, required)
+        options = {"additionalProperties": whole}
+        _check_schema(self, _tool("a: str, **more: int"), {"a": text}, ["a"], **options)
+        _check_schema(self, _tool("**more"), {}, [], additionalProperties=True)
+
+    def test_wrapped_functions(self):
+        source = (
+            "def log(f):\n    @functools.wraps(f)\n    def inner(*a, **k):\n"
+            "        return f(*a, **k)\n    return inner\n"
+            "@log\ndef tool(x: int, y: str = 'a'):\n    'About.'\n    return x, y"
+        )
+        made = _source(source)
+        found = _check_schema(
+            self, made, {"x": {"type": "integer"}, "y": {"type": "string", "default": "a"}}, ["x"]
+        )
+        self.assertEqual(found.description, "About.")
+        self.assertEqual(_step_of(made, {"x": "1"}).observation, (1, "a"))
+        _check(self, _step_of(made, {"x": 1, "z": 2}), _bad("x, y", at="args.z"))
+
+    def test_objects_that_can_be_called(self):
+        class Search:
+            """Find things."""
+
+            def __init__(self, limit):
+                self.limit = limit
+
+            def __call__(self, text: str, limit: "int" = 3) -> list:
+                return [text] * min(limit, self.limit)
+
+        class Described:
+            """A class."""
+
+            def __call__(self, run: agentloop.AgentRun, **more: int) -> dict:
+                """What it does.
+
+                Args:
+                    more: numbers
+                """
+                return more
+
+        @functools.lru_cache(None)
+        def cached(n: int) -> int:
+            "Count."
+            return n + 1
+
+        rows = [
+            (Search(2), "search", "Find things.", {"text": "a", "limit": "5"}, ["a", "a"]),
+            (Described(), "described", "What it does.", {"a": "1"}, {"a": 1}),
+            (functools.partial(Search(9), limit=1), "search", "Find things.", {"text": "a"}, ["a"]),
+            (cached, "cached", "Count.", {"n": "1"}, 2),
+        ]
+        for function, name, about, arguments, result in rows:
+            with self.subTest(name):
+                made = agentloop.tool(function)
+                self.assertEqual((made.name, made.description), (name, about))
+                self.assertIs(made.function, function)
+                self.assertEqual(_step_of(made, arguments).observation, result)
+        step = _step_of(Described(), {"self": 1, "run": 2})
+        _check(self, step, _bad("unknown name", at=["args.self", "args.run"]))
+        _check(self, _step_of(Search(1), {"text": "a", "self": 1}), _bad(at="args.self"))
+
+    def test_methods_of_an_object_a_class_and_none(self):
+        for method, name in ((_Shop().sell, "sell"), (_Shop.of, "of"), (_Shop.ping, "ping")):
+            (made,) = agentloop.registry([method]).values()
+            self.assertEqual((made.name, list(made.parameters["properties"])), (name, ["n"]))
+            self.assertEqual(_step_of(method, {"n": "2"}).observation, 2)
+            _check(self, _step_of(method, {"self": 1, "n": 2}), _bad(at="args.self"))
+
+    def test_a_function_may_call_a_parameter_self(self):
+        def tool(self, n: int) -> int:
+            return n
+
+        step = _step_of(tool, {"self": 1, "n": 2})
+        self.assertEqual(step.observation, 2)
+
+    def test_partial(self):
+        head = (
+            "def send(conn: str, to: str, n: int = 1):\n"
+            "    'Send.\\n\\nArgs:\\n    to: receiver'\n    return conn, to, n\n"
+        )
+        to = {"type": "string", "description": "receiver"}
+        number = {"type": "integer", "default": 1}
+        rows = [
+            ("functools.partial(send, 'secret')", {"to": to, "n": number}),
+            ("functools.partial(send, conn='secret')", {"to": to, "n": number}),
+            ("functools.partial(functools.partial(send, 'secret'), n=1)", {"to": to}),
+        ]
+        for expression, properties in rows:
+            with self.subTest(expression):
+                made = _source(head + "tool = " + expression)
+                found = _check_schema(self, made, properties, ["to"])
+                self.assertEqual((found.name, found.description), ("send", "Send."))
+                self.assertNotIn("secret", json.dumps(found.parameters))
+                self.assertEqual(_step_of(made, {"to": "x"}).observation, ("secret", "x", 1))
+                _check(self, _step_of(made, {"to": "x", "conn": "evil"}), _bad(at="args.conn"))
+
+    def test_bound_names_before_args(self):
+        def join(first: str, second: str, *more: str) -> str:
+            return first
+
+        with self.assertRaisesRegex(TypeError, "bind it by position"):
+            agentloop.registry([functools.partial(join, first="a")])
+        self.assertIn("join", agentloop.registry([functools.partial(join, "a")]))
+
+    def test_what_partial_has_bound_cannot_be_given(self):
+        def find(first, text: str, *, user: str, limit: int = 3, **filters: str):
+            return [first, text, user, limit, filters]
+
+        def last(a: int, /, b: int = 2, **more: int):
+            return [a, b, more]
+
+        rows = [
+            (functools.partial(find, 1, user="alice"), {"text": "x", "year": 5},
+             [1, "x", "alice", 3, {"year": "5"}]),
+            (functools.partial(find, 1, user="alice"), {"text": "x", "user": "bob"}, _bad(at="args.user")),
+            (functools.partial(find, 1, user="alice"), {"text": "x", "user": None}, _bad(at="args.user")),
+            (functools.partial(find, 1, user="alice"), {"text": "x", "first": 2}, _bad(at="args.first")),
+            (functools.partial(functools.partial(find, 1), user="a", year="1"),
+             {"text": "x", "year": "2"}, _bad("unknown", at="args.year")),
+            (functools.partial(last, 1), {"b": 3, "a": 4}, [1, 3, {"a": 4}]),  # another a: of the options
+        ]  # fmt: skip
+        for function, given, want in rows:
+            with self.subTest(given):
+                made = agentloop.tool(name="f")(function)
+                self.assertNotIn("user", made.parameters["properties"])
+                self.assertNotIn("alice", json.dumps(made.parameters))
+                for form in (given, json.dumps(given)):
+                    _check(self, _step_of(made, form), want)
+
+    def test_whole_calls(self):
+        three = "path: str, limit: int = 10, tag: Optional[str] = None"
+        rest = "*args: int"
+        more = "a: str, **more: int"
+        places = "a: int, b: int = 2, /, c: int = 3"
+        rows = [
+            (three, {"path": "a"}, {"path": "a", "limit": 10, "tag": None}),
+            (three, {"path": "a", "limit": "3", "tag": "t"}, {"path": "a", "limit": 3, "tag": "t"}),
+            (three, {"path": "a", "limit": None, "tag": None},
+             {"path": "a", "limit": 10, "tag": None}),
+            (three, {}, _bad("missing", at="args.path")),
+            (three, {"limit": None}, _bad("missing", at="args.path")),
+            (three, {"path": "a", "": 1}, _bad("unknown", at='args[""]')),
+            (three, {"path": "a", "Limit": 1}, _bad('did you mean "limit"', at="args.Limit")),
+            (three, {"path": "a", "LIMIT": 1}, _bad('did you mean "limit"', at="args.LIMIT")),
+            (three, {"path": "a", "zzzz": 1}, _bad("path, limit, tag", at="args.zzzz")),
+            (three, {"path": 1.5, "limit": "q", "lim": 1},
+             _bad(at=["args.path", "args.limit", "args.lim"])),
+            (three, {"arguments": {"path": "a"}}, _bad(at=["args.arguments", "args.path"])),
+            ("a: int, b: str, c: float", {}, _bad("missing", at=["args.a", "args.b", "args.c"])),
+            ("", {}, {}),
+            ("", {"x": 1}, _bad("unknown", at="args.x")),
+            (rest, {"args": [1, "2"]}, {"args": (1, 2)}),
+            (rest, {}, {"args": ()}),
+            (rest, {"args": None}, {"args": ()}),
+            (rest, {"args": [1, "q"]}, _bad("integer", at="args.args[1]")),
+            (rest, {"args": 5}, _bad("array", at="args.args")),
+            ("a: int, *rest: str, k: int = 0", {"a": 1, "rest": ["x", 2], "k": "3"},
+             {"a": 1, "k": 3, "rest": ("x", "2")}),
+            ("a: int, *rest: str", {"a": 1}, {"a": 1, "rest": ()}),
+            ("a: int = 1, *rest: str", {"rest": ["x"]}, {"a": 1, "rest": ("x",)}),
+            (more, {"a": "x", "k": "5"}, {"a": "x", "more": {"k": 5}}),
+            (more, {"a": "x"}, {"a": "x", "more": {}}),
+            (more, {"k": 1}, _bad("missing", at="args.a")),
+            (more, {"a": "x", "k": "q"}, _bad("integer", at="args.k")),
+            (more, {"a": "x", "more": {"k": 1}}, _bad("integer", at="args.more")),
+            ("a: int = 1, **more", {"a": None, "k": None}, {"a": 1, "more": {"k": None}}),
+            (places, {"a": "1"}, {"a": 1, "b": 2, "c": 3}),
+            (places, {"a": 1, "c": "9"}, {"a": 1, "b": 2, "c": 9}),
+            (places, {"b": 1}, _bad("missing", at="args.a")),
+            ("*, a: int, b: int = 2", {"a": "1"}, {"a": 1, "b": 2}),
+            ("x: int = None", {"x": None}, {"x": None}),
+            ("x: int = None", {"x": "q"}, _bad("integer")),
+            ("self: int, args: int, kwargs: int, name: str",
+             {"self": "1", "args": 2, "kwargs": 3, "name": "n"},
+             {"self": 1, "args": 2, "kwargs": 3, "name": "n"}),
+            ("x", {"x": {"a": 1}}, {"x": {"a": 1}}),
+        ]  # fmt: skip
+        for signature, arguments, want in rows:
+            with self.subTest("(%s) %s" % (signature, arguments)):
+                _check(self, _step_of(_tool(signature), arguments), want)
+
+    def test_the_annotations_are_read_once(self):
+        def f(n: int = 0):
+            return n
+
+        (made,) = agentloop.registry([f]).values()
+        before = copy.deepcopy(made.parameters)
+        f.__annotations__["n"] = complex
+        f.__defaults__ = (7,)
+        self.assertEqual(_step_of(made, {"n": "5"}).observation, 5)
+        self.assertEqual(made.parameters, before)
+
+
+class InjectedTests(unittest.TestCase):
+    """Parameters that the loop fills in, and never shows."""
+
+    def test_action_and_run(self):
+        signatures = [
+            "x: int, action: AgentAction, run: AgentRun",
+            "action: AgentAction, x: int, *, run: AgentRun",
+            "x: int, run: 'AgentRun', action: Optional[AgentAction] = None",
+            "action: AgentAction, run: AgentRun, /, x: int",
+        ]
+        for signature in signatures:
+            with self.subTest(signature):
+                made = _tool(signature)
+                (found,) = agentloop.registry([made]).values()
+                self.assertEqual(list(found.parameters["properties"]), ["x"])
+                self.assertNotIn("Agent", json.dumps(found.parameters))
+                model = agentloop.Scripted(
+                    [[_act("tool", "c1", x=1), _act("tool", "c2", x=2)], _end()]
+                )
+                run, error = _drive(model, tools=[made])
+                self.assertIsNone(error)
+                for step, n in zip(run.steps, (1, 2)):
+                    self.assertIs(step.observation["run"], run)  # the live one
+                    self.assertIs(step.observation["action"], step.action)
+                    self.assertEqual((step.action.call_id, step.observation["x"]), ("c%d" % n, n))
+                for name in ("run", "action"):
+                    _check(
+                        self, _step_of(made, {"x": 1, name: {}}), _bad("unknown", at="args." + name)
+                    )
+
+    def test_a_tool_sees_the_steps_so_far(self):
+        def look(run: agentloop.AgentRun):
+            return len(run.steps)
+
+        run, _ = _drive([[_act("look"), _act("look")], _act("look"), _end()], tools=[look])
+        self.assertEqual([s.observation for s in run.steps], [0, 1, 2])
+
+    def test_a_tool_may_spend_requests_of_the_budget(self):
+        def ask_others(n: int, run: agentloop.AgentRun):
+            run.requests += n
+            run.usage["output_tokens"] = run.usage.get("output_tokens", 0) + 10
+            return "asked"
+
+        rows = [(4, "model_ended", 4), (3, "budget_exhausted", 3), (2, "budget_exhausted", 3)]
+        for most, state, requests in rows:
+            with self.subTest(most):
+                decisions = {1: _act("ask_others", n=2), 4: _end()}
+                run, error = _drive(
+                    lambda run, tools, d=decisions: d[run.requests],
+                    tools=[ask_others],
+                    max_requests=most,
+                )
+                self.assertIsNone(error)
+                self.assertEqual((run.state, run.requests), (state, requests))
+                self.assertEqual(run.usage, {"output_tokens": 10})
+
+
+# -- tools -----------------------------------------------------------------------------------------
+
+
+class ToolTests(unittest.TestCase):
+    """A Tool made by hand: its fields, its name, a schema from elsewhere."""
+
+    def test_the_fields_of_a_tool(self):
+        made = agentloop.Tool("f", "about", {"type": "object"}, print)
+        names = ["name", "description", "parameters", "function"]
+        names += ["return_direct", "read_only", "idempotent"]
+        self.assertTrue(dataclasses.is_dataclass(made))
+        self.assertEqual([f.name for f in dataclasses.fields(made)][:7], names)
+        values = ["f", "about", {"type": "object"}, print, False, False, False]
+        self.assertEqual([getattr(made, n) for n in names], values)
+        made = agentloop.Tool("f", "", {}, print, True, True, True)
+        self.assertEqual([getattr(made, n) for n in names[4:]], [True, True, True])
+
+    def test_names(self):
+        good = ["f", "_", "get_weather2", "get-weather", "a" * 64, "wetter_münchen", "天気", "-"]
+        bad = ["", "a b", "2f", "a.b", "a" * 65, "f!", "a/b", None, 5, b"f"]
+        for name in good:
+            with self.subTest(name):
+                self.assertEqual(agentloop.Tool(name, "", {}, print).name, name)
+        for name in bad:
+            with self.subTest(name), self.assertRaisesRegex(ValueError, "tool name"):
+                agentloop.Tool(name, "", {}, print)
+        with self.assertRaisesRegex(ValueError, "64"):
+            agentloop.registry([_source("def %s(): pass" % ("a" * 65), "a" * 65)])
+
+    def test_a_tool_name_that_servers_refuse(self):
+        def wetter_münchen():
+            return "Föhn"
+
+        sent: List[Any] = []
+        models = [agentloop.OpenAIChat, agentloop.OpenAIResponses, agentloop.AnthropicMessages]
+        for kind in models:
+            model = kind("m", base_url="http://127.0.0.1:9", api_key="k", transport=sent.append)
+            run, error = _drive(model, tools=[wetter_münchen])
+            self.assertIs(type(error), ValueError)
+            self.assertIn("wetter_münchen", str(error))
+        self.assertEqual(sent, [])
+        run, _ = _drive([_act("wetter_münchen"), _end()], tools=[wetter_münchen])
+        self.assertEqual(run.steps[0].observation, "Föhn")
+
+    def test_fields_of_another_kind(self):
+        for arguments in (("f", "", [], print), ("f", "", None, print), ("f", "", {}, "print")):
+            with self.assertRaisesRegex(TypeError, r"\bf\b.*parameters.*function"):
+                agentloop.Tool(*arguments)
+
+    def test_a_schema_of_the_wrong_form(self):
+        wrong = [
+            {"required": 5}, {"required": "ab"}, {"required": True}, {"required": [1]},
+            {"required": [None]}, {"required": [["a"]]}, {"required": {"a": 1}},
+            {"properties": 5}, {"properties": ["x"], "additionalProperties": False},
+            {"properties": {"a": 5}}, {"properties": {"a": None}}, {"properties": {1: {}}},
+        ]  # fmt: skip
+        for schema in wrong:
+            word = "required" if "required" in schema else "properties"
+            with self.subTest(schema), self.assertRaisesRegex(TypeError, r"\btool f: " + word):
+                agentloop.Tool("f", "", schema, print)
+        for schema in (
+            {}, {"properties": None, "required": None}, {"properties": {"a": True}},
+            {"properties": {}, "required": []}, {"required": ["b"], "properties": {"a": {}}},
+        ):  # fmt: skip
+            self.assertIs(agentloop.Tool("f", "", schema, print).parameters, schema)
+
+    def test_calls_of_a_foreign_schema(self):
         schema = {
             "$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
             "required": ["q"],
@@ -3024,90 +3792,688 @@ class HandMadeToolTests(unittest.TestCase):
                 self.assertEqual(made.parameters, before)
 
 
-class InjectedTests(unittest.TestCase):
-    """Parameters that the loop fills in, and never shows."""
+class RegistryTests(unittest.TestCase):
+    """A tool is a function as it stands; the registry is a plain dict."""
 
-    def test_action_and_run(self):
-        seen: List[Any] = []
-        signatures = [
-            "x: int, action: AgentAction, run: AgentRun",
-            "action: AgentAction, x: int, *, run: AgentRun",
-            "x: int, run: 'AgentRun', action: Optional[AgentAction] = None",
-            "action: AgentAction, run: AgentRun, /, x: int",
+    def test_a_whole_tool(self):
+        def lookup_stock(sku: str, warehouse: typing.Literal["north", "south"] = "north") -> dict:
+            """Return the quantity that can be sold now; read-only, reserves nothing.
+
+            Args:
+                sku: the product's SKU, for example "A1".
+                warehouse: where to look.
+            """
+            return {"sku": sku, "warehouse": warehouse}
+
+        tools = agentloop.registry([lookup_stock])
+        self.assertIs(type(tools), dict)
+        self.assertEqual(list(tools), ["lookup_stock"])
+        found = tools["lookup_stock"]
+        self.assertIs(found.function, lookup_stock)
+        about = "Return the quantity that can be sold now; read-only, reserves nothing."
+        self.assertEqual(found.description, about)
+        places = {"type": "string", "enum": ["north", "south"], "description": "where to look."}
+        sku = {"type": "string", "description": 'the product\'s SKU, for example "A1".'}
+        self.assertEqual(
+            _ordered(found.parameters),
+            _object({"sku": sku, "warehouse": dict(places, default="north")}, ["sku"]),
+        )
+        step = _step_of(lookup_stock, {"sku": "A1", "warehouse": "SOUTH"})
+        self.assertEqual(step.observation, {"sku": "A1", "warehouse": "south"})
+
+    def test_decorator(self):
+        flags = ("return_direct", "read_only", "idempotent")
+
+        def double(n: int = 1) -> int:
+            "Twice."
+            return 2 * n
+
+        rows = [({}, agentloop.tool(double)), ({}, agentloop.tool()(double))]
+        rows += [({f: True}, agentloop.tool(**{f: True})(double)) for f in flags]
+        for wanted, made in rows:
+            self.assertIsInstance(made, agentloop.Tool)
+            self.assertEqual(
+                {f: getattr(made, f) for f in flags}, {**dict.fromkeys(flags, False), **wanted}
+            )
+            self.assertEqual((made.name, made.description), ("double", "Twice."))
+            # Still callable as the function.
+            self.assertEqual((made(4), made(n=5), made()), (8, 10, 2))
+            self.assertEqual(_step_of(made, {"n": "3"}).observation, 6)
+
+    def test_another_name(self):
+        def look(n: int) -> str:
+            "Look."
+            return "found %d" % n
+
+        made = agentloop.tool(name="find-it", read_only=True)(look)
+        self.assertEqual((made.name, made.description, made.read_only), ("find-it", "Look.", True))
+        self.assertEqual(made(2), "found 2")
+        self.assertEqual(list(agentloop.registry([look, made])), ["look", "find-it"])
+        self.assertEqual(agentloop.tool(look, name="x").name, "x")
+        for wrong in ("", "a b", "a" * 65, 5):
+            with self.subTest(wrong), self.assertRaisesRegex(ValueError, "tool name"):
+                agentloop.tool(name=wrong)(look)
+
+    def test_what_it_takes(self):
+        def one():
+            return 1
+
+        @agentloop.tool
+        def two():
+            return 2
+
+        three = agentloop.Tool("three-3", "", {"type": "object"}, lambda: 3)
+        rows = [
+            ([one, two, three], ["one", "two", "three-3"]),
+            ((three, one), ["three-3", "one"]),
+            ((t for t in [one, two]), ["one", "two"]),
+            (agentloop.registry([one, three]), ["one", "three-3"]),
+            ({"two": two}, ["two"]),
+            ((), []),
+            ({}, []),
         ]
-        for signature in signatures:
-            with self.subTest(signature):
-                made = _tool(signature)
-                (found,) = agentloop.registry([made]).values()
-                self.assertEqual(list(found.parameters["properties"]), ["x"])
-                self.assertNotIn("Agent", json.dumps(found.parameters))
-                model = agentloop.Scripted(
-                    [[_act("tool", "c1", x=1), _act("tool", "c2", x=2)], _end()]
-                )
-                run, error = _drive(model, tools=[made])
-                self.assertIsNone(error)
-                for step, n in zip(run.steps, (1, 2)):
-                    self.assertIs(step.observation["run"], run)  # the live one
-                    self.assertIs(step.observation["action"], step.action)
-                    self.assertEqual((step.action.call_id, step.observation["x"]), ("c%d" % n, n))
-                for name in ("run", "action"):
-                    _check(
-                        self,
-                        _step_of(made, {"x": 1, name: {}}),
-                        _bad("unknown", at="args." + name),
-                    )
-        del seen[:]
+        for tools, names in rows:
+            found = agentloop.registry(tools)
+            self.assertIs(type(found), dict)
+            self.assertEqual(list(found), names)
+            for name, made in found.items():
+                self.assertIsInstance(made, agentloop.Tool)
+                self.assertEqual(made.name, name)
+        self.assertIs(agentloop.registry([two])["two"], two)
+        self.assertIs(agentloop.registry([three])["three-3"], three)
 
-    def test_what_partial_has_bound_cannot_be_given(self):
-        def find(first, text: str, *, user: str, limit: int = 3, **filters: str):
-            return [first, text, user, limit, filters]
+    def test_refused(self):
+        def f():
+            pass
 
-        def last(a: int, /, b: int = 2, **more: int):
-            return [a, b, more]
+        g = _source("def f(): return 2", "f")
+        by_hand = agentloop.Tool("f", "", {}, print)
+        rows: List[Any] = [
+            ([lambda x: x], ValueError, "lambda", "def"),
+            ([_Shop.sell], TypeError, "sell", "instance"),
+            ([_Shop.hinted], TypeError, "hinted", "self"),
+            ([dict.get], TypeError, "get", "instance"),
+            ([f, g], ValueError, "two tools", "f"),
+            ([f, by_hand], ValueError, "two tools", "f"),
+            ({"g": f}, ValueError, "names"),
+            ("f", TypeError, "tools", "list"),
+            (f, TypeError, "tools", "list"),
+            (5, TypeError, "tools", "5"),
+            (None, TypeError, "tools"),
+            ([5], TypeError, "5", "function"),
+            (["f"], TypeError, "f", "function"),
+            ([None], TypeError, "None is not a tool", "function"),
+            ([_Shop], TypeError, "Shop", "function"),
+            ([_Shop()], TypeError, "Shop", "function"),
+        ]
+        if sys.implementation.name == "cpython":
+            rows.append(([iter], TypeError, "iter", "def"))
+        for tools, error, *words in rows:
+            with self.subTest(repr(tools)):
+                for take in (agentloop.registry, lambda t: agentloop.stream(print, "go", t)):
+                    with self.assertRaises(error) as caught:
+                        take(tools)
+                    for word in words:
+                        self.assertIn(word, str(caught.exception))
+
+    def test_the_schemas_of_two_tools_share_nothing(self):
+        one, two = agentloop.tool(_tool("n: int")), agentloop.tool(_tool("n: int"))
+        one.parameters["properties"]["n"]["description"] = "changed"
+        self.assertEqual(two.parameters["properties"]["n"], {"type": "integer"})
+
+    def test_a_tool_of_another_copy_of_the_file(self):
+        spec = importlib.util.spec_from_file_location("another_copy", agentloop.__file__)
+        another = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(another)
+        made = another.tool(_tool("n: int"))
+        self.assertIs(agentloop.registry([made])["tool"], made)
+        self.assertEqual(_step_of(made, {"n": "2"}).observation, {"n": 2})
+        _check(self, _step_of(made, {"n": "q", "m": 1}), _bad(at=["args.n", "args.m"]))
+
+
+# == loop ==========================================================================================
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+class ParallelTests(unittest.TestCase):
+    """Where all calls of a reply that can run are to read_only tools, they run at the same time."""
+
+    def play(self, tools, *calls, **options):
+        return _drive([list(calls), _end()], tools=tools, **options)
+
+    @_real_threads
+    def test_they_meet(self):
+        met = threading.Barrier(3, timeout=10)
+
+        @agentloop.tool(read_only=True)
+        def meet(n: int):
+            met.wait()
+            return n, threading.current_thread() is threading.main_thread()
+
+        run, error = self.play([meet], *[_act("meet", n=n) for n in range(3)])
+        self.assertIsNone(error)
+        self.assertEqual([s.observation for s in run.steps], [(0, False), (1, False), (2, False)])
+        # Calls that cannot run do not count.
+        run, error = self.play(
+            [meet], _act("meet", n=0), _act("nosuch"), _act("meet", n="q"),
+            _act("meet", n=1),
+            _act("meet", n=2),
+        )  # fmt: skip
+        self.assertIsNone(error)
+        statuses = ["ok", "unknown_tool", "invalid_arguments", "ok", "ok"]
+        self.assertEqual(_statuses(run), statuses)
+
+    @_real_threads
+    def test_steps_are_recorded_in_the_order_asked(self):
+        ended = [threading.Event() for _ in range(5)]
+
+        @agentloop.tool(read_only=True)
+        def last_first(n: int):
+            if n < 4:
+                ended[n + 1].wait(10)
+            ended[n].set()
+            if n == 2:
+                raise ValueError("two")
+            return n
+
+        run, error = self.play(
+            [last_first], *[_act("last_first", "c%d" % n, n=n) for n in range(5)]
+        )
+        self.assertIsNone(error)
+        self.assertEqual([s.action.call_id for s in run.steps], ["c0", "c1", "c2", "c3", "c4"])
+        self.assertEqual([s.observation for s in run.steps], [0, 1, "ValueError: two", 3, 4])
+
+    @_real_threads
+    def test_a_call_may_take_longer_than_a_second(self):
+        @agentloop.tool(read_only=True)
+        def slow(n: float):
+            threading.Event().wait(n)
+            return n
+
+        run, error = self.play([slow], _act("slow", n=1.2), _act("slow", n=0))
+        self.assertEqual((error, [s.observation for s in run.steps]), (None, [1.2, 0]))
+
+    @_real_threads
+    def test_at_most_sixteen_at_once(self):
+        lock, more = threading.Lock(), threading.Event()
+        begun: List[int] = []
+        # While sixteen are under way, a seventeenth has a tenth of a second to begin, wrongly.
+        full = threading.Barrier(16, action=lambda: more.wait(0.1), timeout=10)
+
+        @agentloop.tool(read_only=True)
+        def busy(n: int):
+            with lock:
+                begun.append(n)
+                if len(begun) > 16 and not first_over.is_set():
+                    more.set()
+            full.wait()
+            first_over.set()
+            return n
+
+        first_over = threading.Event()
+        run, error = self.play([busy], *[_act("busy", n=n) for n in range(32)])
+        self.assertIsNone(error)
+        self.assertEqual([s.observation for s in run.steps], list(range(32)))
+        self.assertFalse(more.is_set())
+
+    @_real_threads
+    def test_each_has_a_copy_of_the_context(self):
+        variable = contextvars.ContextVar("variable")
+        set_it = threading.Barrier(3, timeout=10)
+
+        @agentloop.tool(read_only=True)
+        def look(n: int):
+            before = variable.get()
+            variable.set(n)
+            set_it.wait()
+            return before, variable.get()
+
+        variable.set("outside")
+        run, _ = self.play([look], *[_act("look", n=n) for n in range(3)])
+        self.assertEqual([s.observation for s in run.steps], [("outside", n) for n in range(3)])
+        self.assertEqual(variable.get(), "outside")
+
+    def test_one_call_that_can_run_stays_in_the_callers_thread(self):
+        @agentloop.tool(read_only=True)
+        def look():
+            return threading.get_ident()
+
+        for reply in ([_act("look")], [_act("nosuch"), _act("look")]):
+            run, _ = self.play([look], *reply)
+            self.assertEqual(run.steps[-1].observation, threading.get_ident())
+
+    def test_else_the_callers_thread_runs_them_in_turn(self):
+        here = threading.current_thread()
+        log: List[Any] = []
+
+        @agentloop.tool(read_only=True)
+        def read(n: int):
+            log.append((n, threading.current_thread() is here))
+
+        def write(n: int):
+            log.append((n, threading.current_thread() is here))
+
+        @agentloop.tool(idempotent=True)
+        def put(n: int):
+            log.append((n, threading.current_thread() is here))
+
+        mixes = ["read write", "write read", "write write", "read read put", "put put"]
+        for mix in mixes:
+            del log[:]
+            calls = [_act(name, n=n) for n, name in enumerate(mix.split())]
+            run, _ = self.play([read, write, put], *calls)
+            self.assertEqual(log, [(n, True) for n in range(len(calls))], mix)
+            self.assertEqual(_statuses(run), ["ok"] * len(calls))
+
+    def test_without_threads(self):
+        @agentloop.tool(read_only=True)
+        def read(n: int):
+            return n
+
+        calls = [_act("read", n=n) for n in range(20)]
+        with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("no more")):
+            run, error = self.play([read], *calls)
+        self.assertIsNone(error)
+        self.assertEqual([s.observation for s in run.steps], list(range(20)))
+
+    def test_closed_while_they_run(self):
+        @agentloop.tool(read_only=True)
+        def read(n: int):
+            return n
+
+        run = agentloop.AgentRun("go")
+        model = agentloop.Scripted([[_act("read", "c%d" % n, n=n) for n in range(3)], _end()])
+        log = []
+        for event in agentloop.stream(model, run, [read]):
+            if isinstance(event, agentloop.AgentStep):
+                log.append((event.action.call_id, event.status, event.observation))
+                if event.action.call_id == "c0":
+                    run.close(run.pending[-1], "too late", "denied")
+        self.assertEqual(log, [("c0", "ok", 0), ("c2", "denied", "too late"), ("c1", "ok", 1)])
+        self.assertEqual((len(run.steps), run.started, run.output), (3, [], "done"))
+
+
+class ParallelInterruptTests(unittest.TestCase):
+    """Parallel calls of which one leaves, or Ctrl-C comes: what ended is kept, nobody waits for the rest."""
+
+    def interrupt(self, interrupt, wanted):
+        """One of three calls is interrupted; one has ended by then, one goes on for ever."""
+        release, quick_thread = threading.Event(), []
+        quick_began = threading.Event()
+        self.addCleanup(release.set)
+        asked: List[str] = []
+
+        @agentloop.tool(read_only=True)
+        def look(what: str):
+            asked.append(what)
+            if len(asked) > 3:
+                return what + " again"
+            if what == "quick":
+                quick_thread.append(threading.current_thread())
+                quick_began.set()
+            elif what == "slow":
+                release.wait(30)
+            else:
+                quick_began.wait(10)
+                quick_thread[0].join(10)  # it was the last: its thread ends with it
+                interrupt(release)
+            return what
+
+        calls = [_act("look", what, what=what) for what in ("broken", "slow", "quick")]
+        model = agentloop.Scripted([calls, _end()])
+        run, error = _drive(model, tools=[look])
+        self.assertFalse(release.is_set())  # it did not wait for the rest
+        self.assertIsInstance(error, wanted)
+        # What ended is recorded first.
+        self.assertEqual([s.action.call_id for s in run.steps], ["quick"])
+        self.assertEqual((run.started, len(run.pending)), (["broken", "slow"], 2))
+        self.assertEqual(run.state, "running")
+        release.set()
+        run, error = _drive(model, run, tools=[look])
+        self.assertIsNone(error)
+        self.assertEqual(
+            [s.observation for s in run.steps], ["quick", "broken again", "slow again"]
+        )
+        self.assertEqual((run.requests, run.output), (2, "done"))
+
+    @_real_threads
+    def test_a_tool_that_leaves(self):
+        for error in (KeyboardInterrupt, SystemExit):
+            with self.subTest(error.__name__):
+
+                def leave(release, error=error):
+                    raise error
+
+                self.interrupt(leave, error)
+
+    @unittest.skipUnless(
+        threading.current_thread() is threading.main_thread() and hasattr(signal, "pthread_kill"),
+        "Ctrl-C comes to the main thread",
+    )
+    def test_ctrl_c(self):
+        came = threading.Event()
+
+        def handler(number, frame):
+            under_way = set()
+            while frame:
+                under_way.add(frame.f_code.co_name)
+                frame = frame.f_back
+            if "wait" in under_way and "start" not in under_way:  # the loop waits for its calls
+                came.set()
+                raise KeyboardInterrupt
+
+        def press(release):
+            while not came.is_set():
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+                came.wait(0.01)
+            release.wait(30)
+
+        old = signal.signal(signal.SIGINT, handler)
+        self.addCleanup(signal.signal, signal.SIGINT, old)
+        self.interrupt(press, KeyboardInterrupt)
+
+    @_real_threads
+    def test_calls_that_wait_for_a_thread_do_not_begin_after_ctrl_c(self):
+        begun, go_on = [], threading.Event()
+
+        @agentloop.tool(read_only=True)
+        def look(n: int) -> int:
+            begun.append(n)
+            if n == 0:
+                raise KeyboardInterrupt
+            go_on.wait(30)
+            return n
+
+        calls = [agentloop.AgentAction("look", {"n": n}) for n in range(40)]
+        others = set(threading.enumerate())
+        with self.assertRaises(KeyboardInterrupt):
+            agentloop.run(agentloop.Scripted([calls]), "go", [look])
+        go_on.set()
+        for thread in set(threading.enumerate()) - others:
+            thread.join(30)
+            self.assertFalse(thread.is_alive())
+        self.assertLessEqual(len(begun), 18)
+
+    @_processes
+    def test_the_process_does_not_wait_either(self):
+        script = (
+            "import threading, agentloop\n"
+            "def look(n: int):\n    if n: threading.Event().wait()\n    raise KeyboardInterrupt\n"
+            "calls = [agentloop.AgentAction('look', {'n': n}) for n in (0, 1)]\n"
+            "tools = [agentloop.tool(read_only=True)(look)]\n"
+            "try:\n    agentloop.run(agentloop.Scripted([calls]), 'go', tools)\n"
+            "except KeyboardInterrupt:\n    print('left')\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=os.path.dirname(os.path.abspath(agentloop.__file__)),
+            capture_output=True, stdin=subprocess.DEVNULL, timeout=30,
+        )  # fmt: skip
+        self.assertEqual((done.returncode, done.stdout.strip()), (0, b"left"), done.stderr)
+
+    @_real_threads
+    def test_dropped_after_the_rest_has_ended(self):
+        threads: List[Any] = [None, None]
+
+        @agentloop.tool(read_only=True)
+        def look(n: int):
+            threads[n] = threading.current_thread()
+            return n
+
+        run = agentloop.AgentRun("go")
+        calls = [_act("look", "c%d" % n, n=n) for n in range(2)]
+        model = agentloop.Scripted([calls, _end()])
+        events = agentloop.stream(model, run, [look])
+        _go_to_first_step(events)
+        while threads[1] is None:
+            threads[0].join(0.01)
+        threads[1].join(10)
+        events.close()
+        self.assertEqual([s.observation for s in run.steps], [0, 1])
+        self.assertEqual((run.pending, run.started), ([], []))
+        self.assertEqual([str(e) for e in agentloop.stream(model, run)], ["finish: done"])
+
+    @_real_threads
+    def test_a_repeated_failure_that_had_ended(self):
+        threads: List[Any] = []
+
+        @agentloop.tool(read_only=True)
+        def look():
+            threads.append(threading.current_thread())
+            raise LookupError("no row")
+
+        run = agentloop.AgentRun("go")
+        model = agentloop.Scripted([[_act("look", "c%d" % n) for n in range(2)], _end()])
+        events = agentloop.stream(model, run, [look])
+        _go_to_first_step(events)
+        while len(threads) < 2:
+            threads[0].join(0.01)
+        for thread in threads:
+            thread.join(10)
+        events.close()
+        first, second = (s.observation for s in run.steps)
+        self.assertEqual(first, "LookupError: no row")
+        self.assertRegex(second, r"LookupError: no row\n.* 2 times.* will not help")
+
+
+# -- calling a tool --------------------------------------------------------------------------------
+
+
+class ToolNameTests(unittest.TestCase):
+    """Which tool a name in a call means, and what an unknown name is answered."""
+
+    def test_an_unknown_tool(self):
+        def lookup_stock(sku: str = ""):
+            return "found"
+
+        def lookup_price(sku: str = ""):
+            return "found"
+
+        tools = [lookup_stock, lookup_price]
+        rows = [
+            ("lookup_stok", ["lookup_stock", "lookup_price", 'did you mean "lookup_stock"']),
+            ("LOOKUP_PRICES", ["lookup_stock", "lookup_price"]),
+            ("delete_everything", ["lookup_stock", "lookup_price"]),
+            ("x" * 99999, ["lookup_stock"]),
+        ]
+        for name, words in rows:
+            with self.subTest(name[:40]):
+                run, _ = _drive([_act(name), _end()], tools=tools)
+                self.assertEqual(_statuses(run), ["unknown_tool"])
+                for word in words:
+                    self.assertIn(word, run.steps[0].observation)
+                self.assertLess(len(run.steps[0].observation), 500)
+        run, _ = _drive([_act("lookup_stok"), _end()])
+        self.assertIn("no tools", run.steps[0].observation)
+        many = [agentloop.Tool("t%02d" % n, "", {}, print) for n in range(51)]
+        run, _ = _drive([_act("nosuch"), _end()], tools=many)
+        known = ", ".join("t%02d" % n for n in range(50))
+        self.assertTrue(run.steps[0].observation.endswith("known: " + known))
+
+    def test_a_name_is_resolved_before_it_is_shown(self):
+        def stock(n: int = 0):
+            return "found"
 
         rows = [
-            (functools.partial(find, 1, user="alice"), {"text": "x", "year": 5},
-             [1, "x", "alice", 3, {"year": "5"}]),
-            (functools.partial(find, 1, user="alice"), {"text": "x", "user": "bob"}, _bad(at="args.user")),
-            (functools.partial(find, 1, user="alice"), {"text": "x", "user": None}, _bad(at="args.user")),
-            (functools.partial(find, 1, user="alice"), {"text": "x", "first": 2}, _bad(at="args.first")),
-            (functools.partial(functools.partial(find, 1), user="a", year="1"),
-             {"text": "x", "year": "2"}, _bad("unknown", at="args.year")),
-            (functools.partial(last, 1), {"b": 3, "a": 4}, [1, 3, {"a": 4}]),  # another a: of the options
+            (" stock", "stock"), ("stock\n", "stock"), ("functions.stock", "stock"),
+            ("\tfunctions.stock ", "stock"), ("stock<|channel|>commentary", "stock"),
+            ("functions.stock<|constrain|>json", "stock"), ("stock<|message|>", "stock"),
+            ("stok", None), ("functions.stok", None), ("functions.functions.stock", None),
+            ("functions.", None), ("<|channel|>stock", None), ("Stock", None), ("x.stock", None),
         ]  # fmt: skip
-        for function, given, want in rows:
-            with self.subTest(given):
-                made = agentloop.tool(name="f")(function)
-                self.assertNotIn("user", made.parameters["properties"])
-                self.assertNotIn("alice", json.dumps(made.parameters))
-                for form in (given, json.dumps(given)):
-                    _check(self, _step_of(made, form), want)
+        for name, resolved in rows:
+            with self.subTest(name):
+                run, given, shown = agentloop.AgentRun("go"), _act(name), []
+                for event in agentloop.stream(agentloop.Scripted([given, _end()]), run, [stock]):
+                    if isinstance(event, agentloop.AgentAction):
+                        shown.append((event.tool, run.pending[0].tool))
+                self.assertEqual(shown, [(resolved or name,) * 2])
+                self.assertEqual(run.steps[0].action.tool, resolved or name)
+                self.assertEqual(_statuses(run), ["ok" if resolved else "unknown_tool"])
+                self.assertEqual(given.tool, name)  # the model's object stays as it was
+        calls = [_act(name, n="q") for name in ("stock", " stock", "functions.stock")]
+        run, _ = _drive([*calls, _end()], tools=[stock])
+        self.assertIn("3 times", run.steps[2].observation)  # they are the same call
 
-    def test_a_tool_may_spend_requests_of_the_budget(self):
-        def ask_others(n: int, run: agentloop.AgentRun):
-            run.requests += n
-            run.usage["output_tokens"] = run.usage.get("output_tokens", 0) + 10
-            return "asked"
+    def test_a_name_is_never_guessed_between_two(self):
+        def stock():
+            return "small"
 
-        rows = [(4, "model_ended", 4), (3, "budget_exhausted", 3), (2, "budget_exhausted", 3)]
-        for most, state, requests in rows:
-            with self.subTest(most):
-                decisions = {1: _act("ask_others", n=2), 4: _end()}
-                run, error = _drive(
-                    lambda run, tools, d=decisions: d[run.requests],
-                    tools=[ask_others],
-                    max_requests=most,
-                )
-                self.assertIsNone(error)
-                self.assertEqual((run.state, run.requests), (state, requests))
-                self.assertEqual(run.usage, {"output_tokens": 10})
+        shout = agentloop.Tool("STOCK", "", {}, lambda: "great")
+        for name, status in (
+            ("stock", "ok"), ("STOCK", "ok"), ("Stock", "unknown_tool"),
+            ("somewhere.stock", "unknown_tool"),  # only "functions." is left out
+        ):  # fmt: skip
+            run, _ = _drive([_act(name), _end()], tools=[stock, shout])
+            self.assertEqual(_statuses(run), [status], name)
 
-    def test_a_tool_sees_the_steps_so_far(self):
-        def look(run: agentloop.AgentRun):
-            return len(run.steps)
 
-        run, _ = _drive([[_act("look"), _act("look")], _act("look"), _end()], tools=[look])
-        self.assertEqual([s.observation for s in run.steps], [0, 1, 2])
+class ToolResultTests(unittest.TestCase):
+    """What a tool returns, raises, prints or does is a step, whatever it is."""
+
+    def test_the_observation_is_the_tools_own_value(self):
+        values = [
+            object(), {1: 2}, (1,), None, "", 1.5, b"x", agentloop.Image(b"x"),
+            [agentloop.Image(b"x")],
+        ]  # fmt: skip
+        made = [_tool("n: int", body="return values[n]")]
+        made[0].__globals__["values"] = values
+        run, _ = _drive([[_act("tool", n=n) for n in range(len(values))], _end()], tools=made)
+        for step, value in zip(run.steps, values):
+            self.assertIs(step.observation, value)
+            self.assertEqual(step.status, "ok")
+
+    def test_a_tool_that_raises(self):
+        class Odd(Exception):
+            def __str__(self):
+                raise ZeroDivisionError
+
+        rows = [
+            (ValueError("no such row"), "ValueError: no such row"),
+            (KeyError("k"), "KeyError: 'k'"),
+            (RuntimeError(), "RuntimeError"), (Odd(), "Odd"),
+            (StopIteration("dry"), "StopIteration: dry"),
+            (TypeError("f() missing 1 argument"), "TypeError: f() missing 1 argument"),
+            (agentloop.InvalidResponse("x"), "InvalidResponse: x"),
+            (Exception("é\n"), "Exception: é\n"),
+        ]  # fmt: skip
+
+        def f(n: int):
+            raise rows[n][0]
+
+        for n, (_, text) in enumerate(rows):
+            run, error = _drive([_act("f", n=n), _end()], tools=[f])
+            self.assertIsNone(error)
+            self.assertEqual(_statuses(run), ["tool_error"])
+            self.assertTrue(run.steps[0].observation.startswith(text), run.steps[0].observation)
+        run, _ = _drive([_act("f", n=2), _end()], tools=[f])
+        self.assertEqual(run.steps[0].observation, "RuntimeError", "nothing more is known")
+
+    def test_a_result_that_is_huge_or_no_json(self):
+        big = "x" * 10_000_000
+
+        def huge():
+            return big
+
+        def no_json():
+            return {1j, print}
+
+        for tool, value in ((huge, big), (no_json, {1j, print})):
+            step = _step_of(tool, {})
+            self.assertEqual((step.status, step.observation), ("ok", value))
+            self.assertLess(len(str(step)), 500)
+            json.dumps(agentloop.to_json(step))
+
+    def test_a_tool_that_prints(self):
+        def prints():
+            print("hello from the tool")
+            return "printed"
+
+        def silent():
+            return "nothing"
+
+        for tool, value, printed in (
+            (prints, "printed", "hello from the tool\n"),
+            (silent, "nothing", ""),
+        ):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                step = _step_of(tool, {})
+            self.assertEqual((step.observation, out.getvalue()), (value, printed))
+
+    def test_a_tool_that_recurses(self):
+        def recurses():
+            return recurses()
+
+        step = _step_of(recurses, {})
+        self.assertEqual(step.status, "tool_error")
+        self.assertIn("RecursionError", step.observation)
+
+    def test_a_tool_that_changes_its_arguments(self):
+        def changes(rows: List[Dict[str, int]]):
+            rows[0].clear()
+            rows.append({})
+            return len(rows)
+
+        step = _step_of(changes, {"rows": [{"a": 1}]})
+        self.assertEqual((step.observation, step.action.tool_input), (2, {"rows": [{"a": 1}]}))
+
+    def test_a_tool_that_exits(self):
+        def fine():
+            return "fine"
+
+        def exits():
+            sys.exit(3)
+
+        run, error = _drive(
+            [[_act("fine", "c1"), _act("exits", "c2")], _end()], tools=[fine, exits]
+        )
+        self.assertEqual((type(error), error.code), (SystemExit, 3))
+        self.assertEqual((_statuses(run), run.started), (["ok"], ["c2"]))
+
+    def test_a_result_that_cannot_be_looked_at(self):
+        class Detached:
+            def __getattribute__(self, name):
+                raise RuntimeError("the session is closed")
+
+        class LazyList(list):
+            def __iter__(self):
+                raise RuntimeError("lazy")
+
+            __len__ = __iter__
+
+        class LazyDict(dict):
+            def items(self):
+                raise RuntimeError("lazy")
+
+            __iter__ = keys = values = items
+
+        class Arrays:
+            type = property(lambda self: [])
+
+            def __eq__(self, other):
+                return self
+
+            def __bool__(self):
+                raise ValueError("ambiguous")
+
+            def __repr__(self):
+                raise RuntimeError("no text")
+
+            __hash__ = None
+
+        def get():
+            return value
+
+        for odd in (Detached(), LazyList([1]), LazyDict(a=1), Arrays()):
+            for value in (odd, [odd], {"x": odd}, (odd,)):
+                with self.subTest(type(odd).__name__):
+                    run, error = _drive([_act("get"), _end()], tools=[get])
+                    self.assertIsNone(error)
+                    self.assertEqual((_statuses(run), run.output), (["ok"], "done"))
+                    self.assertIs(run.steps[0].observation, value)
+                    self.assertLess(len(str(run.steps[0])), 400)
+                    json.dumps(agentloop.to_json(run))
 
 
 @unittest.skipIf(_BROWSER, "asyncio.run does not work there")
@@ -3222,7 +4588,7 @@ class AsyncToolTests(unittest.TestCase):
         run, _ = _drive([[_act("fetch", n=k) for k in range(5)], _end()], tools=tools)
         self.assertEqual([s.observation for s in run.steps], [1, 2, 3, 4, 5])
 
-    def test_the_items_of_a_generator_are_bounded_and_the_bound_is_told(self):
+    def test_the_items_of_a_generator_are_bounded_and_the_bound_is_reported(self):
         closed = []
 
         def endless():
@@ -3260,8 +4626,21 @@ class AsyncToolTests(unittest.TestCase):
         self.assertEqual(closed, [10_000], "no more was taken than to see that there is more")
 
 
+# -- the loop --------------------------------------------------------------------------------------
+
+
 class LoopStartTests(unittest.TestCase):
     """What stream and run take, and what they refuse at once."""
+
+    def test_signatures(self):
+        for call in (agentloop.run, agentloop.stream):
+            parameters = inspect.signature(call).parameters
+            names = ["model", "task", "tools", "max_requests", "accept", "journal"]
+            self.assertEqual(list(parameters), names)
+            defaults = [parameters[n].default for n in names[2:]]
+            self.assertEqual(defaults, [(), 10, None, None])
+            for name in names[3:]:
+                self.assertIs(parameters[name].kind, inspect.Parameter.KEYWORD_ONLY)
 
     def test_tasks(self):
         image = agentloop.Image(b"x")
@@ -3286,16 +4665,6 @@ class LoopStartTests(unittest.TestCase):
                     call(agentloop.Scripted([]), "go", max_requests=value)
                 self.assertIn("max_requests", str(caught.exception))
 
-    def test_signatures(self):
-        for call in (agentloop.run, agentloop.stream):
-            parameters = inspect.signature(call).parameters
-            names = ["model", "task", "tools", "max_requests", "accept", "journal"]
-            self.assertEqual(list(parameters), names)
-            defaults = [parameters[n].default for n in names[2:]]
-            self.assertEqual(defaults, [(), 10, None, None])
-            for name in names[3:]:
-                self.assertIs(parameters[name].kind, inspect.Parameter.KEYWORD_ONLY)
-
     def test_a_model_and_accept_are_called(self):
         for model, accept in (
             (None, None),
@@ -3307,30 +4676,20 @@ class LoopStartTests(unittest.TestCase):
             with self.subTest((model, accept)), self.assertRaises(TypeError):
                 agentloop.stream(model, "go", accept=accept)
 
-    def test_what_the_model_gets(self):
-        def f():
-            pass
-
-        seen = []
-
-        def model(run, tools):
-            seen.append((run, tools))
-            return _end()
-
-        run = agentloop.AgentRun("go")
-        registry = agentloop.registry([f])
-        for tools in ([f], registry):
-            agentloop.run(model, run.follow_up("go"), tools)
-        for given, tools in seen:
-            self.assertIsInstance(given, agentloop.AgentRun)
-            self.assertEqual((given.requests, list(tools)), (1, ["f"]))
-            self.assertIsInstance(tools["f"], agentloop.Tool)
-
     def test_nothing_happens_before_the_first_event_is_asked_for(self):
         seen = []
         events = agentloop.stream(lambda run, tools: seen.append(1) or _end(), "go")
         self.assertEqual(seen, [])
         self.assertEqual([str(e) for e in events], ["finish: done"])
+
+    def test_a_finished_run_yields_nothing(self):
+        asked = []
+        for accept in (None, lambda run: None):
+            run, _ = _drive([_end()], accept=accept)
+            before = copy.deepcopy(run)
+            events = list(agentloop.stream(agentloop.Scripted([]), run, accept=asked.append))
+            self.assertIs(agentloop.run(agentloop.Scripted([]), run), run)
+            self.assertEqual((events, run, asked), ([], before, []))
 
 
 class EventTests(unittest.TestCase):
@@ -3345,10 +4704,7 @@ class EventTests(unittest.TestCase):
 
         def model(run, tools):
             log.append("request %d" % run.requests)
-            replies = {
-                1: [_act("f", "c1", n=1), _act("f", "c2", n=2)],
-                2: _act("f", "c3", n=3),
-            }
+            replies = {1: [_act("f", "c1", n=1), _act("f", "c2", n=2)], 2: _act("f", "c3", n=3)}
             return replies.get(run.requests) or _end(7)
 
         run = agentloop.AgentRun("go")
@@ -3404,34 +4760,6 @@ class EventTests(unittest.TestCase):
         self.assertEqual(run.finish, finish)
         self.assertIs(run.output, finish.output)
 
-    def test_the_observation_is_the_tools_own_value(self):
-        values = [
-            object(),
-            {1: 2},
-            (1,),
-            None,
-            "",
-            1.5,
-            b"x",
-            agentloop.Image(b"x"),
-            [agentloop.Image(b"x")],
-        ]
-        made = [_tool("n: int", body="return values[n]")]
-        made[0].__globals__["values"] = values
-        run, _ = _drive([[_act("tool", n=n) for n in range(len(values))], _end()], tools=made)
-        for step, value in zip(run.steps, values):
-            self.assertIs(step.observation, value)
-            self.assertEqual(step.status, "ok")
-
-    def test_a_finished_run_yields_nothing(self):
-        asked = []
-        for accept in (None, lambda run: None):
-            run, _ = _drive([_end()], accept=accept)
-            before = copy.deepcopy(run)
-            events = list(agentloop.stream(agentloop.Scripted([]), run, accept=asked.append))
-            self.assertIs(agentloop.run(agentloop.Scripted([]), run), run)
-            self.assertEqual((events, run, asked), ([], before, []))
-
     def test_run_drains_stream(self):
         decisions = [_act("nosuch", "c1"), _end("x")]
         run = agentloop.AgentRun("go")
@@ -3440,320 +4768,42 @@ class EventTests(unittest.TestCase):
         self.assertEqual(agentloop.run(agentloop.Scripted(decisions), "go"), run)
 
 
-class ReplyTests(unittest.TestCase):
-    """What a model may answer, and what becomes of everything else."""
+class OneDriverTests(_PendingCase):
+    """A run has one driver at a time."""
 
-    def test_a_bug_in_the_models_code(self):
-        rows = [
-            (None, "None", "null"), ({"tool": "f"}, '{"tool": "f"}'), ("f", "f"), (5, "5"),
-            (True, "true"),
-            ([None], "list", "null"), ([_act("f"), "f"], "list", "f"),
-            ([_end()], "list", "done"),
-            ((_act("f"),), "f"), (agentloop.AgentRun("x"), "x"),
-            (agentloop.AgentAction, "AgentAction"),
-            ([_act("f"), _act], "list"),
-        ]  # fmt: skip
-        for reply, *words in rows:
-            with self.subTest(repr(reply)):
-                run, error = _drive(lambda run, tools, r=reply: r)
-                self.assertIs(type(error), TypeError)
-                self.assertTrue(any(w in str(error) for w in words), str(error))
-                self.assertEqual("list with" in str(error), isinstance(reply, list))
-                self.assertEqual((run.requests, run.state, run.pending), (1, "running", []))
+    def test_one_driver_at_a_time(self):
+        run, model, events = self.start()
+        next(events)
+        before = copy.deepcopy(run)
+        for second in (agentloop.run, lambda *a: list(agentloop.stream(*a))):
+            with self.assertRaises(RuntimeError):
+                second(model, run, [self.pay])
+        self.assertEqual((run, self.ran), (before, []))
+        self.assertEqual(len(list(events)), 4)  # the first goes on
+        self.assertEqual((run.output, self.ran), ("done", [1, 2]))
+        self.assertEqual(
+            agentloop.run(model, run.follow_up("and?"), max_requests=0).state, "budget_exhausted"
+        )
 
-    def test_a_wrong_field_is_the_models_mistake(self):
-        def f(n: int = 1):
-            return n
+    def test_a_dropped_generator_lets_go(self):
+        run, model, events = self.start()
+        next(events)
+        del events
+        gc.collect()
+        self.assertEqual(agentloop.run(model, run, [self.pay]).output, "done")
 
-        action = agentloop.AgentAction
-        rows = [
-            (action(None, {}), "unknown_tool"), (action(5, {}), "unknown_tool"),
-            (action(["f"], {}), "unknown_tool"),
-            (action({}, {}), "unknown_tool"), (action("", {}), "unknown_tool"),
-            (action("f", 5), "invalid_arguments"), (action("f", ["n"]), "invalid_arguments"),
-            (action("f", object()), "invalid_arguments"),
-            (action("f", {"n": threading.Lock()}), "invalid_arguments"),
-            (action("f", {"n": object()}), "invalid_arguments"),
-            (action("f", {5: 1}), "invalid_arguments"), (action("f", {}, None), "ok"),
-            (action("f", {}, 7), "ok"),
-            (action("f", {}, ["c"]), "ok"), (action("f", {}, "c", None), "ok"),
-            (action("f", {}, "c", 5), "ok"),
-            (action("f", {}, "c", "", object()), "ok"), (action("f", {}, "c", "", None, "x"), "ok"),
-        ]  # fmt: skip
-        for bad, status in rows:
-            for reply in (bad, [bad], [bad, _act("f", "other")]):
-                with self.subTest(repr(reply)):
-                    run, error = _drive([reply, _end()], tools=[f])
-                    self.assertIsNone(error)
-                    self.assertEqual(run.steps[0].status, status)
-                    named = bad.tool if isinstance(bad.tool, str) else ""
-                    self.assertEqual(run.steps[0].action.tool, named)
-                    self.assertEqual(_statuses(run)[1:], ["ok"][: len(run.steps) - 1])
-                    for step in run.steps:
-                        fields = step.action.tool, step.action.call_id, step.action.log
-                        self.assertEqual([type(x) for x in fields], [str, str, str])
-                        self.assertTrue(step.action.call_id)
-                        if not bad.call_id and step is run.steps[0]:  # made up
-                            self.assertRegex(step.action.call_id, r"\A[a-zA-Z0-9]{9}\Z")
-                        self.assertEqual(step.action.request, 1)
-                        self.assertNotIn("\n", str(step))
-                    json.dumps(agentloop.to_json(run))
+    def test_a_tool_cannot_drive_its_own_run(self):
+        def again(run: agentloop.AgentRun):
+            return agentloop.run(agentloop.Scripted([_end()]), run).output
 
-    def test_an_unreadable_reply(self):
-        message = {"role": "assistant", "content": "{"}
-        bad = agentloop.InvalidResponse("that was no JSON", message, "{")
-        run = agentloop.AgentRun("go")
-        events = list(agentloop.stream(agentloop.Scripted([bad, _end()]), run))
-        step = run.steps[0]
-        self.assertEqual(events, [step, run.finish])  # no action is yielded for it
-        self.assertEqual((step.status, step.observation), ("invalid_response", "that was no JSON"))
-        action = agentloop.AgentAction("", {}, "", "{", message, 1)
-        self.assertEqual(step.action, action)
-        self.assertEqual((run.requests, run.output), (2, "done"))
-
-    def test_nothing_may_be_said(self):
-        paused = agentloop.InvalidResponse("", {"content": ["so far"]})
-        run, error = _drive([paused, paused, _end()])
+        run, error = _drive([_act("again"), _end()], tools=[again])
         self.assertIsNone(error)
-        self.assertEqual([s.observation for s in run.steps], ["", ""])
-
-    def test_an_empty_reply_is_an_invalid_response(self):
-        run, error = _drive([[], _end()])
-        self.assertIsNone(error)
-        self.assertEqual((_statuses(run), run.requests), (["invalid_response"], 2))
-        self.assertTrue(run.steps[0].observation)
-
-    def test_an_invalid_reply_costs(self):
-        def model(run, tools):
-            run.usage["input_tokens"] = run.usage.get("input_tokens", 0) + 5
-            if run.requests < 3:
-                raise agentloop.InvalidResponse("again")
-            return _end()
-
-        run, _ = _drive(model)
-        self.assertEqual((run.requests, run.usage), (3, {"input_tokens": 15}))
-
-    def test_an_unknown_tool(self):
-        def lookup_stock(sku: str = ""):
-            return "found"
-
-        def lookup_price(sku: str = ""):
-            return "found"
-
-        tools = [lookup_stock, lookup_price]
-        rows = [
-            ("lookup_stok", ["lookup_stock", "lookup_price", 'did you mean "lookup_stock"']),
-            ("LOOKUP_PRICES", ["lookup_stock", "lookup_price"]),
-            ("delete_everything", ["lookup_stock", "lookup_price"]),
-            ("x" * 99999, ["lookup_stock"]),
-        ]
-        for name, words in rows:
-            with self.subTest(name[:40]):
-                run, _ = _drive([_act(name), _end()], tools=tools)
-                self.assertEqual(_statuses(run), ["unknown_tool"])
-                for word in words:
-                    self.assertIn(word, run.steps[0].observation)
-                self.assertLess(len(run.steps[0].observation), 500)
-        run, _ = _drive([_act("lookup_stok"), _end()])
-        self.assertIn("no tools", run.steps[0].observation)
-        many = [agentloop.Tool("t%02d" % n, "", {}, print) for n in range(51)]
-        run, _ = _drive([_act("nosuch"), _end()], tools=many)
-        known = ", ".join("t%02d" % n for n in range(50))
-        self.assertTrue(run.steps[0].observation.endswith("known: " + known))
-
-    def test_a_name_is_resolved_before_it_is_shown(self):
-        def stock(n: int = 0):
-            return "found"
-
-        rows = [
-            (" stock", "stock"), ("stock\n", "stock"), ("functions.stock", "stock"),
-            ("\tfunctions.stock ", "stock"), ("stock<|channel|>commentary", "stock"),
-            ("functions.stock<|constrain|>json", "stock"), ("stock<|message|>", "stock"),
-            ("stok", None), ("functions.stok", None), ("functions.functions.stock", None),
-            ("functions.", None), ("<|channel|>stock", None), ("Stock", None), ("x.stock", None),
-        ]  # fmt: skip
-        for name, resolved in rows:
-            with self.subTest(name):
-                run, given, shown = agentloop.AgentRun("go"), _act(name), []
-                for event in agentloop.stream(agentloop.Scripted([given, _end()]), run, [stock]):
-                    if isinstance(event, agentloop.AgentAction):
-                        shown.append((event.tool, run.pending[0].tool))
-                self.assertEqual(shown, [(resolved or name,) * 2])
-                self.assertEqual(run.steps[0].action.tool, resolved or name)
-                self.assertEqual(_statuses(run), ["ok" if resolved else "unknown_tool"])
-                self.assertEqual(given.tool, name)  # the model's object stays as it was
-        calls = [_act(name, n="q") for name in ("stock", " stock", "functions.stock")]
-        run, _ = _drive([*calls, _end()], tools=[stock])
-        self.assertIn("3 times", run.steps[2].observation)  # they are the same call
-
-    def test_a_result_that_cannot_be_looked_at(self):
-        class Detached:
-            def __getattribute__(self, name):
-                raise RuntimeError("the session is closed")
-
-        class LazyList(list):
-            def __iter__(self):
-                raise RuntimeError("lazy")
-
-            __len__ = __iter__
-
-        class LazyDict(dict):
-            def items(self):
-                raise RuntimeError("lazy")
-
-            __iter__ = keys = values = items
-
-        class Arrays:
-            type = property(lambda self: [])
-
-            def __eq__(self, other):
-                return self
-
-            def __bool__(self):
-                raise ValueError("ambiguous")
-
-            def __repr__(self):
-                raise RuntimeError("no text")
-
-            __hash__ = None
-
-        def get():
-            return value
-
-        for odd in (Detached(), LazyList([1]), LazyDict(a=1), Arrays()):
-            for value in (odd, [odd], {"x": odd}, (odd,)):
-                with self.subTest(type(odd).__name__):
-                    run, error = _drive([_act("get"), _end()], tools=[get])
-                    self.assertIsNone(error)
-                    self.assertEqual((_statuses(run), run.output), (["ok"], "done"))
-                    self.assertIs(run.steps[0].observation, value)
-                    self.assertLess(len(str(run.steps[0])), 400)
-                    json.dumps(agentloop.to_json(run))
-
-    def test_a_name_is_never_guessed_between_two(self):
-        def stock():
-            return "small"
-
-        shout = agentloop.Tool("STOCK", "", {}, lambda: "great")
-        for name, status in (
-            ("stock", "ok"), ("STOCK", "ok"), ("Stock", "unknown_tool"),
-            ("somewhere.stock", "unknown_tool"),  # only "functions." is left out
-        ):  # fmt: skip
-            run, _ = _drive([_act(name), _end()], tools=[stock, shout])
-            self.assertEqual(_statuses(run), [status], name)
-
-    def test_a_tool_that_raises(self):
-        class Odd(Exception):
-            def __str__(self):
-                raise ZeroDivisionError
-
-        rows = [
-            (ValueError("no such row"), "ValueError: no such row"),
-            (KeyError("k"), "KeyError: 'k'"),
-            (RuntimeError(), "RuntimeError"), (Odd(), "Odd"),
-            (StopIteration("dry"), "StopIteration: dry"),
-            (TypeError("f() missing 1 argument"), "TypeError: f() missing 1 argument"),
-            (agentloop.InvalidResponse("x"), "InvalidResponse: x"),
-            (Exception("é\n"), "Exception: é\n"),
-        ]  # fmt: skip
-
-        def f(n: int):
-            raise rows[n][0]
-
-        for n, (_, text) in enumerate(rows):
-            run, error = _drive([_act("f", n=n), _end()], tools=[f])
-            self.assertIsNone(error)
-            self.assertEqual(_statuses(run), ["tool_error"])
-            self.assertTrue(run.steps[0].observation.startswith(text), run.steps[0].observation)
-        run, _ = _drive([_act("f", n=2), _end()], tools=[f])
-        self.assertEqual(run.steps[0].observation, "RuntimeError", "nothing more is known")
+        self.assertEqual(_statuses(run), ["tool_error"])
+        self.assertIn("RuntimeError", run.steps[0].observation)
 
 
-class BudgetTests(unittest.TestCase):
-    """N permits N requests."""
-
-    def test_how_many_requests(self):
-        def f():
-            return "ran"
-
-        call, end, bad = _act("f"), _end(), agentloop.InvalidResponse("again")
-        rows = [
-            (0, [end], "budget_exhausted", 0, []),
-            (1, [end], "model_ended", 1, []),
-            (1, [call, end], "budget_exhausted", 1, ["ok"]),  # calls of the Nth reply still run
-            (1, [[call, call], end], "budget_exhausted", 1, ["ok", "ok"]),
-            (2, [call, end], "model_ended", 2, ["ok"]),  # a finish on the Nth counts
-            (2, [call, call, end], "budget_exhausted", 2, ["ok", "ok"]),
-            (2, [bad, bad, end], "budget_exhausted", 2, ["invalid_response"] * 2),
-            (3, [bad, bad, end], "model_ended", 3, ["invalid_response"] * 2),
-            (10**6, [end], "model_ended", 1, []),
-        ]
-        for most, decisions, state, requests, statuses in rows:
-            with self.subTest((most, decisions)):
-                run, error = _drive(decisions, tools=[f], max_requests=most)
-                self.assertIsNone(error)
-                self.assertEqual(
-                    (run.state, run.requests, _statuses(run)), (state, requests, statuses)
-                )
-                self.assertEqual(run.output, "done" if state == "model_ended" else None)
-
-    def test_ten_is_the_default(self):
-        run, _ = _drive([_act("f")] * 99)
-        self.assertEqual((run.requests, run.state), (10, "budget_exhausted"))
-
-    def test_the_stream_just_ends_at_the_limit(self):
-        run = agentloop.AgentRun("go")
-        events = list(agentloop.stream(agentloop.Scripted([_act("f")]), run, max_requests=1))
-        self.assertEqual([type(e).__name__ for e in events], ["AgentAction", "AgentStep"])
-
-    def test_it_holds_over_every_resume(self):
-        decisions = [_act("f"), _act("f"), _act("f"), _end()]
-        run, _ = _drive(decisions, max_requests=2)
-        for most, requests, state in ((2, 2, "budget_exhausted"), (1, 2, "budget_exhausted"),
-         (3, 3, "budget_exhausted"),
-                                      (4, 4, "model_ended"), (9, 4, "model_ended")):  # fmt: skip
-            _drive(decisions, run, max_requests=most)
-            self.assertEqual((run.requests, run.state), (requests, state))
-
-    def test_a_request_counts_once_it_is_begun(self):
-        run, error = _drive([ValueError("down"), KeyboardInterrupt(), _end()])
-        self.assertIsInstance(error, ValueError)
-        self.assertEqual((run.requests, run.state), (1, "running"))
-        _, error = _drive([ValueError("down"), KeyboardInterrupt(), _end()], run)
-        self.assertIsInstance(error, KeyboardInterrupt)
-        self.assertEqual(run.requests, 2)
-        run, error = _drive([ValueError("down"), KeyboardInterrupt(), _end()], run, max_requests=3)
-        self.assertEqual((run.requests, run.state), (3, "model_ended"))
-
-    def test_state_while_it_runs(self):
-        seen = []
-
-        def model(run, tools):
-            seen.append(run.state)
-            return _act("f")
-
-        run, _ = _drive(model, max_requests=1)
-        _drive(model, run, max_requests=2)  # taken up with a larger budget
-        self.assertEqual(seen, ["running", "running"])
-
-
-class PendingTests(unittest.TestCase):
-    """Runs that were broken off and are taken up, and calls that a caller closes."""
-
-    def setUp(self):
-        self.ran: List[int] = []
-
-    def pay(self, n: int):
-        "Pay."
-        self.ran.append(n)
-        return "paid %d" % n
-
-    def start(self, *ids):
-        """(run, model, events) of a reply with these calls."""
-        run = agentloop.AgentRun("go")
-        calls = [_act("pay", call_id, n=n) for n, call_id in enumerate(ids or ("c1", "c2"), 1)]
-        model = agentloop.Scripted([calls, _end()])
-        return run, model, agentloop.stream(model, run, [self.pay])
+class PendingTests(_PendingCase):
+    """Runs that were interrupted and are resumed."""
 
     def test_pending_actions_are_yielded_again_before_any_runs(self):
         run, model, events = self.start("c1", "c2", "c3")
@@ -3770,11 +4820,9 @@ class PendingTests(unittest.TestCase):
             self.assertEqual([getattr(e, "status", None) for e in rest], ["ok", "ok", "ok", None])
             self.assertEqual((self.ran, again.requests, again.output), ([1, 2, 3], 2, "done"))
 
-    def test_broken_off_after_a_step(self):
+    def test_interrupted_after_a_step(self):
         run, model, events = self.start("c1", "c2", "c3")
-        for event in events:
-            if isinstance(event, agentloop.AgentStep):
-                break
+        _go_to_first_step(events)
         events.close()
         self.assertEqual(
             (self.ran, [a.call_id for a in run.pending], run.started), ([1], ["c2", "c3"], [])
@@ -3784,94 +4832,6 @@ class PendingTests(unittest.TestCase):
             [e.call_id for e in events if isinstance(e, agentloop.AgentAction)], ["c2", "c3"]
         )
         self.assertEqual((self.ran, run.output), ([1, 2, 3], "done"))
-
-    def test_a_dropped_generator_lets_go(self):
-        run, model, events = self.start()
-        next(events)
-        del events
-        gc.collect()
-        self.assertEqual(agentloop.run(model, run, [self.pay]).output, "done")
-
-    def test_one_driver_at_a_time(self):
-        run, model, events = self.start()
-        next(events)
-        before = copy.deepcopy(run)
-        for second in (agentloop.run, lambda *a: list(agentloop.stream(*a))):
-            with self.assertRaises(RuntimeError):
-                second(model, run, [self.pay])
-        self.assertEqual((run, self.ran), (before, []))
-        self.assertEqual(len(list(events)), 4)  # the first goes on
-        self.assertEqual((run.output, self.ran), ("done", [1, 2]))
-        self.assertEqual(
-            agentloop.run(model, run.follow_up("and?"), max_requests=0).state, "budget_exhausted"
-        )
-
-    def test_a_tool_cannot_drive_its_own_run(self):
-        def again(run: agentloop.AgentRun):
-            return agentloop.run(agentloop.Scripted([_end()]), run).output
-
-        run, error = _drive([_act("again"), _end()], tools=[again])
-        self.assertIsNone(error)
-        self.assertEqual(_statuses(run), ["tool_error"])
-        self.assertIn("RuntimeError", run.steps[0].observation)
-
-    def test_close_while_suspended(self):
-        rows = [
-            ({"c1"}, [2, 3], ["denied", "ok", "ok"], ["c1", "c2", "c3"]),
-            ({"c2"}, [1, 3], ["denied", "ok", "ok"], ["c2", "c1", "c3"]),
-            ({"c3"}, [1, 2], ["denied", "ok", "ok"], ["c3", "c1", "c2"]),
-            ({"c1", "c2", "c3"}, [], ["denied"] * 3, ["c1", "c2", "c3"]),
-        ]
-        for denied, ran, statuses, order in rows:
-            with self.subTest(denied):
-                del self.ran[:]
-                run, _, events = self.start("c1", "c2", "c3")
-                log: List[Any] = []
-                for event in events:
-                    log.append(event)
-                    if isinstance(event, agentloop.AgentAction) and event.call_id in denied:
-                        run.close(event, "not today", "denied")
-                    if getattr(event, "status", "") == "denied":
-                        self.assertEqual(self.ran, [])  # before anything runs
-                        self.assertEqual(event.observation, "not today")
-                self.assertEqual(self.ran, ran)
-                steps = [e for e in log if isinstance(e, agentloop.AgentStep)]
-                self.assertEqual([s.status for s in steps], statuses)
-                self.assertEqual([s.action.call_id for s in steps], order)
-                self.assertEqual(run.steps, steps)  # one call, one step, yielded once
-                self.assertEqual(run.output, "done")
-
-    def test_an_action_closed_before_it_was_yielded_is_not_yielded_any_more(self):
-        run, _, events = self.start("c1", "c2", "c3")
-        log = []
-        for event in events:
-            log.append(str(event.call_id if isinstance(event, agentloop.AgentAction) else event))
-            if len(log) == 1:
-                run.close(run.pending[1], "no", "denied")
-        self.assertEqual(log[:3], ["c1", "pay(n=2) -> denied: no", "c3"])
-        self.assertEqual((self.ran, len(log)), ([1, 3], 6))
-
-    def test_close_between_two_steps(self):
-        run, _, events = self.start("c1", "c2", "c3")
-        log = []
-        for event in events:
-            if isinstance(event, agentloop.AgentStep):
-                log.append((event.action.call_id, event.status))
-                if event.action.call_id == "c1":
-                    run.close(run.pending[0], "no", "denied")
-        self.assertEqual(log, [("c1", "ok"), ("c2", "denied"), ("c3", "ok")])
-        self.assertEqual(self.ran, [1, 3])
-
-    def test_closed_between_two_drivers(self):
-        run, model, events = self.start()
-        next(events)
-        events.close()
-        run.close(run.pending[0], {"by": "hand"}, "ok")
-        log = list(agentloop.stream(model, run, [self.pay]))
-        self.assertEqual(
-            [str(e) for e in log], ["pay(n=2)", "pay(n=2) -> ok: paid 2", "finish: done"]
-        )
-        self.assertEqual(_statuses(run), ["ok", "ok"])
 
     def test_interrupted_calls(self):
         """As in the journal's table, without a journal."""
@@ -3950,6 +4910,81 @@ class PendingTests(unittest.TestCase):
             self.assertIsNone(error)
             self.assertEqual((_statuses(run), self.ran, run.started), (["ok", "ok"], [2], []))
 
+    def test_tools_may_differ_from_one_call_to_the_next(self):
+        def put(n: int = 0):
+            raise KeyboardInterrupt
+
+        def other():
+            return "other"
+
+        model = agentloop.Scripted([[_act("put", "c1"), _act("put", "c2")], _act("other"), _end()])
+        run, _ = _drive(model, tools=[put])
+        run, error = _drive(model, run, tools=[other])
+        self.assertIsNone(error)
+        self.assertEqual(_statuses(run), ["unknown_outcome", "unknown_tool", "ok"])
+
+
+class ClosedByCallerTests(_PendingCase):
+    """Calls that a caller closes while the loop has them."""
+
+    def test_close_while_suspended(self):
+        rows = [
+            ({"c1"}, [2, 3], ["denied", "ok", "ok"], ["c1", "c2", "c3"]),
+            ({"c2"}, [1, 3], ["denied", "ok", "ok"], ["c2", "c1", "c3"]),
+            ({"c3"}, [1, 2], ["denied", "ok", "ok"], ["c3", "c1", "c2"]),
+            ({"c1", "c2", "c3"}, [], ["denied"] * 3, ["c1", "c2", "c3"]),
+        ]
+        for denied, ran, statuses, order in rows:
+            with self.subTest(denied):
+                del self.ran[:]
+                run, _, events = self.start("c1", "c2", "c3")
+                log: List[Any] = []
+                for event in events:
+                    log.append(event)
+                    if isinstance(event, agentloop.AgentAction) and event.call_id in denied:
+                        run.close(event, "not today", "denied")
+                    if getattr(event, "status", "") == "denied":
+                        self.assertEqual(self.ran, [])  # before anything runs
+                        self.assertEqual(event.observation, "not today")
+                self.assertEqual(self.ran, ran)
+                steps = [e for e in log if isinstance(e, agentloop.AgentStep)]
+                self.assertEqual([s.status for s in steps], statuses)
+                self.assertEqual([s.action.call_id for s in steps], order)
+                self.assertEqual(run.steps, steps)  # one call, one step, yielded once
+                self.assertEqual(run.output, "done")
+
+    def test_an_action_closed_before_it_was_yielded_is_not_yielded_any_more(self):
+        run, _, events = self.start("c1", "c2", "c3")
+        log = []
+        for event in events:
+            log.append(str(event.call_id if isinstance(event, agentloop.AgentAction) else event))
+            if len(log) == 1:
+                run.close(run.pending[1], "no", "denied")
+        self.assertEqual(log[:3], ["c1", "pay(n=2) -> denied: no", "c3"])
+        self.assertEqual((self.ran, len(log)), ([1, 3], 6))
+
+    def test_close_between_two_steps(self):
+        run, _, events = self.start("c1", "c2", "c3")
+        log = []
+        for event in events:
+            if isinstance(event, agentloop.AgentStep):
+                log.append((event.action.call_id, event.status))
+                if event.action.call_id == "c1":
+                    run.close(run.pending[0], "no", "denied")
+        self.assertEqual(log, [("c1", "ok"), ("c2", "denied"), ("c3", "ok")])
+        self.assertEqual(self.ran, [1, 3])
+
+    def test_closed_between_two_drivers(self):
+        run, model, events = self.start()
+        next(events)
+        events.close()
+        run.close(run.pending[0], {"by": "hand"}, "ok")
+        log = list(agentloop.stream(model, run, [self.pay]))
+        self.assertEqual(
+            [str(e) for e in log], ["pay(n=2)", "pay(n=2) -> ok: paid 2", "finish: done"]
+        )
+        self.assertEqual(_statuses(run), ["ok", "ok"])
+
     @_real_threads
     def test_closed_while_it_runs(self):
         """From another thread: one call, one step; what the tool returns is dropped."""
@@ -3973,6 +5008,19 @@ class PendingTests(unittest.TestCase):
                     steps = [e for e in seen if isinstance(e, agentloop.AgentStep)]
                     self.assertEqual(steps, run.steps)
                     self.assertEqual((run.output, run.pending, run.started), ("done", [], []))
+
+    def test_a_started_call_can_be_settled(self):
+        def put():
+            self.ran.append(1)
+            raise KeyboardInterrupt
+
+        model = agentloop.Scripted([_act("put", "c1"), _end()])
+        run, _ = _drive(model, tools=[put])
+        run.close(run.pending[0], "looked: it is there", "ok")
+        self.assertEqual(run.started, [])
+        run, error = _drive(model, run, tools=[put])
+        self.assertIsNone(error)
+        self.assertEqual((_statuses(run), self.ran, run.output), (["ok"], [1], "done"))
 
     def test_closing_many_calls_costs_little(self):
         """Each is closed as it is shown, or had been started: no list is searched for each."""
@@ -4003,363 +5051,483 @@ class PendingTests(unittest.TestCase):
             counts.append(len(compared))
         self.assertLess(counts[1], 6 * counts[0] + 100)
 
-    def test_a_started_call_can_be_settled(self):
-        def put():
-            self.ran.append(1)
-            raise KeyboardInterrupt
 
-        model = agentloop.Scripted([_act("put", "c1"), _end()])
-        run, _ = _drive(model, tools=[put])
-        run.close(run.pending[0], "looked: it is there", "ok")
-        self.assertEqual(run.started, [])
-        run, error = _drive(model, run, tools=[put])
-        self.assertIsNone(error)
-        self.assertEqual((_statuses(run), self.ran, run.output), (["ok"], [1], "done"))
+class ReturnDirectTests(unittest.TestCase):
+    """A return_direct call that was the only one of its reply, and went well, is a finish."""
 
-    def test_tools_may_differ_from_one_call_to_the_next(self):
-        def put(n: int = 0):
-            raise KeyboardInterrupt
+    def setUp(self):
+        @agentloop.tool(return_direct=True)
+        def answer(n: int):
+            return {"n": 12 // n}
 
-        def other():
-            return "other"
+        def note(text: str = ""):
+            return "noted"
 
-        model = agentloop.Scripted([[_act("put", "c1"), _act("put", "c2")], _act("other"), _end()])
-        run, _ = _drive(model, tools=[put])
-        run, error = _drive(model, run, tools=[other])
-        self.assertIsNone(error)
-        self.assertEqual(_statuses(run), ["unknown_outcome", "unknown_tool", "ok"])
+        self.tools = [answer, note]
 
+    def play(self, *decisions, **options):
+        return _drive(list(decisions), tools=self.tools, **options)[0]
 
-class ParallelTests(unittest.TestCase):
-    """Where all calls of a reply that can run are to read_only tools, they run at the same time."""
-
-    def play(self, tools, *calls, **options):
-        return _drive([list(calls), _end()], tools=tools, **options)
-
-    def test_one_call_that_can_run_stays_in_the_callers_thread(self):
-        @agentloop.tool(read_only=True)
-        def look():
-            return threading.get_ident()
-
-        for reply in ([_act("look")], [_act("nosuch"), _act("look")]):
-            run, _ = self.play([look], *reply)
-            self.assertEqual(run.steps[-1].observation, threading.get_ident())
-
-    @_real_threads
-    def test_calls_that_wait_for_a_thread_do_not_begin_after_ctrl_c(self):
-        begun, go_on = [], threading.Event()
-
-        @agentloop.tool(read_only=True)
-        def look(n: int) -> int:
-            begun.append(n)
-            if n == 0:
-                raise KeyboardInterrupt
-            go_on.wait(30)
-            return n
-
-        calls = [agentloop.AgentAction("look", {"n": n}) for n in range(40)]
-        with self.assertRaises(KeyboardInterrupt):
-            agentloop.run(agentloop.Scripted([calls]), "go", [look])
-        go_on.set()
-        for thread in threading.enumerate():
-            if thread is not threading.current_thread() and thread.daemon:
-                thread.join(5)
-        self.assertLessEqual(len(begun), 18)
-
-    @_real_threads
-    def test_they_meet(self):
-        met = threading.Barrier(3, timeout=10)
-
-        @agentloop.tool(read_only=True)
-        def meet(n: int):
-            met.wait()
-            return n, threading.current_thread() is threading.main_thread()
-
-        run, error = self.play([meet], *[_act("meet", n=n) for n in range(3)])
-        self.assertIsNone(error)
-        self.assertEqual([s.observation for s in run.steps], [(0, False), (1, False), (2, False)])
-        # Calls that cannot run do not count.
-        run, error = self.play(
-            [meet], _act("meet", n=0), _act("nosuch"), _act("meet", n="q"),
-            _act("meet", n=1),
-            _act("meet", n=2),
-        )  # fmt: skip
-        self.assertIsNone(error)
-        statuses = ["ok", "unknown_tool", "invalid_arguments", "ok", "ok"]
-        self.assertEqual(_statuses(run), statuses)
-
-    @_real_threads
-    def test_steps_are_recorded_in_the_order_asked(self):
-        ended = [threading.Event() for _ in range(5)]
-
-        @agentloop.tool(read_only=True)
-        def last_first(n: int):
-            if n < 4:
-                ended[n + 1].wait(10)
-            ended[n].set()
-            if n == 2:
-                raise ValueError("two")
-            return n
-
-        run, error = self.play(
-            [last_first], *[_act("last_first", "c%d" % n, n=n) for n in range(5)]
-        )
-        self.assertIsNone(error)
-        self.assertEqual([s.action.call_id for s in run.steps], ["c0", "c1", "c2", "c3", "c4"])
-        self.assertEqual([s.observation for s in run.steps], [0, 1, "ValueError: two", 3, 4])
-
-    @_real_threads
-    def test_a_call_may_take_longer_than_a_second(self):
-        @agentloop.tool(read_only=True)
-        def slow(n: float):
-            threading.Event().wait(n)
-            return n
-
-        run, error = self.play([slow], _act("slow", n=1.2), _act("slow", n=0))
-        self.assertEqual((error, [s.observation for s in run.steps]), (None, [1.2, 0]))
-
-    @_real_threads
-    def test_at_most_sixteen_at_once(self):
-        lock, more = threading.Lock(), threading.Event()
-        begun: List[int] = []
-        # While sixteen are under way, a seventeenth has a tenth of a second to begin, wrongly.
-        full = threading.Barrier(16, action=lambda: more.wait(0.1), timeout=10)
-
-        @agentloop.tool(read_only=True)
-        def busy(n: int):
-            with lock:
-                begun.append(n)
-                if len(begun) > 16 and not first_over.is_set():
-                    more.set()
-            full.wait()
-            first_over.set()
-            return n
-
-        first_over = threading.Event()
-        run, error = self.play([busy], *[_act("busy", n=n) for n in range(32)])
-        self.assertIsNone(error)
-        self.assertEqual([s.observation for s in run.steps], list(range(32)))
-        self.assertFalse(more.is_set())
-
-    @_real_threads
-    def test_each_has_a_copy_of_the_context(self):
-        variable = contextvars.ContextVar("variable")
-        set_it = threading.Barrier(3, timeout=10)
-
-        @agentloop.tool(read_only=True)
-        def look(n: int):
-            before = variable.get()
-            variable.set(n)
-            set_it.wait()
-            return before, variable.get()
-
-        variable.set("outside")
-        run, _ = self.play([look], *[_act("look", n=n) for n in range(3)])
-        self.assertEqual([s.observation for s in run.steps], [("outside", n) for n in range(3)])
-        self.assertEqual(variable.get(), "outside")
-
-    def test_else_the_callers_thread_runs_them_in_turn(self):
-        here = threading.current_thread()
-        log: List[Any] = []
-
-        @agentloop.tool(read_only=True)
-        def read(n: int):
-            log.append((n, threading.current_thread() is here))
-
-        def write(n: int):
-            log.append((n, threading.current_thread() is here))
-
-        @agentloop.tool(idempotent=True)
-        def put(n: int):
-            log.append((n, threading.current_thread() is here))
-
-        mixes = ["read write", "write read", "write write", "read read put", "put put"]
-        for mix in mixes:
-            del log[:]
-            calls = [_act(name, n=n) for n, name in enumerate(mix.split())]
-            run, _ = self.play([read, write, put], *calls)
-            self.assertEqual(log, [(n, True) for n in range(len(calls))], mix)
-            self.assertEqual(_statuses(run), ["ok"] * len(calls))
-
-    def test_without_threads(self):
-        @agentloop.tool(read_only=True)
-        def read(n: int):
-            return n
-
-        calls = [_act("read", n=n) for n in range(20)]
-        with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("no more")):
-            run, error = self.play([read], *calls)
-        self.assertIsNone(error)
-        self.assertEqual([s.observation for s in run.steps], list(range(20)))
-
-    def test_closed_while_they_run(self):
-        @agentloop.tool(read_only=True)
-        def read(n: int):
-            return n
-
+    def test_alone(self):
+        message = {"role": "assistant"}
         run = agentloop.AgentRun("go")
-        model = agentloop.Scripted([[_act("read", "c%d" % n, n=n) for n in range(3)], _end()])
-        log = []
-        for event in agentloop.stream(model, run, [read]):
-            if isinstance(event, agentloop.AgentStep):
-                log.append((event.action.call_id, event.status, event.observation))
-                if event.action.call_id == "c0":
-                    run.close(run.pending[-1], "too late", "denied")
-        self.assertEqual(log, [("c0", "ok", 0), ("c2", "denied", "too late"), ("c1", "ok", 1)])
-        self.assertEqual((len(run.steps), run.started, run.output), (3, [], "done"))
-
-    def interrupt(self, interrupt, wanted):
-        """One of three calls is interrupted; one has ended by then, one goes on for ever."""
-        release, quick_thread = threading.Event(), []
-        quick_began = threading.Event()
-        self.addCleanup(release.set)
-        asked: List[str] = []
-
-        @agentloop.tool(read_only=True)
-        def look(what: str):
-            asked.append(what)
-            if len(asked) > 3:
-                return what + " again"
-            if what == "quick":
-                quick_thread.append(threading.current_thread())
-                quick_began.set()
-            elif what == "slow":
-                release.wait(30)
-            else:
-                quick_began.wait(10)
-                quick_thread[0].join(10)  # it was the last: its thread ends with it
-                interrupt(release)
-            return what
-
-        calls = [_act("look", what, what=what) for what in ("broken", "slow", "quick")]
-        model = agentloop.Scripted([calls, _end()])
-        run, error = _drive(model, tools=[look])
-        self.assertFalse(release.is_set())  # it did not wait for the rest
-        self.assertIsInstance(error, wanted)
+        action = agentloop.AgentAction("answer", {"n": 3}, "c1", "Here.", message)
+        events = list(agentloop.stream(agentloop.Scripted([[action]]), run, self.tools))
         self.assertEqual(
-            [s.action.call_id for s in run.steps], ["quick"]
-        )  # what ended is recorded first
-        self.assertEqual((run.started, len(run.pending)), (["broken", "slow"], 2))
-        self.assertEqual(run.state, "running")
-        release.set()
-        run, error = _drive(model, run, tools=[look])
-        self.assertIsNone(error)
+            [type(e).__name__ for e in events], ["AgentAction", "AgentStep", "AgentFinish"]
+        )
+        self.assertEqual((run.state, run.requests, run.output), ("model_ended", 1, {"n": 4}))
         self.assertEqual(
-            [s.observation for s in run.steps], ["quick", "broken again", "slow again"]
+            run.finish, agentloop.AgentFinish({"n": 4}, "Here.", message, "return_direct")
         )
-        self.assertEqual((run.requests, run.output), (2, "done"))
+        self.assertIs(run.output, run.steps[0].observation)
 
-    @_real_threads
-    def test_a_tool_that_leaves(self):
-        for error in (KeyboardInterrupt, SystemExit):
-            with self.subTest(error.__name__):
+    def test_else_the_loop_goes_on(self):
+        act = _act
+        rows = [
+            ([act("answer", n=3), act("note")], ["ok", "ok"]),
+            ([act("note"), act("answer", n=3)], ["ok", "ok"]),
+            ([act("answer", n=3), act("answer", n=4)], ["ok", "ok"]),
+            ([act("answer", n=3), act("nosuch")], ["ok", "unknown_tool"]),
+            ([act("nosuch"), act("answer", n=3)], ["unknown_tool", "ok"]),
+            ([act("answer", "c1", n=3), act("answer", "c1", n=3)], ["ok", "duplicate_call"]),
+            (act("answer", n=0), ["tool_error"]),
+            (act("answer", n="q"), ["invalid_arguments"]),
+            (act("answer"), ["invalid_arguments"]),
+        ]
+        for reply, statuses in rows:
+            with self.subTest(reply):
+                run = self.play(reply, _end("stopped"))
+                self.assertEqual((_statuses(run), run.output), (statuses, "stopped"))
+                self.assertEqual((run.finish.reason, run.requests), ("stop", 2))
 
-                def leave(release, error=error):
-                    raise error
-
-                self.interrupt(leave, error)
-
-    @unittest.skipUnless(
-        threading.current_thread() is threading.main_thread() and hasattr(signal, "pthread_kill"),
-        "Ctrl-C comes to the main thread",
-    )
-    def test_ctrl_c(self):
-        came = threading.Event()
-
-        def handler(number, frame):
-            under_way = set()
-            while frame:
-                under_way.add(frame.f_code.co_name)
-                frame = frame.f_back
-            if "wait" in under_way and "start" not in under_way:  # the loop waits for its calls
-                came.set()
-                raise KeyboardInterrupt
-
-        def press(release):
-            while not came.is_set():
-                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-                came.wait(0.01)
-            release.wait(30)
-
-        old = signal.signal(signal.SIGINT, handler)
-        self.addCleanup(signal.signal, signal.SIGINT, old)
-        self.interrupt(press, KeyboardInterrupt)
-
-    @_processes
-    def test_the_process_does_not_wait_either(self):
-        script = (
-            "import threading, agentloop\n"
-            "def look(n: int):\n    if n: threading.Event().wait()\n    raise KeyboardInterrupt\n"
-            "calls = [agentloop.AgentAction('look', {'n': n}) for n in (0, 1)]\n"
-            "tools = [agentloop.tool(read_only=True)(look)]\n"
-            "try:\n    agentloop.run(agentloop.Scripted([calls]), 'go', tools)\n"
-            "except KeyboardInterrupt:\n    print('left')\n"
+    def test_it_was_not_alone_though_the_other_is_gone(self):
+        model = agentloop.Scripted(
+            [[_act("note", "c1"), _act("answer", "c2", n=3)], _end("stopped")]
         )
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=os.path.dirname(os.path.abspath(agentloop.__file__)),
-            capture_output=True, stdin=subprocess.DEVNULL, timeout=30,
-        )  # fmt: skip
-        self.assertEqual((done.returncode, done.stdout.strip()), (0, b"left"), done.stderr)
-
-    @_real_threads
-    def test_broken_off_after_the_rest_has_ended(self):
-        threads: List[Any] = [None, None]
-
-        @agentloop.tool(read_only=True)
-        def look(n: int):
-            threads[n] = threading.current_thread()
-            return n
-
         run = agentloop.AgentRun("go")
-        calls = [_act("look", "c%d" % n, n=n) for n in range(2)]
-        model = agentloop.Scripted([calls, _end()])
-        events = agentloop.stream(model, run, [look])
-        for event in events:
-            if isinstance(event, agentloop.AgentStep):
-                break
-        while threads[1] is None:
-            threads[0].join(0.01)
-        threads[1].join(10)
+        for event in agentloop.stream(model, run, self.tools):
+            if getattr(event, "call_id", "") == "c1":
+                run.close(event, "no", "denied")
+        self.assertEqual((_statuses(run), run.output), (["denied", "ok"], "stopped"))
+        run = agentloop.AgentRun("go")
+        events = agentloop.stream(model, run, self.tools)
+        _go_to_first_step(events)
         events.close()
-        self.assertEqual([s.observation for s in run.steps], [0, 1])
-        self.assertEqual((run.pending, run.started), ([], []))
-        self.assertEqual([str(e) for e in agentloop.stream(model, run)], ["finish: done"])
+        for again in (_saved(run), run):
+            self.assertEqual(len(again.pending), 1)
+            done, _ = _drive(model, again, tools=self.tools)
+            self.assertEqual((_statuses(done), done.output), (["ok", "ok"], "stopped"))
 
-    @_real_threads
-    def test_a_repeated_failure_that_had_ended(self):
-        threads: List[Any] = []
+    def test_a_run_made_by_hand(self):
+        action = agentloop.AgentAction
+        rows = [
+            ([], None, {"n": 4}),
+            ([action("note", {}, "c0")], None, {"n": 4}),
+            ([action("note", {}, "c0", "", {"reply": 1})], {"reply": 1}, {"n": 4}),
+            ([action("note", {}, "c0", "", None, 3)], None, {"n": 4}),
+        ]
+        for done, message, output in rows:
+            steps = [agentloop.AgentStep(a, "noted") for a in done]
+            pending = [action("answer", {"n": 3}, "c1", "", message)]
+            run, error = _drive([], agentloop.AgentRun("go", steps, pending), self.tools)
+            self.assertEqual((error, run.output, run.requests), (None, output, 0))
+        pending = [action("answer", {"n": n}, "c%d" % n) for n in (3, 4)]  # two are not one
+        run, _ = _drive([_end()], agentloop.AgentRun("go", [], pending), self.tools)
+        self.assertEqual((run.output, run.requests), ("done", 1))
+        shared = {"reply": 1}  # one message, one reply
+        steps = [agentloop.AgentStep(action("note", {}, "c0", "", shared), "noted")]
+        pending = [action("answer", {"n": 3}, "c1", "", shared)]
+        run, _ = _drive([_end()], agentloop.AgentRun("go", steps, pending), self.tools)
+        self.assertEqual((run.output, run.requests), ("done", 1))
 
-        @agentloop.tool(read_only=True)
-        def look():
-            threads.append(threading.current_thread())
+    def test_a_later_reply_is_another_reply(self):
+        run = self.play(_act("note"), _act("answer", n=4))
+        self.assertEqual((run.output, run.requests), ({"n": 3}, 2))
+
+    def test_resumed_before_it_ran(self):
+        run = agentloop.AgentRun("go")
+        model = agentloop.Scripted([_act("answer", n=4)])
+        events = agentloop.stream(model, run, self.tools)
+        next(events)
+        events.close()
+        done, _ = _drive(model, _saved(run), tools=self.tools)
+        self.assertEqual((done.output, done.finish.reason), ({"n": 3}, "return_direct"))
+
+    def test_on_the_last_request(self):
+        run = self.play(_act("answer", n=4), max_requests=1)
+        self.assertEqual((run.state, run.output), ("model_ended", {"n": 3}))
+
+    def test_accept_is_asked(self):
+        def wants_four(run):
+            return None if run.output == {"n": 4} else "wanted 4, got %s" % run.output
+
+        run = self.play(_act("answer", n=4), _act("answer", n=3), accept=wants_four)
+        self.assertEqual(_statuses(run), ["ok", "not_accepted", "ok"])
+        self.assertEqual((run.state, run.output), ("succeeded", {"n": 4}))
+
+
+class RepeatedFailureTests(unittest.TestCase):
+    """The same call failing in the same way again: its observation says how often."""
+
+    def texts(self, tool, calls, status, run=None):
+        decisions = [*calls, _end()]
+        run, error = _drive(decisions, run or "go", tools=[tool] if tool else [], max_requests=99)
+        self.assertIsNone(error)
+        self.assertEqual(set(_statuses(run)), {status})
+        return [s.observation for s in run.steps]
+
+    def test_it_says_how_often(self):
+        def lookup(key: int):
             raise LookupError("no row")
 
+        rows = [
+            (lookup, _act("lookup", key=1), "tool_error", "LookupError: no row"),
+            (lookup, _act("lookup", key="q"), "invalid_arguments", "args.key"),
+            (lookup, _act("lookup"), "invalid_arguments", "args.key"),
+            (lookup, agentloop.AgentAction("lookup", "{"), "invalid_arguments", "object"),
+            (None, _act("nosuch"), "unknown_tool", "nosuch"),
+        ]
+        for tool, call, status, words in rows:
+            with self.subTest(status):
+                found = self.texts(tool, [call] * 4, status)
+                for n, text in enumerate(found, 1):
+                    self.assertIn(words, text)
+                    warned = re.search("will not help", text)
+                    self.assertEqual(bool(warned), n > 1)
+                    if warned:
+                        self.assertRegex(text, r"\b%d\b" % n)
+                        # The warnings do not pile up.
+                        self.assertLess(len(text), len(found[0]) + 120)
+                self.assertEqual(len({len(t) for t in found[1:]}), 1)
+
+    def test_in_one_reply(self):
+        def lookup(key: int):
+            raise LookupError("no row")
+
+        found = self.texts(lookup, [[_act("lookup", key=1)] * 2], "tool_error")
+        self.assertNotIn("help", found[0])
+        self.assertIn("2", found[1])
+
+    def test_what_does_not_count(self):
+        seen: List[int] = []
+
+        def lookup(key: int):
+            seen.append(key)
+            raise LookupError("row %d" % len(seen))
+
+        for text in self.texts(lookup, [_act("lookup", key=1)] * 3, "tool_error"):
+            self.assertNotIn("help", text)  # fails in another way each time
+
+        def same(key: int):
+            raise LookupError("no row")
+
+        for text in self.texts(same, [_act("same", key=k) for k in (1, 2, 3)], "tool_error"):
+            self.assertNotIn("help", text)  # another call each time
+        decisions = [_end(n) for n in range(3)]
+        run, _ = _drive(decisions, accept=lambda run: "no", max_requests=3)
+        for step in run.steps:
+            self.assertEqual(step.observation, "no")  # a rejected finish is no call
+        run, _ = _drive([agentloop.InvalidResponse("what?")] * 3 + [_end()])
+        for step in run.steps:
+            self.assertEqual(step.observation, "what?")
+
+    def test_it_counts_over_a_resume(self):
+        def lookup(key: int):
+            raise LookupError("no row")
+
+        calls = [_act("lookup", key=1)] * 4
+        straight = self.texts(lookup, calls, "tool_error")
+        run, _ = _drive(calls, tools=[lookup], max_requests=2)
+        again = self.texts(lookup, calls, "tool_error", _saved(run))
+        self.assertEqual(again, straight)
+
+
+class AcceptTests(unittest.TestCase):
+    """The acceptance check: a finish is a claim, not the proof."""
+
+    def test_accepted(self):
+        seen = []
+
+        def accept(run):
+            seen.append((run.state, run.finish.output, run.output, run.requests))
+
         run = agentloop.AgentRun("go")
-        model = agentloop.Scripted([[_act("look", "c%d" % n) for n in range(2)], _end()])
-        events = agentloop.stream(model, run, [look])
-        for event in events:
-            if isinstance(event, agentloop.AgentStep):
-                break
-        while len(threads) < 2:
-            threads[0].join(0.01)
-        for thread in threads:
-            thread.join(10)
-        events.close()
-        first, second = (s.observation for s in run.steps)
-        self.assertEqual(first, "LookupError: no row")
-        self.assertRegex(second, r"LookupError: no row\n.* 2 times.* will not help")
+        events = list(agentloop.stream(agentloop.Scripted([_end(4)]), run, accept=accept))
+        self.assertEqual(seen, [("running", 4, 4, 1)])
+        self.assertEqual((run.state, events), ("succeeded", [run.finish]))
+
+    def test_rejected(self):
+        message = {"role": "assistant", "content": "41"}
+        first = agentloop.AgentFinish(41, "41", message)
+        run = agentloop.AgentRun("go")
+        events = list(
+            agentloop.stream(
+                agentloop.Scripted([first, _end(42)]), run,
+                accept=lambda run: None if run.output == 42 else "it is not 42",
+            )
+        )  # fmt: skip
+        (step,) = run.steps
+        # The rejected finish is not yielded, its step is.
+        self.assertEqual(events, [step, run.finish])
+        self.assertEqual((step.status, step.observation), ("not_accepted", "it is not 42"))
+        self.assertEqual(step.action, agentloop.AgentAction("", {}, "", "41", message, 1))
+        self.assertEqual((run.state, run.output, run.requests), ("succeeded", 42, 2))
+
+    def test_a_finish_is_none_again_after_a_rejection(self):
+        seen = []
+
+        def model(run, tools):
+            seen.append((run.finish, run.state))
+            return _end()
+
+        run, _ = _drive(model, accept=lambda run: "no", max_requests=3)
+        self.assertEqual(seen, [(None, "running")] * 3)
+        self.assertEqual((run.state, run.output, run.finish), ("budget_exhausted", None, None))
+        self.assertEqual(_statuses(run), ["not_accepted"] * 3)
+
+    def test_a_refusal_is_not_asked_about(self):
+        def never(run):
+            raise AssertionError("asked about a refusal")
+
+        run, error = _drive([_end("I cannot.", reason="refusal")], accept=never)
+        self.assertIsNone(error)
+        self.assertEqual((run.state, run.finish.reason), ("model_ended", "refusal"))
+
+    def test_without_accept(self):
+        run, _ = _drive([_end()])
+        self.assertEqual(run.state, "model_ended")
+
+    def test_anything_else_is_a_type_error(self):
+        for value in (True, False, "", 0, 1, [], ["no"], b"no", ValueError("no")):
+            with self.subTest(repr(value)):
+                run, error = _drive([_end(7)], accept=lambda run, v=value: v)
+                self.assertIs(type(error), TypeError)
+                self.assertIn("accept", str(error))
+                self.assertEqual((run.output, run.state, run.steps), (7, "running", []))
+
+    def test_asked_again_on_resume_without_a_request(self):
+        def down(run):
+            raise ConnectionError("the database is down")
+
+        def stop(run):
+            raise KeyboardInterrupt
+
+        for broken, error_type in ((down, ConnectionError), (stop, KeyboardInterrupt)):
+            for resumed in (lambda run: run, _saved):
+                with self.subTest((broken, resumed)):
+                    model = agentloop.Scripted([_end(41), _end(42)])
+                    run, error = _drive(model, accept=broken)
+                    self.assertIsInstance(error, error_type)
+                    self.assertEqual((run.state, run.output, run.requests), ("running", 41, 1))
+                    asked: List[Any] = []
+
+                    def accept(run, asked=asked):
+                        asked.append((run.output, run.requests))
+                        return None if run.output == 42 else "no"
+
+                    # The budget is spent, and yet it is asked.
+                    run, _ = _drive(model, resumed(run), accept=accept, max_requests=1)
+                    self.assertEqual((asked, run.state), ([(41, 1)], "budget_exhausted"))
+                    run, _ = _drive(model, run, accept=accept)
+                    self.assertEqual((asked[1:], run.state), ([(42, 2)], "succeeded"))
+
+    def test_resumed_without_accept(self):
+        run, _ = _drive([_end(41)], accept=lambda run: 1)
+        events = list(agentloop.stream(agentloop.Scripted([]), run))
+        self.assertEqual((events, run.state), ([run.finish], "model_ended"))
+
+
+class BudgetTests(unittest.TestCase):
+    """N permits N requests."""
+
+    def test_how_many_requests(self):
+        def f():
+            return "ran"
+
+        call, end, bad = _act("f"), _end(), agentloop.InvalidResponse("again")
+        rows = [
+            (0, [end], "budget_exhausted", 0, []),
+            (1, [end], "model_ended", 1, []),
+            (1, [call, end], "budget_exhausted", 1, ["ok"]),  # calls of the Nth reply still run
+            (1, [[call, call], end], "budget_exhausted", 1, ["ok", "ok"]),
+            (2, [call, end], "model_ended", 2, ["ok"]),  # a finish on the Nth counts
+            (2, [call, call, end], "budget_exhausted", 2, ["ok", "ok"]),
+            (2, [bad, bad, end], "budget_exhausted", 2, ["invalid_response"] * 2),
+            (3, [bad, bad, end], "model_ended", 3, ["invalid_response"] * 2),
+            (10**6, [end], "model_ended", 1, []),
+        ]
+        for most, decisions, state, requests, statuses in rows:
+            with self.subTest((most, decisions)):
+                run, error = _drive(decisions, tools=[f], max_requests=most)
+                self.assertIsNone(error)
+                self.assertEqual(
+                    (run.state, run.requests, _statuses(run)), (state, requests, statuses)
+                )
+                self.assertEqual(run.output, "done" if state == "model_ended" else None)
+
+    def test_ten_is_the_default(self):
+        run, _ = _drive([_act("f")] * 99)
+        self.assertEqual((run.requests, run.state), (10, "budget_exhausted"))
+
+    def test_the_stream_just_ends_at_the_limit(self):
+        run = agentloop.AgentRun("go")
+        events = list(agentloop.stream(agentloop.Scripted([_act("f")]), run, max_requests=1))
+        self.assertEqual([type(e).__name__ for e in events], ["AgentAction", "AgentStep"])
+
+    def test_it_holds_over_every_resume(self):
+        decisions = [_act("f"), _act("f"), _act("f"), _end()]
+        run, _ = _drive(decisions, max_requests=2)
+        for most, requests, state in ((2, 2, "budget_exhausted"), (1, 2, "budget_exhausted"),
+         (3, 3, "budget_exhausted"),
+                                      (4, 4, "model_ended"), (9, 4, "model_ended")):  # fmt: skip
+            _drive(decisions, run, max_requests=most)
+            self.assertEqual((run.requests, run.state), (requests, state))
+
+    def test_a_request_counts_once_it_is_begun(self):
+        run, error = _drive([ValueError("down"), KeyboardInterrupt(), _end()])
+        self.assertIsInstance(error, ValueError)
+        self.assertEqual((run.requests, run.state), (1, "running"))
+        _, error = _drive([ValueError("down"), KeyboardInterrupt(), _end()], run)
+        self.assertIsInstance(error, KeyboardInterrupt)
+        self.assertEqual(run.requests, 2)
+        run, error = _drive([ValueError("down"), KeyboardInterrupt(), _end()], run, max_requests=3)
+        self.assertEqual((run.requests, run.state), (3, "model_ended"))
+
+    def test_state_while_it_runs(self):
+        seen = []
+
+        def model(run, tools):
+            seen.append(run.state)
+            return _act("f")
+
+        run, _ = _drive(model, max_requests=1)
+        _drive(model, run, max_requests=2)  # resumed with a larger budget
+        self.assertEqual(seen, ["running", "running"])
+
+
+class ReplyTests(unittest.TestCase):
+    """What a model may answer, and what becomes of everything else."""
+
+    def test_what_the_model_gets(self):
+        def f():
+            pass
+
+        seen = []
+
+        def model(run, tools):
+            seen.append((run, tools))
+            return _end()
+
+        run = agentloop.AgentRun("go")
+        registry = agentloop.registry([f])
+        for tools in ([f], registry):
+            agentloop.run(model, run.follow_up("go"), tools)
+        for given, tools in seen:
+            self.assertIsInstance(given, agentloop.AgentRun)
+            self.assertEqual((given.requests, list(tools)), (1, ["f"]))
+            self.assertIsInstance(tools["f"], agentloop.Tool)
+
+    def test_an_unreadable_reply(self):
+        message = {"role": "assistant", "content": "{"}
+        bad = agentloop.InvalidResponse("that was no JSON", message, "{")
+        run = agentloop.AgentRun("go")
+        events = list(agentloop.stream(agentloop.Scripted([bad, _end()]), run))
+        step = run.steps[0]
+        self.assertEqual(events, [step, run.finish])  # no action is yielded for it
+        self.assertEqual((step.status, step.observation), ("invalid_response", "that was no JSON"))
+        action = agentloop.AgentAction("", {}, "", "{", message, 1)
+        self.assertEqual(step.action, action)
+        self.assertEqual((run.requests, run.output), (2, "done"))
+
+    def test_nothing_may_be_said(self):
+        paused = agentloop.InvalidResponse("", {"content": ["so far"]})
+        run, error = _drive([paused, paused, _end()])
+        self.assertIsNone(error)
+        self.assertEqual([s.observation for s in run.steps], ["", ""])
+
+    def test_an_invalid_reply_costs(self):
+        def model(run, tools):
+            run.usage["input_tokens"] = run.usage.get("input_tokens", 0) + 5
+            if run.requests < 3:
+                raise agentloop.InvalidResponse("again")
+            return _end()
+
+        run, _ = _drive(model)
+        self.assertEqual((run.requests, run.usage), (3, {"input_tokens": 15}))
+
+    def test_an_empty_reply_is_an_invalid_response(self):
+        run, error = _drive([[], _end()])
+        self.assertIsNone(error)
+        self.assertEqual((_statuses(run), run.requests), (["invalid_response"], 2))
+        self.assertTrue(run.steps[0].observation)
+
+    def test_a_bug_in_the_models_code(self):
+        rows = [
+            (None, "got null"), ({"tool": "f"}, 'got {"tool": "f"}'), ("f", 'got "f"'), (5, "got 5"),
+            (True, "got true"), ([None], "got a list with null"),
+            ([_act("f"), "f"], 'got a list with "f"'), ([_end()], 'got a list with {"output": "done"'),
+            ((_act("f"),), 'got [{"tool": "f"'), (agentloop.AgentRun("x"), 'got {"task": "x"'),
+            (agentloop.AgentAction, "got <class 'agentloop.AgentAction'>"),
+            ([_act("f"), _act], "got a list with <function _act"),
+        ]  # fmt: skip
+        for reply, words in rows:
+            with self.subTest(repr(reply)):
+                run, error = _drive(lambda run, tools, r=reply: r)
+                self.assertIs(type(error), TypeError)
+                self.assertIn(
+                    "an AgentFinish, an AgentAction or a list of them; " + words, str(error)
+                )
+                self.assertEqual((run.requests, run.state, run.pending), (1, "running", []))
+
+    def test_a_wrong_field_is_the_models_mistake(self):
+        def f(n: int = 1):
+            return n
+
+        action = agentloop.AgentAction
+        rows = [
+            (action(None, {}), "unknown_tool"), (action(5, {}), "unknown_tool"),
+            (action(["f"], {}), "unknown_tool"),
+            (action({}, {}), "unknown_tool"), (action("", {}), "unknown_tool"),
+            (action("f", 5), "invalid_arguments"), (action("f", ["n"]), "invalid_arguments"),
+            (action("f", object()), "invalid_arguments"),
+            (action("f", {"n": threading.Lock()}), "invalid_arguments"),
+            (action("f", {"n": object()}), "invalid_arguments"),
+            (action("f", {5: 1}), "invalid_arguments"), (action("f", {}, None), "ok"),
+            (action("f", {}, 7), "ok"),
+            (action("f", {}, ["c"]), "ok"), (action("f", {}, "c", None), "ok"),
+            (action("f", {}, "c", 5), "ok"),
+            (action("f", {}, "c", "", object()), "ok"), (action("f", {}, "c", "", None, "x"), "ok"),
+        ]  # fmt: skip
+        for bad, status in rows:
+            for reply in (bad, [bad], [bad, _act("f", "other")]):
+                with self.subTest(repr(reply)):
+                    run, error = _drive([reply, _end()], tools=[f])
+                    self.assertIsNone(error)
+                    self.assertEqual(run.steps[0].status, status)
+                    named = bad.tool if isinstance(bad.tool, str) else ""
+                    self.assertEqual(run.steps[0].action.tool, named)
+                    self.assertEqual(_statuses(run)[1:], ["ok"][: len(run.steps) - 1])
+                    for step in run.steps:
+                        fields = step.action.tool, step.action.call_id, step.action.log
+                        self.assertEqual([type(x) for x in fields], [str, str, str])
+                        self.assertTrue(step.action.call_id)
+                        if not bad.call_id and step is run.steps[0]:  # made up
+                            self.assertRegex(step.action.call_id, r"\A[a-zA-Z0-9]{9}\Z")
+                        self.assertEqual(step.action.request, 1)
+                        self.assertNotIn("\n", str(step))
+                    json.dumps(agentloop.to_json(run))
 
 
 class CallIdTests(unittest.TestCase):
     """Ids: made where they are missing, never used twice."""
 
+    def setUp(self):
+        self.paid: List[int] = []
+
     def pay(self, n: int = 0):
         self.paid.append(n)
         return n
-
-    def setUp(self):
-        self.paid: List[int] = []
 
     def test_made_up_ids(self):
         def play():
@@ -4428,11 +5596,7 @@ class CallIdTests(unittest.TestCase):
             ([one, one, _end()], ["ok", "duplicate_call"], [1]),
             ([one, [two, one], _end()], ["ok", "ok", "duplicate_call"], [1, 2]),
             ([_act("nosuch", "c1"), one, _end()], ["unknown_tool", "duplicate_call"], []),
-            (
-                [_act("pay", "c1", n="q"), one, _end()],
-                ["invalid_arguments", "duplicate_call"],
-                [],
-            ),
+            ([_act("pay", "c1", n="q"), one, _end()], ["invalid_arguments", "duplicate_call"], []),
         ]
         for decisions, statuses, paid in rows:
             with self.subTest(statuses):
@@ -4443,12 +5607,7 @@ class CallIdTests(unittest.TestCase):
                 self.assertIn("not executed", run.steps[-1].observation.lower())
 
     def test_not_in_a_later_turn_either(self):
-        decisions = [
-            _act("pay", "c1"),
-            _end(),
-            [_act("pay", "c1"), _act("pay", "c2")],
-            _end(),
-        ]
+        decisions = [_act("pay", "c1"), _end(), [_act("pay", "c1"), _act("pay", "c2")], _end()]
         run, _ = _drive(decisions, tools=[self.pay])
         for turn in (_saved(run).follow_up("and?"), run.follow_up("and?")):
             del self.paid[:]
@@ -4475,296 +5634,6 @@ class CallIdTests(unittest.TestCase):
         self.assertEqual(self.paid, [])  # its id was used up by then
         self.assertEqual(_statuses(run), ["denied", "duplicate_call"])
         self.assertIs(run.steps[1].action, first)
-
-
-class ReturnDirectTests(unittest.TestCase):
-    """A return_direct call that was the only one of its reply, and went well, is a finish."""
-
-    def setUp(self):
-        @agentloop.tool(return_direct=True)
-        def answer(n: int):
-            return {"n": 12 // n}
-
-        def note(text: str = ""):
-            return "noted"
-
-        self.tools = [answer, note]
-
-    def play(self, *decisions, **options):
-        return _drive(list(decisions), tools=self.tools, **options)[0]
-
-    def test_alone(self):
-        message = {"role": "assistant"}
-        run = agentloop.AgentRun("go")
-        action = agentloop.AgentAction("answer", {"n": 3}, "c1", "Here.", message)
-        events = list(agentloop.stream(agentloop.Scripted([[action]]), run, self.tools))
-        self.assertEqual(
-            [type(e).__name__ for e in events], ["AgentAction", "AgentStep", "AgentFinish"]
-        )
-        self.assertEqual((run.state, run.requests, run.output), ("model_ended", 1, {"n": 4}))
-        self.assertEqual(
-            run.finish, agentloop.AgentFinish({"n": 4}, "Here.", message, "return_direct")
-        )
-        self.assertIs(run.output, run.steps[0].observation)
-
-    def test_else_the_loop_goes_on(self):
-        act = _act
-        rows = [
-            ([act("answer", n=3), act("note")], ["ok", "ok"]),
-            ([act("note"), act("answer", n=3)], ["ok", "ok"]),
-            ([act("answer", n=3), act("answer", n=4)], ["ok", "ok"]),
-            ([act("answer", n=3), act("nosuch")], ["ok", "unknown_tool"]),
-            ([act("nosuch"), act("answer", n=3)], ["unknown_tool", "ok"]),
-            ([act("answer", "c1", n=3), act("answer", "c1", n=3)], ["ok", "duplicate_call"]),
-            (act("answer", n=0), ["tool_error"]),
-            (act("answer", n="q"), ["invalid_arguments"]),
-            (act("answer"), ["invalid_arguments"]),
-        ]
-        for reply, statuses in rows:
-            with self.subTest(reply):
-                run = self.play(reply, _end("stopped"))
-                self.assertEqual((_statuses(run), run.output), (statuses, "stopped"))
-                self.assertEqual((run.finish.reason, run.requests), ("stop", 2))
-
-    def test_it_was_not_alone_though_the_other_is_gone(self):
-        model = agentloop.Scripted(
-            [[_act("note", "c1"), _act("answer", "c2", n=3)], _end("stopped")]
-        )
-        run = agentloop.AgentRun("go")
-        for event in agentloop.stream(model, run, self.tools):
-            if getattr(event, "call_id", "") == "c1":
-                run.close(event, "no", "denied")
-        self.assertEqual((_statuses(run), run.output), (["denied", "ok"], "stopped"))
-        run = agentloop.AgentRun("go")
-        events = agentloop.stream(model, run, self.tools)
-        for event in events:
-            if isinstance(event, agentloop.AgentStep):
-                break
-        events.close()
-        for again in (_saved(run), run):
-            self.assertEqual(len(again.pending), 1)
-            done, _ = _drive(model, again, tools=self.tools)
-            self.assertEqual((_statuses(done), done.output), (["ok", "ok"], "stopped"))
-
-    def test_a_run_made_by_hand(self):
-        action = agentloop.AgentAction
-        rows = [
-            ([], None, {"n": 4}),
-            ([action("note", {}, "c0")], None, {"n": 4}),
-            ([action("note", {}, "c0", "", {"reply": 1})], {"reply": 1}, {"n": 4}),
-            ([action("note", {}, "c0", "", None, 3)], None, {"n": 4}),
-        ]
-        for done, message, output in rows:
-            steps = [agentloop.AgentStep(a, "noted") for a in done]
-            pending = [action("answer", {"n": 3}, "c1", "", message)]
-            run, error = _drive([], agentloop.AgentRun("go", steps, pending), self.tools)
-            self.assertEqual((error, run.output, run.requests), (None, output, 0))
-        pending = [action("answer", {"n": n}, "c%d" % n) for n in (3, 4)]  # two are not one
-        run, _ = _drive([_end()], agentloop.AgentRun("go", [], pending), self.tools)
-        self.assertEqual((run.output, run.requests), ("done", 1))
-        shared = {"reply": 1}  # one message, one reply
-        steps = [agentloop.AgentStep(action("note", {}, "c0", "", shared), "noted")]
-        pending = [action("answer", {"n": 3}, "c1", "", shared)]
-        run, _ = _drive([_end()], agentloop.AgentRun("go", steps, pending), self.tools)
-        self.assertEqual((run.output, run.requests), ("done", 1))
-
-    def test_a_later_reply_is_another_reply(self):
-        run = self.play(_act("note"), _act("answer", n=4))
-        self.assertEqual((run.output, run.requests), ({"n": 3}, 2))
-
-    def test_taken_up_before_it_ran(self):
-        run = agentloop.AgentRun("go")
-        model = agentloop.Scripted([_act("answer", n=4)])
-        events = agentloop.stream(model, run, self.tools)
-        next(events)
-        events.close()
-        done, _ = _drive(model, _saved(run), tools=self.tools)
-        self.assertEqual((done.output, done.finish.reason), ({"n": 3}, "return_direct"))
-
-    def test_on_the_last_request(self):
-        run = self.play(_act("answer", n=4), max_requests=1)
-        self.assertEqual((run.state, run.output), ("model_ended", {"n": 3}))
-
-    def test_accept_is_asked(self):
-        def wants_four(run):
-            return None if run.output == {"n": 4} else "wanted 4, got %s" % run.output
-
-        run = self.play(_act("answer", n=4), _act("answer", n=3), accept=wants_four)
-        self.assertEqual(_statuses(run), ["ok", "not_accepted", "ok"])
-        self.assertEqual((run.state, run.output), ("succeeded", {"n": 4}))
-
-
-class AcceptTests(unittest.TestCase):
-    """The acceptance check: a finish is a claim, not the proof."""
-
-    def test_accepted(self):
-        seen = []
-
-        def accept(run):
-            seen.append((run.state, run.finish.output, run.output, run.requests))
-
-        run = agentloop.AgentRun("go")
-        events = list(agentloop.stream(agentloop.Scripted([_end(4)]), run, accept=accept))
-        self.assertEqual(seen, [("running", 4, 4, 1)])
-        self.assertEqual((run.state, events), ("succeeded", [run.finish]))
-
-    def test_rejected(self):
-        message = {"role": "assistant", "content": "41"}
-        first = agentloop.AgentFinish(41, "41", message)
-        run = agentloop.AgentRun("go")
-        events = list(
-            agentloop.stream(
-                agentloop.Scripted([first, _end(42)]), run,
-                accept=lambda run: None if run.output == 42 else "it is not 42",
-            )
-        )  # fmt: skip
-        (step,) = run.steps
-        self.assertEqual(
-            events, [step, run.finish]
-        )  # the rejected finish is not yielded, its step is
-        self.assertEqual((step.status, step.observation), ("not_accepted", "it is not 42"))
-        self.assertEqual(step.action, agentloop.AgentAction("", {}, "", "41", message, 1))
-        self.assertEqual((run.state, run.output, run.requests), ("succeeded", 42, 2))
-
-    def test_a_finish_is_none_again_after_a_rejection(self):
-        seen = []
-
-        def model(run, tools):
-            seen.append((run.finish, run.state))
-            return _end()
-
-        run, _ = _drive(model, accept=lambda run: "no", max_requests=3)
-        self.assertEqual(seen, [(None, "running")] * 3)
-        self.assertEqual((run.state, run.output, run.finish), ("budget_exhausted", None, None))
-        self.assertEqual(_statuses(run), ["not_accepted"] * 3)
-
-    def test_a_refusal_is_not_asked_about(self):
-        def never(run):
-            raise AssertionError("asked about a refusal")
-
-        run, error = _drive([_end("I cannot.", reason="refusal")], accept=never)
-        self.assertIsNone(error)
-        self.assertEqual((run.state, run.finish.reason), ("model_ended", "refusal"))
-
-    def test_without_accept(self):
-        run, _ = _drive([_end()])
-        self.assertEqual(run.state, "model_ended")
-
-    def test_anything_else_is_a_type_error(self):
-        for value in (True, False, "", 0, 1, [], ["no"], b"no", ValueError("no")):
-            with self.subTest(repr(value)):
-                run, error = _drive([_end(7)], accept=lambda run, v=value: v)
-                self.assertIs(type(error), TypeError)
-                self.assertIn("accept", str(error))
-                self.assertEqual((run.output, run.state, run.steps), (7, "running", []))
-
-    def test_asked_again_on_resume_without_a_request(self):
-        def down(run):
-            raise ConnectionError("the database is down")
-
-        def stop(run):
-            raise KeyboardInterrupt
-
-        for broken, error_type in ((down, ConnectionError), (stop, KeyboardInterrupt)):
-            for resumed in (lambda run: run, _saved):
-                with self.subTest((broken, resumed)):
-                    model = agentloop.Scripted([_end(41), _end(42)])
-                    run, error = _drive(model, accept=broken)
-                    self.assertIsInstance(error, error_type)
-                    self.assertEqual((run.state, run.output, run.requests), ("running", 41, 1))
-                    asked: List[Any] = []
-
-                    def accept(run, asked=asked):
-                        asked.append((run.output, run.requests))
-                        return None if run.output == 42 else "no"
-
-                    # The budget is spent, and yet it is asked.
-                    run, _ = _drive(model, resumed(run), accept=accept, max_requests=1)
-                    self.assertEqual((asked, run.state), ([(41, 1)], "budget_exhausted"))
-                    run, _ = _drive(model, run, accept=accept)
-                    self.assertEqual((asked[1:], run.state), ([(42, 2)], "succeeded"))
-
-    def test_taken_up_without_accept(self):
-        run, _ = _drive([_end(41)], accept=lambda run: 1)
-        events = list(agentloop.stream(agentloop.Scripted([]), run))
-        self.assertEqual((events, run.state), ([run.finish], "model_ended"))
-
-
-class RepeatedFailureTests(unittest.TestCase):
-    """The same call failing in the same way again: its observation says how often."""
-
-    def texts(self, tool, calls, status, run=None):
-        decisions = [*calls, _end()]
-        run, error = _drive(decisions, run or "go", tools=[tool] if tool else [], max_requests=99)
-        self.assertIsNone(error)
-        self.assertEqual(set(_statuses(run)), {status})
-        return [s.observation for s in run.steps]
-
-    def test_it_says_how_often(self):
-        def lookup(key: int):
-            raise LookupError("no row")
-
-        rows = [
-            (lookup, _act("lookup", key=1), "tool_error", "LookupError: no row"),
-            (lookup, _act("lookup", key="q"), "invalid_arguments", "args.key"),
-            (lookup, _act("lookup"), "invalid_arguments", "args.key"),
-            (lookup, agentloop.AgentAction("lookup", "{"), "invalid_arguments", "object"),
-            (None, _act("nosuch"), "unknown_tool", "nosuch"),
-        ]
-        for tool, call, status, words in rows:
-            with self.subTest(status):
-                found = self.texts(tool, [call] * 4, status)
-                for n, text in enumerate(found, 1):
-                    self.assertIn(words, text)
-                    warned = re.search("will not help", text)
-                    self.assertEqual(bool(warned), n > 1)
-                    if warned:
-                        self.assertRegex(text, r"\b%d\b" % n)
-                        self.assertLess(
-                            len(text), len(found[0]) + 120
-                        )  # the warnings do not pile up
-                self.assertEqual(len({len(t) for t in found[1:]}), 1)
-
-    def test_in_one_reply(self):
-        def lookup(key: int):
-            raise LookupError("no row")
-
-        found = self.texts(lookup, [[_act("lookup", key=1)] * 2], "tool_error")
-        self.assertNotIn("help", found[0])
-        self.assertIn("2", found[1])
-
-    def test_what_does_not_count(self):
-        seen: List[int] = []
-
-        def lookup(key: int):
-            seen.append(key)
-            raise LookupError("row %d" % len(seen))
-
-        for text in self.texts(lookup, [_act("lookup", key=1)] * 3, "tool_error"):
-            self.assertNotIn("help", text)  # fails in another way each time
-
-        def same(key: int):
-            raise LookupError("no row")
-
-        for text in self.texts(same, [_act("same", key=k) for k in (1, 2, 3)], "tool_error"):
-            self.assertNotIn("help", text)  # another call each time
-        decisions = [_end(n) for n in range(3)]
-        run, _ = _drive(decisions, accept=lambda run: "no", max_requests=3)
-        for step in run.steps:
-            self.assertEqual(step.observation, "no")  # a rejected finish is no call
-        run, _ = _drive([agentloop.InvalidResponse("what?")] * 3 + [_end()])
-        for step in run.steps:
-            self.assertEqual(step.observation, "what?")
-
-    def test_it_counts_over_a_resume(self):
-        def lookup(key: int):
-            raise LookupError("no row")
-
-        calls = [_act("lookup", key=1)] * 4
-        straight = self.texts(lookup, calls, "tool_error")
-        run, _ = _drive(calls, tools=[lookup], max_requests=2)
-        again = self.texts(lookup, calls, "tool_error", _saved(run))
-        self.assertEqual(again, straight)
 
 
 class ExceptionTests(unittest.TestCase):
@@ -4837,7 +5706,7 @@ class ExceptionTests(unittest.TestCase):
         self.assertIs(caught.exception.agent_run, run)
         self.assertEqual(_drive([_act("f"), _end()], run)[0].output, "done")
 
-    def test_the_run_can_be_taken_up_again(self):
+    def test_the_run_can_be_resumed(self):
         def f():
             return "ran"
 
@@ -4848,6 +5717,37 @@ class ExceptionTests(unittest.TestCase):
         run, error = _drive(decisions, run, tools=[f])
         self.assertIsNone(error)
         self.assertEqual((_statuses(run), run.requests, run.output), (["ok"], 3, "done"))
+
+    def test_a_model_error_names_the_server_and_carries_the_run(self):
+        def answers(status, body, kind="application/json"):
+            return lambda *_: (status, {"content-type": kind}, [body.encode()])
+
+        def nobody(*_):
+            raise ConnectionRefusedError("refused")
+
+        url = "http://127.0.0.1:9/v1"
+        html = answers(200, "<html>hello</html>", "text/html")
+        missing = answers(404, "<html>nothing here</html>", "text/html")
+        rows = [  # the server, the kind of the error, how often it was asked, words of the message
+            (nobody, "connection", 3, ["127.0.0.1:9"]),
+            (answers(404, '{"error": {"message": "no such path"}}'), "bad_request", 1, ["404", "base_url"]),
+            (missing, "bad_request", 1, ["404", "127.0.0.1:9"]),
+            (html, "bad_response", 1, ["127.0.0.1:9"]),
+            (answers(401, '{"error": {"message": "bad key"}}'), "auth", 1, ["bad key", "OPENAI_API_KEY"]),
+            (answers(200, ""), "bad_response", 3, ["127.0.0.1:9"]),
+            (answers(200, '{"error": {"message": "model is sleeping"}}'), "server", 3, ["model is sleeping"]),
+        ]  # fmt: skip
+        for transport, kind, requests, words in rows:
+            counted = mock.Mock(side_effect=transport)
+            settings = {"base_url": url, "api_key": "sk-secret", "retries": 2, "transport": counted}
+            with self.subTest((kind, words)), mock.patch("time.sleep"):
+                run, error = _drive(agentloop.OpenAIChat("m", **settings))
+                self.assertIsInstance(error, agentloop.ModelError)
+                self.assertEqual((error.kind, counted.call_count), (kind, requests))
+                for word in words:
+                    self.assertIn(word, str(error))
+                self.assertNotIn("sk-secret", str(error))
+                self.assertEqual((run.requests, run.state), (1, "running"))
 
 
 class ScriptedTests(unittest.TestCase):
@@ -4870,11 +5770,8 @@ class ScriptedTests(unittest.TestCase):
 
     def test_an_exception_in_the_list_is_raised(self):
         for decision in (
-            ValueError("x"),
-            ValueError,
-            KeyboardInterrupt(),
-            agentloop.ModelError("x"),
-        ):
+            ValueError("x"), ValueError, KeyboardInterrupt(), agentloop.ModelError("x"),
+        ):  # fmt: skip
             kind = decision if isinstance(decision, type) else type(decision)
             run, error = _drive([decision])
             self.assertIsInstance(error, kind)
@@ -4893,7 +5790,7 @@ class ScriptedTests(unittest.TestCase):
         self.assertEqual(agentloop.run(model, "go").output, "x")
 
 
-class FirstExampleTests(unittest.TestCase):
+class FirstAgentTests(unittest.TestCase):
     """The first example: stock is {"A1": 3}, and its right values are fixed."""
 
     def setUp(self):
@@ -4956,466 +5853,428 @@ class FirstExampleTests(unittest.TestCase):
         self.assertEqual((_statuses(run), self.asked), (["ok", "duplicate_call"], ["A1"]))
 
 
-class BadInputTests(unittest.TestCase):
-    """What bad input gets; what the classes above have is not repeated here."""
+# == journal =======================================================================================
 
-    def test_a_tool_name_that_servers_refuse(self):
-        def wetter_münchen():
-            return "Föhn"
+# -- reading ---------------------------------------------------------------------------------------
 
-        sent: List[Any] = []
-        models = [agentloop.OpenAIChat, agentloop.OpenAIResponses, agentloop.AnthropicMessages]
-        for kind in models:
-            model = kind("m", base_url="http://127.0.0.1:9", api_key="k", transport=sent.append)
-            run, error = _drive(model, tools=[wetter_münchen])
-            self.assertIs(type(error), ValueError)
-            self.assertIn("wetter_münchen", str(error))
-        self.assertEqual(sent, [])
-        run, _ = _drive([_act("wetter_münchen"), _end()], tools=[wetter_münchen])
-        self.assertEqual(run.steps[0].observation, "Föhn")
 
-    def test_a_tool_that_misbehaves(self):
-        big = "x" * 10_000_000
+class TornFileTests(_JournalCase):
+    """A file that ends in the middle: what is whole counts, the rest is cut off."""
 
-        def returns_10_mb():
-            return big
+    def test_cut_at_any_byte(self):
+        """A last line without its newline is cut off, wherever it tore."""
+        whole = self.play([["pay 1", "look 1"], "?", ["answer 1"]])
+        want = _without_counts(whole.go())
+        data = whole.data()
+        play = self.play([["pay 1", "look 1"], "?", ["answer 1"]])
+        breaks = {end + n for end, byte in enumerate(data) if byte == 10 for n in (0, 1, 2)}
+        for end in sorted({*range(150), *range(0, len(data), 29), *breaks} - {len(data) + 1}):
+            whole_lines = data[: data.rfind(b"\n", 0, end) + 1]
+            play.put_data(data[:end])
+            if not whole_lines:
+                self.assertRaises(ValueError, play.load)
+            else:
+                found = play.load()
+                if end > len(whole_lines):
+                    play.put_data(whole_lines)
+                    self.assertEqual(play.load(), found, end)
+                # the actions of one reply are recorded together or not at all
+                self.assertIn(len(found.pending) + len(found.steps), (0, 2, 3, 4), end)
+            if end % 50 == 0 or end in breaks:
+                play.put_data(data[:end])
+                run = play.go()
+                got = _without_counts(run)
+                for g, w in zip(got[-1][5], want[-1][5]):
+                    self.assertTrue(g == w or g[2] == "unknown_outcome", (end, g, w))
+                self.assertEqual((got[-1][:5], len(got[-1][5])), (want[-1][:5], len(want[-1][5])))
+                self.assertEqual(play.load(), run)
 
-        def prints():
-            print("hello from the tool")
-            return "printed"
+    def test_nul_bytes_that_a_power_cut_left(self):
+        whole = self.play([["pay 1", "look 1"], "ok"])
+        whole.stopped("yielded pay 1: ok")
+        data, found = whole.data(), whole.load()
+        for name, tail in {
+            "NULs": b"\0" * 20000,
+            "torn, then NULs": b'{"event": "do' + b"\0" * 100,
+            "one NUL": b"\0",
+            "a long torn line": b'{"event": "' + b"x" * 20000,
+        }.items():
+            with self.subTest(name):
+                play = self.play([["pay 1", "look 1"], "ok"])
+                play.put_data(data + tail)
+                self.assertEqual(play.load(), found)
+                self.assertEqual(play.data(), data + tail, "load only reads")
+                run = play.go()
+                self.assertEqual((run.state, play.load()), ("model_ended", run))
+                self.assertTrue(play.data().startswith(data))
+                for line in play.data().splitlines():
+                    json.loads(line)
 
-        def exits():
-            sys.exit(3)
+    def test_a_run_that_has_not_begun(self):
+        first = self.play([["pay 1"], "ok"])
+        first.go()
+        line = first.data().split(b"\n")[0]
+        for data in (b"", line[:1], line[: len(line) // 2], line, b"\0" * 100):
+            with self.subTest(data=data[:40]):
+                play = self.play([["pay 1"], "ok"])
+                play.put_data(data)
+                with self.assertRaises(ValueError) as caught:
+                    play.load()
+                self.assertIn(play.journal, str(caught.exception))
+                self.assertEqual(play.data(), data)
+                run = play.go()
+                self.assertEqual((run.requests, play.load()), (2, run))
+        with self.assertRaises(FileNotFoundError):
+            agentloop.AgentRun.load(self.path("none.jsonl"))
 
-        def recurses():
-            return recurses()
+    def test_another_runs_journal_is_left_alone_with_its_torn_line(self):
+        play = self.play([["pay 1"], "ok"])
+        play.go()
+        data = play.data()
+        for tail in (b"", b'{"event": "turn", "task": "a', b"a note", b"\0\0\0"):
+            play.put_data(data + tail)
+            self.refused(play, run=agentloop.AgentRun("another task"))
 
-        def returns_no_json():
-            return {1j, print}
 
-        def mutates(rows: List[Dict[str, int]]):
-            rows[0].clear()
-            rows.append({})
-            return len(rows)
+class DamagedFileTests(_JournalCase):
+    """A line that cannot be right is reported with path and number; the file stays as it is."""
 
-        tools = [returns_10_mb, prints, exits, recurses, returns_no_json, mutates]
-        rows = [
-            ("returns_10_mb", "ok", big),
-            ("prints", "ok", "printed"),
-            ("returns_no_json", "ok", {1j, print}),
-        ]
-        for name, status, observation in rows:
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out):
-                run, error = _drive([_act(name), _end()], tools=tools)
-            self.assertIsNone(error)
-            self.assertEqual((run.steps[0].status, run.steps[0].observation), (status, observation))
-            self.assertEqual(out.getvalue(), "hello from the tool\n" if name == "prints" else "")
-            self.assertLess(len(str(run.steps[0])), 500)
-            json.dumps(agentloop.to_json(run))
-        run, error = _drive([_act("recurses"), _end()], tools=tools)
-        self.assertEqual((error, _statuses(run)), (None, ["tool_error"]))
-        self.assertIn("RecursionError", run.steps[0].observation)
-        run, error = _drive([_act("mutates", rows=[{"a": 1}]), _end()], tools=tools)
-        self.assertEqual(
-            (run.steps[0].observation, run.steps[0].action.tool_input), (2, {"rows": [{"a": 1}]})
+    def recorded(self, *turns):
+        """A play that has come to its end, and the lines of its journal."""
+        play = self.play(*turns)
+        play.go()
+        return play, play.data().splitlines(True)
+
+    def damaged(self, play, lines, n, **changes):
+        """With these fields changed, line n + 1 is damaged: whoever reads it says so."""
+        with self.subTest(line=n + 1, **changes):
+            bad = json.dumps(dict(json.loads(lines[n]), **changes)).encode() + b"\n"
+            play.put_data(b"".join(lines[:n] + [bad] + lines[n + 1 :]))
+            for use in (play.go, play.load):
+                self.assertIn("line %d" % (n + 1), self.refused(play, use=use))
+
+    def test_a_damaged_line_is_reported(self):
+        """Each line of a file, replaced by what cannot be read: path and line are reported."""
+        play, lines = self.recorded([["pay 1"], "?", ["look 1"], "ok"])
+        for n in range(1, len(lines) + 1):
+            half = lines[n - 1][: len(lines[n - 1]) // 2] + b"\n"
+            for bad in (
+                b"damaged\n", half, bytes(40) + b"\n", b"17\n", b"{}\n", b"[]\n", b"null\n", b"\n",
+                b"\xff\xfe\n", b'{"event": "what?"}\n', b'{"event": null}\n', b'"done"\n',
+            ):  # fmt: skip
+                with self.subTest(line=n, bad=bad[:20]):
+                    play.put_data(b"".join(lines[: n - 1] + [bad] + lines[n:]))
+                    self.assertIn("line %d" % n, self.refused(play))
+                    self.assertIn("line %d" % n, self.refused(play, use=play.load))
+
+    def test_fields_of_another_kind_are_not_read(self):
+        """Each would be taken for something that it is not."""
+        play, lines = self.recorded([["pay 1"], "?", "ok"])
+        tried = []
+        for n, event in enumerate(map(json.loads, lines)):
+            if event["event"] == "proposed":
+                self.damaged(play, lines, n, actions=[dict(event["actions"][0], tool=5)])
+            elif event["event"] == "started":
+                self.damaged(play, lines, n, call_ids="c1")
+            elif event.get("call_id") == "":
+                self.damaged(play, lines, n, call_id=0)
+            else:
+                continue
+            tried.append(event["event"])
+        self.assertEqual(tried, ["proposed", "started", "done"])
+
+    def test_a_step_without_a_status_is_not_read(self):
+        """Found by the fuzzer: an empty status is a damaged line too, of a call and of a notice."""
+        play, lines = self.recorded([["pay 1"], "?", "ok"])
+        done = [n for n, line in enumerate(lines) if json.loads(line)["event"] == "done"]
+        self.assertEqual(len(done), 2)
+        for n in done:
+            self.damaged(play, lines, n, status="")
+
+    def test_a_word_that_is_no_state_is_not_read(self):
+        """It would be taken for a run that is not ended, and asked again."""
+        play, lines = self.recorded([["pay 1"], "ok"])
+        states = [n for n, line in enumerate(lines) if "state" in json.loads(line)]
+        self.assertTrue(states)
+        for n in states:
+            for word in ("", "model_endd", "ok"):
+                self.damaged(play, lines, n, state=word)
+
+    def test_a_missing_line_is_not_passed_over(self):
+        """Without the line that proposed it, what is done is another's."""
+        play, lines = self.recorded([["pay 1"], "ok"])
+        at = [json.loads(line)["event"] for line in lines].index("proposed")
+        play.put_data(b"".join(lines[:at] + lines[at + 1 :]))
+        self.refused(play)
+
+    def test_a_step_that_was_written_twice(self):
+        """Ctrl-C came between the writing of it and the counting of it as written."""
+        play = self.play([["pay 1", "look 1"], "?", "no", ["answer 1"]], check=True)
+        run = play.go()
+        lines = play.data().splitlines(True)
+        done = [line for line in lines if json.loads(line)["event"] == "done"]
+        self.assertEqual(len(done), 5)
+        play.put_data(b"".join(line * (2 if line in done else 1) for line in lines))
+        self.assertEqual(play.load(), run)
+        self.assertEqual(play.go(), run)
+        # A step of a call that nobody proposed, or that is another's by now, is damage.
+        for line in (done[0], done[0].replace(b'"ok"', b'"odd"')):
+            play.put_data(b"".join([*lines, line]))
+            self.refused(play)
+
+    def test_a_newer_format_is_refused(self):
+        play, lines = self.recorded([["pay 1"], "ok"])
+        first = json.loads(lines[0])
+        self.assertEqual(first["version"], 1)
+        for version in (2, 99):
+            newer = json.dumps(dict(first, version=version)).encode() + b"\n"
+            play.put_data(newer + b'{"event": "of another kind"}\n')
+            for use in (play.go, play.load):
+                text = self.refused(play, use=use)
+                self.assertIn("line 1", text)
+                self.assertIn("newer", text)
+                self.assertNotIn("damaged", text)
+
+    def test_what_is_no_journal_is_left_alone(self):
+        first = self.play(["ok"])
+        first.go()
+        rows = {
+            "minified JSON": b'{"precious": true}', "a list": b"[1,2,3]", "a key": b"0123456789abcdef",
+            "lines": b"-----BEGIN KEY-----\nAAAA\n-----END KEY-----\n", "a note": b"a note",
+            "picture": b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "bracket": b"[", "blanks": b"   ",
+            "newline": b"\n", "another event": b'{"event": "login", "user": "x"}\n', "quote": b'"',
+            "a torn event of another": b'{"event": "login", "us', "behind NUL": b"\0\0\0note",
+            "an order of its own": b'{"turn": 1, "event": "turn"}', "a list of turns": b'[{"event": "turn"',
+            "no turn first": b'{"event": "updated"}\n',
+        }  # fmt: skip
+        for name, content in rows.items():
+            with self.subTest(name):
+                play = self.play(["ok"])
+                play.put_data(content)
+                self.refused(play)
+                self.refused(play, run=agentloop.AgentRun("go"))
+                self.refused(play, use=play.load)
+
+
+# -- the file --------------------------------------------------------------------------------------
+
+
+class JournalPathTests(_JournalCase):
+    """Where a journal is: paths, folders, rights, and a file that is taken away."""
+
+    def test_a_path_is_a_str_or_a_path(self):
+        path = Path(self.path("run.jsonl"))
+        run = agentloop.run(agentloop.Scripted([agentloop.AgentFinish("ok")]), "go", journal=path)
+        self.assertEqual(agentloop.AgentRun.load(path), run)
+        self.assertEqual(agentloop.AgentRun.load(str(path)), run)
+
+    def test_a_change_of_folder(self):
+        """The path is made absolute when the stream is made."""
+        away = self.path("away")
+        os.mkdir(away)
+        self.addCleanup(os.chdir, os.getcwd())
+
+        def build():
+            os.chdir(away)
+            return "built"
+
+        os.chdir(self.folder)
+        events = agentloop.stream(
+            agentloop.Scripted([_act("build"), _end()]), "go", [build], journal="run.jsonl"
         )
-        calls = [_act("mutates", rows=[{}]), _act("exits", "c2")]
-        run, error = _drive([calls, _end()], tools=tools)
-        self.assertEqual((type(error), error.code), (SystemExit, 3))
-        self.assertEqual((_statuses(run), run.started), (["ok"], ["c2"]))
+        os.chdir(away)
+        run = _drain(events)[1]
+        self.assertEqual(os.listdir(away), [])
+        self.assertEqual(agentloop.AgentRun.load(self.path("run.jsonl")), run)
 
-    def test_servers_that_are_none(self):
-        def answers(status, body, kind="application/json"):
-            return lambda *a: (status, {"content-type": kind}, [body.encode()])
+    def test_a_missing_folder(self):
+        for with_run in (False, True):
+            play = self.play([["pay 1"], "ok"])
+            play.journal = self.path("none", "run.jsonl")
+            with self.assertRaises(FileNotFoundError) as caught:
+                play.go(agentloop.AgentRun("go") if with_run else None)
+            self.assertEqual(caught.exception.agent_run.task, "go")
+            self.assertEqual(play.noted(), [])
 
-        def nobody(*_):
-            raise ConnectionRefusedError("refused")
+    def test_a_folder_in_its_place(self):
+        play = self.play([["pay 1"], "ok"])
+        play.journal = self.folder
+        with self.assertRaises(OSError) as caught:
+            play.go()
+        self.assertEqual((caught.exception.agent_run.requests, play.noted()), (0, []))
 
-        rows = [
-            (nobody, "connection", ["127.0.0.1:9"]),
-            (
-                answers(404, '{"error": {"message": "no such path"}}'),
-                "bad_request",
-                ["404", "base_url"],
-            ),
-            (
-                answers(404, "<html>nothing here</html>", "text/html"),
-                "bad_request",
-                ["404", "127.0.0.1:9"],
-            ),
-            (answers(200, "<html>hello</html>", "text/html"), "bad_response", ["127.0.0.1:9"]),
-            (
-                answers(401, '{"error": {"message": "bad key"}}'),
-                "auth",
-                ["bad key", "OPENAI_API_KEY"],
-            ),
-            (answers(200, ""), "bad_response", ["127.0.0.1:9"]),
-            (
-                answers(200, '{"error": {"message": "model is sleeping"}}'),
-                None,
-                ["model is sleeping"],
-            ),
-        ]
-        for transport, kind, words in rows:
-            calls: List[Any] = []
+    @unittest.skipUnless(hasattr(os, "mkfifo") and not _BROWSER, "needs special files")
+    def test_what_is_no_regular_file_is_refused_at_once(self):
+        fifo, link = self.path("fifo"), self.path("link")
+        os.mkfifo(fifo)
+        os.symlink(fifo, link)
+        for path in (fifo, link, self.folder, os.devnull, "/dev/zero"):
+            for use in (
+                lambda path=path: agentloop.run(agentloop.Scripted([_end()]), "go", journal=path),
+                lambda path=path: agentloop.AgentRun.load(path),
+            ):
+                with self.subTest(path), self.assertRaises(OSError) as caught:
+                    use()
+                self.assertIn(path, str(caught.exception))
 
-            def counted(*a, transport=transport, calls=calls):
-                calls.append(a)
-                return transport(*a)
-
-            with self.subTest((kind, words)), mock.patch("time.sleep"):
-                model = agentloop.OpenAIChat(
-                    "m",
-                    base_url="http://127.0.0.1:9/v1",
-                    api_key="sk-secret",
-                    retries=2,
-                    transport=counted,
-                )
-                run, error = _drive(model)
-                self.assertIsInstance(error, agentloop.ModelError)
-                self.assertIn(
-                    error.kind, [kind] if kind else ["server", "bad_response", "bad_request"]
-                )
-                for word in words:
-                    self.assertIn(word, str(error))
-                self.assertNotIn("sk-secret", str(error))
-                self.assertLessEqual(len(calls), 3)  # within the retry budget
-                self.assertEqual((run.requests, run.state), (1, "running"))
-
-    @_processes
-    def test_a_tools_file(self):
-        with tempfile.TemporaryDirectory() as folder:
-            files = {"broken.py": "def f(:", "raises.py": "1 / 0", "empty.py": "_x = 1\n"}
-            for name, text in files.items():
-                pathlib.Path(folder, name).write_text(text, encoding="utf-8")
-            for name in ["missing.py", *files]:
-                done = subprocess.run(
-                    [sys.executable, agentloop.__file__, "hello", "--model", "m", "--base-url",
-                     "http://127.0.0.1:9/v1",
-                     "--tools", os.path.join(folder, name)],
-                    capture_output=True, stdin=subprocess.DEVNULL,
-                    timeout=60,
-                )  # fmt: skip
-                self.assertEqual((done.returncode, done.stdout), (2, b""), name)
-                text = done.stderr.decode("utf-8", "replace")
-                self.assertEqual(len(text.strip().splitlines()), 1, text)
-                self.assertIn(name, text)
-
-
-# == journal, copies, command line, examples ======================================================
-
-
-_FILE = Path(agentloop.__file__).resolve()
-
-
-_ROOT = _FILE.parent
-
-
-_HERE = os.path.abspath(__file__)
-
-
-_STATUSES = {
-    "ok", "unknown_tool", "invalid_arguments", "tool_error", "duplicate_call", "invalid_response",
-    "not_accepted", "unknown_outcome", "not_executed",
-}  # fmt: skip
-
-
-_forks = unittest.skipUnless(hasattr(os, "fork") and not _BROWSER, "needs os.fork")
-
-
-_locks = unittest.skipUnless(
-    importlib.util.find_spec("fcntl") and not _BROWSER, "needs locks of the system's"
-)
-
-
-class _Stop(BaseException):
-    """Breaks off what runs, as Ctrl-C does, and is no Exception."""
-
-
-class _FolderCase(unittest.TestCase):
-    maxDiff = 3000
-
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="agentloop-")
-        self.addCleanup(shutil.rmtree, self.folder, True)
-
-    def path(self, *names):
-        return os.path.join(self.folder, *names)
-
-    def write(self, name, text):
-        path = self.path(name)
-        with open(path, "wb") as f:
-            f.write(text if isinstance(text, bytes) else text.encode("utf-8"))
-        return path
-
-
-def _bytes(path):
-    with open(path, "rb") as f:
-        return f.read()
-
-
-def _env(**more):
-    """The environment without what would lead an adapter to a real server."""
-    drop = (
-        "OPENAI_",
-        "ANTHROPIC_",
-        "AGENTLOOP_",
-        "PYTHON",
-        "TERM",
-        "COLORTERM",
-        "NO_COLOR",
-        "WT_SESSION",
-    )
-    env = {
-        k: v for k, v in os.environ.items() if not k.startswith(drop) and "proxy" not in k.lower()
-    }
-    return {**env, "PYTHONIOENCODING": "utf-8", **more}
-
-
-def _python(*args, stdin="", timeout=60, cwd=None, **env):
-    """Run this Python in a process of its own: (exit status, standard output, standard error)."""
-    done = subprocess.run(
-        [sys.executable, *args], input=stdin.encode("utf-8"), timeout=timeout, cwd=cwd,
-        capture_output=True, env=_env(**env),
-    )  # fmt: skip
-    out, err = (
-        s.decode("utf-8", "replace").replace("\r\n", "\n") for s in (done.stdout, done.stderr)
-    )
-    return done.returncode, out, err
-
-
-def _side_by_side(jobs):
-    """Results of {name: function without arguments}, a few at a time."""
-    with concurrent.futures.ThreadPoolExecutor(3) as pool:
-        futures = {name: pool.submit(job) for name, job in jobs.items()}
-    return {name: future.result() for name, future in futures.items()}
-
-
-def _load(path, name, register=True):
-    """The Python file as a module of that name, with or without an entry in sys.modules."""
-    spec = importlib.util.spec_from_file_location(name, str(path))
-    module = importlib.util.module_from_spec(spec)
-    if register:
-        sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        if register:
-            del sys.modules[name]
-    return module
-
-
-def _child(function, *args):
-    """Begin to call a function of this file in a new process; `_said` waits for it."""
-    code = (
-        "import importlib.util as u, sys; sys.path.insert(0, sys.argv[1]); "
-        "s = u.spec_from_file_location('part', sys.argv[2]); m = u.module_from_spec(s); "
-        "sys.modules['part'] = m; s.loader.exec_module(m); getattr(m, sys.argv[3])(*sys.argv[4:])"
-    )
-    command = [sys.executable, "-c", code, str(_ROOT), _HERE, function, *args]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, env=_env())
-
-
-def _said(child):
-    """What the function printed."""
-    try:
-        out, err = child.communicate(timeout=120)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        out, err = child.communicate()
-    if child.returncode:
-        raise AssertionError("the child ended with %d: %s" % (child.returncode, err.decode()))
-    return out.decode()
-
-
-def _drain(events, watch=lambda event: None):
-    """What a stream yields, and its run; the generator is closed whatever happens."""
-    seen = []
-    with contextlib.closing(events):
-        while True:
-            try:
-                event = next(events)
-            except StopIteration as end:
-                return seen, end.value
-            seen.append(event)
-            watch(event)
-
-
-def _named(event):
-    """An event in a word or two: "pay 1", "pay 1: ok", "finish"."""
-    if event.type == "AgentFinish":
-        return "finish"
-    action = event if event.type == "AgentAction" else event.action
-    given = action.tool_input if isinstance(action.tool_input, dict) else {}
-    text = ("%s %s" % (action.tool or "reply", given.get("n", ""))).strip()
-    return text if event is action else "%s: %s" % (text, event.status)
-
-
-def _told(run):
-    """What a conversation says, its counts aside: a request lost to a kill stays counted."""
-    return [
-        (
-            turn.task, turn.finish, turn.state, turn.pending, turn.started,
-            [
-                (dataclasses.replace(s.action, request=0), s.observation, s.status)
-                for s in turn.steps
-            ],
-        )
-        for turn in [*run.history, run]
-    ]  # fmt: skip
-
-
-def _free_numbers():
-    """The numbers that the next files would get."""
-    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(9)]
-    for fd in opened:
-        os.close(fd)
-    return opened
-
-
-class _Play:
-    """One conversation by plan, its tools and journal, and notes that outlive a kill.
-
-    A plan is a list of turns, a turn a list of replies: ["pay 1", "look 2"] are calls, "?" cannot
-    be read, any other text is a finish. With check, `accept` rejects a text with "no" in it.
-    """
-
-    tasks = ("go", "and then?", "and at last?")
-
-    def __init__(self, folder, *turns, check=False, **options):
-        os.makedirs(folder, exist_ok=True)
-        self.turns, self.options, self.values, self.events = turns, options, {}, []
-        self.journal, self.notes = os.path.join(folder, "run.jsonl"), os.path.join(folder, "notes")
-        self.at_note = lambda text: None
-        if check:
-            self.options["accept"] = self.accept
-
-        def pay(n: int) -> dict:
-            """Pay; twice is twice."""
-            return self.act("pay", n)
-
-        @agentloop.tool(read_only=True)
-        def look(n: int) -> dict:
-            """Look."""
-            return self.act("look", n)
-
-        @agentloop.tool(idempotent=True)
-        def put(n: int) -> dict:
-            """Put it there; twice is once."""
-            return self.act("put", n)
-
-        @agentloop.tool(return_direct=True, idempotent=True)
-        def answer(n: int) -> dict:
-            """Answer."""
-            return self.act("answer", n)
-
-        self.tools = [pay, look, put, answer]
-
-    def note(self, text):
-        fd = os.open(self.notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    @unittest.skipIf(os.name == "nt" or _BROWSER, "needs POSIX permissions")
+    def test_readable_by_its_owner_alone(self):
+        old = os.umask(0)
         try:
-            os.write(fd, (text + "\n").encode())  # one write: whole or not at all
+            play = self.play(["ok"])
+            play.go()
+            self.assertEqual(os.stat(play.journal).st_mode & 0o777, 0o600)
+            there = self.play(["ok"])
+            there.put_data(b"")
+            os.chmod(there.journal, 0o644)
+            there.go()
+            self.assertEqual(os.stat(there.journal).st_mode & 0o777, 0o644, "not its own to change")
         finally:
-            os.close(fd)
-        self.at_note(text)
+            os.umask(old)
 
-    def noted(self):
-        return _bytes(self.notes).decode().splitlines() if os.path.exists(self.notes) else []
-
-    def count(self, text):
-        return self.noted().count(text)
-
-    def act(self, tool, n):
-        call = "%s %d" % (tool, n)
-        for word in ("begin ", "", "end "):
-            self.note(word + call)
-        value = self.values.get(call, {"did": call})
-        if isinstance(value, BaseException):
-            raise value
-        return value
-
-    def model(self, run, tools):
-        self.note("asked")
-        run.usage["input_tokens"] = run.usage.get("input_tokens", 0) + 10
-        left = len(
-            run.steps
-        )  # each reply but the last one has become as many steps as it has calls
-        for n, reply in enumerate(self.turns[len(run.history)], 1):
-            if not left:
-                message = {"role": "assistant", "n": n, "text": "h\u00e9 \U0001f600 \ud800 \u2028"}
-                if reply == "?":
-                    raise agentloop.InvalidResponse("unreadable", message, "hm")
-                if isinstance(reply, str):
-                    return agentloop.AgentFinish(reply, "log", message)
-                return [
-                    agentloop.AgentAction(tool, {"n": int(i)}, log="log %d" % n, message=message)
-                    for tool, i in map(str.split, reply)
-                ]
-            left -= 1 if isinstance(reply, str) else len(reply)
-            if left < 0:
-                raise RuntimeError("asked with a half-recorded reply: %s" % run.steps)
-        raise RuntimeError("asked after the end of the plan")
-
-    def accept(self, run):
-        self.note("accept")
-        return "not good enough" if "no" in str(run.output) else None
-
-    def go(self, run=None, watch=lambda event: None, **options):
-        """The script of all turns, to be run again after a crash; returns the last run."""
-        options = {"max_requests": 40, "journal": self.journal, **self.options, **options}
-        self.events, given = [], run or self.tasks[0]
-
-        def see(event):
-            self.events.append(_named(event))
-            watch(event)
-            self.note("yielded " + self.events[-1])
-
-        for number in range(len(run.history) if run else 0, len(self.turns)):
-            given = given or run.follow_up(self.tasks[number])
-            run = _drain(agentloop.stream(self.model, given, self.tools, **options), see)[1]
-            given = None
-        return run
-
-    def stopped(self, at, error=_Stop, **options):
-        """Go until that note, break off there, and return the run so far."""
-
-        def stop(text):
-            if text == at:
-                raise error("at " + text)
-
-        self.at_note = stop
+    @unittest.skipUnless(hasattr(os, "geteuid") and not _BROWSER, "needs POSIX permissions")
+    def test_read_only(self):
+        """A file or folder that may not be written: the system's error, and no request."""
+        play = self.play([["pay 1"], "ok"])
+        play.stopped("yielded pay 1")
+        for path in (self.folder, os.path.dirname(play.journal), play.notes):
+            os.chmod(path, 0o777)
+        new = self.play([["pay 1"], "ok"])
+        os.chmod(play.journal, 0o444)
+        os.chmod(os.path.dirname(new.journal), 0o555)
+        root = os.geteuid() == 0
+        if root:
+            os.seteuid(65534)  # to root nothing is forbidden
         try:
-            self.go(**options)
-        except error as e:
-            return getattr(e, "agent_run", None)
+            for p in (play, new):
+                noted = p.noted()
+                with self.assertRaises(PermissionError) as caught:
+                    p.go()
+                self.assertEqual(caught.exception.agent_run.task, "go")
+                self.assertEqual(p.noted(), noted)
+            self.assertEqual(len(play.load().pending), 1, "it can still be read")
         finally:
-            self.at_note = lambda text: None
-        raise AssertionError("it did not come to %r: %s" % (at, self.noted()))
+            if root:
+                os.seteuid(0)
+            os.chmod(os.path.dirname(new.journal), 0o777)
 
-    def load(self):
-        return agentloop.AgentRun.load(self.journal)
+    def test_a_file_that_vanishes(self):
+        """Removed or replaced meanwhile: an OSError, and no tool runs whose start is nowhere."""
+        if os.name == "nt":
+            self.skipTest("open files cannot be removed here")
+        for replaced in (False, True):
+            with self.subTest(replaced=replaced):
+                play = self.play([["pay 1", "pay 2"], "ok"])
 
-    def data(self):
-        return _bytes(self.journal)
+                def take_away(text, play=play, replaced=replaced):
+                    if text == "pay 1":
+                        os.rename(play.journal, play.journal + ".old")
+                        if replaced:
+                            play.put_data(b"")
 
-    def put_data(self, data):
-        with open(self.journal, "wb") as f:
-            f.write(data)
+                play.at_note = take_away
+                with self.assertRaises(FileNotFoundError) as caught:
+                    play.go()
+                self.assertEqual(caught.exception.errno, errno.ENOENT)
+                self.assertIn("pay 1", [_named(s.action) for s in caught.exception.agent_run.steps])
+                self.assertEqual(play.count("begin pay 2"), 0)
+                self.assertEqual(
+                    os.path.exists(play.journal) and play.data(), b"" if replaced else False
+                )
+                play.at_note = lambda text: None
+                os.replace(play.journal + ".old", play.journal)
+                # Put back, the run's step is written first.
+                run = play.go(caught.exception.agent_run)
+                self.assertEqual([s.status for s in run.steps], ["ok", "ok"])
+                self.assertEqual((play.count("pay 1"), play.load()), (1, run))
+
+    def test_numbers_of_files_that_change(self):
+        """Some systems make them up at each look; a file that vanished is found out all the same."""
+        real, numbers = os.stat, itertools.count(10**6)
+
+        def stat(path, *args, **kwargs):
+            found = list(real(path, *args, **kwargs))
+            found[1] = next(numbers)
+            return os.stat_result(found)
+
+        play = self.play([["pay 1"], "ok"])
+        with mock.patch.object(os, "stat", stat):
+            run = play.go()
+            self.assertEqual(play.go(), run)
+        play = self.play([["pay 1"], "ok"])
+        play.at_note = lambda text: text == "pay 1" and os.rename(play.journal, play.journal + "x")
+        if os.name != "nt":
+            with mock.patch.object(os, "stat", stat), self.assertRaises(FileNotFoundError):
+                play.go()
+
+    def test_without_a_journal_no_file_is_touched(self):
+        opened = []
+        with mock.patch.object(os, "open", lambda *a, **k: opened.append(a)):
+            run = agentloop.run(agentloop.Scripted([agentloop.AgentFinish("ok")]), "go")
+        self.assertEqual((run.output, opened), ("ok", []))
 
 
-_LONG = [
-    ["pay 1"], ["look 1", "look 2", "look 3"], ["nix 1"], "?", ["pay 2", "look 4", "put 1"], "no!",
-    ["put 2"], ["pay 3", "pay 4"], "yes",
-]  # fmt: skip
+class DiskFaultTests(_JournalCase):
+    """A disk that is full, or fails once: an OSError with the run, and it can go on."""
 
+    def test_a_full_disk(self):
+        """Full at any byte: an OSError with the run; half a line does not stay; it goes on."""
+        try:
+            import resource
+        except ImportError:
+            self.skipTest("needs resource")
+        plan = [["pay 1"], ["look 1", "look 2"], ["pay 2", "pay 3"], "ok"]
+        whole = self.play(plan)
+        want, size = whole.go(), len(whole.data())
+        old = resource.getrlimit(resource.RLIMIT_FSIZE)
+        spare = 5 * whole.data().count(b"\n")  # a time has more or fewer digits from run to run
+        for limit in range(0, size - spare, max(1, size // 60)):
+            with self.subTest(bytes=limit):
+                play = self.play(plan)
+                # The notes need no room.
+                play.note = lambda text, play=play: play.memory.append(text)
+                play.memory = []
+                play.noted = lambda play=play: play.memory
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, old[1]))
+                try:
+                    with self.assertRaises(OSError) as caught:
+                        play.go()
+                finally:
+                    resource.setrlimit(resource.RLIMIT_FSIZE, old)
+                run = caught.exception.agent_run
+                data = play.data()
+                self.assertTrue(not data or data.endswith(b"\n"), "half a line stays")
+                begun = [t[6:] for t in play.memory if t.startswith("begin")]
+                if data:
+                    found = play.load()
+                    recorded = [_named(s.action) for s in found.steps]
+                    recorded += [_named(a) for a in found.pending if a.call_id in found.started]
+                    self.assertLessEqual(set(begun), set(recorded), "a start is not in the file")
+                else:
+                    self.assertEqual(begun, [])
+                self.agree(play, play.go(run if limit % 2 else None), want)
+                self.assertEqual(play.load().state, "model_ended")
 
-_SECOND = [["look 5", "pay 5"], ["answer 1"]]
+    def test_a_write_that_fails_once(self):
+        """Half a line is taken back, and what ended beside it is recorded after it, in order."""
+        play = self.play([["look 1", "look 2"], "ok"])
+        write, failed, others = os.write, [], set(threading.enumerate())
 
+        def half(fd, data):
+            if b'"done"' in data and not failed:
+                for thread in set(threading.enumerate()) - others:
+                    thread.join(10)  # the second call has ended too
+                failed.append(write(fd, data[:10]))
+                raise OSError(28, "No space left on device")
+            return write(fd, data)
 
-class JournalTest(_FolderCase):
-    """A run that has paid once does not pay again because its process died."""
+        with mock.patch.object(os, "write", half), self.assertRaises(OSError) as caught:
+            play.go()
+        run = caught.exception.agent_run
+        self.assertEqual([s.status for s in run.steps], ["ok", "ok"])
+        self.assertEqual(play.load().steps, run.steps)
+        self.assertEqual(play.go(run).state, "model_ended")
+        self.assertEqual((play.load(), play.count("look 1")), (run, 1))
 
     def test_half_a_line_that_cannot_be_cut_off(self):
         """The next line does not follow it: it is cut off before anything else is written."""
@@ -5450,17 +6309,290 @@ class JournalTest(_FolderCase):
         self.assertEqual(agentloop.AgentRun.load(path).output, "ok")
         self.assertEqual(len(run.steps), 2)
 
-    def test_a_number_that_json_does_not_have(self):
-        path = self.path("nan.jsonl")
+    def test_a_sync_that_fails(self):
+        plan = [["pay 1"], ["pay 2", "look 1"], "ok"]
+        whole = self.play(plan)
+        calls = []
+        with mock.patch.object(os, "fsync", calls.append):
+            want = whole.go()
+        folders_are_synced = os.name != "nt" and not _BROWSER
+        for k in range(1, len(calls) + 1):
+            with self.subTest(sync=k):
+                play, left = self.play(plan), [k]
 
-        def model(run, tools):
-            run.usage["input_tokens"] = float("nan")
-            return agentloop.AgentFinish("x")
+                def fsync(fd, left=left):
+                    left[0] -= 1
+                    if left[0] == 0:
+                        raise OSError(errno.EIO, "the disk is gone")
 
-        with self.assertRaises(ValueError) as caught:
-            agentloop.run(model, "go", journal=path)
-        self.assertEqual(caught.exception.agent_run.requests, 1)
-        self.assertEqual(agentloop.AgentRun.load(path).requests, 1)
+                if k == 1 and folders_are_synced:  # which some systems cannot do: no error
+                    with mock.patch.object(os, "fsync", fsync):
+                        self.agree(play, play.go(), want)
+                else:
+                    with mock.patch.object(os, "fsync", fsync):
+                        with self.assertRaises(OSError) as caught:
+                            play.go()
+                    e = caught.exception
+                    self.assertEqual(e.errno, errno.EIO)
+                    self.assertEqual(play.count("pay 2") + play.count("pay 1"), sum(
+                        s.action.tool == "pay" for s in e.agent_run.steps))  # fmt: skip
+                    self.agree(play, play.go(e.agent_run), want)
+                self.assertEqual(play.load().output, "ok")
+
+    @unittest.skipIf(os.name == "nt" or _BROWSER, "folders cannot be synced here")
+    def test_the_name_of_a_new_file_is_synced(self):
+        synced = []
+        with mock.patch.object(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino)):
+            play = self.play(["ok"])
+            play.go()
+            self.assertIn(os.stat(os.path.dirname(play.journal)).st_ino, synced)
+
+
+def _two_processes(folder):
+    """While one process lives, another gets BlockingIOError; a kill frees the file."""
+    play = _Play(folder, [["look 1"], "ok"])
+    reader, writer = os.pipe()
+
+    def hold():
+        def wait(text):
+            if text == "look 1":
+                os.write(writer, b"x")
+                time.sleep(50)
+
+        play.at_note = wait
+        play.go()
+
+    pid = _fork(hold)
+    os.read(reader, 1)
+    data = play.data()
+    try:
+        play.go()
+    except BlockingIOError as e:
+        if play.journal not in str(e) or e.agent_run.task != "go":
+            raise AssertionError("the error says: %s" % e) from None
+    else:
+        raise AssertionError("two processes write")
+    if len(play.load().started) != 1 or play.data() != data:
+        raise AssertionError("the file was touched")
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    if play.go().state != "model_ended":
+        raise AssertionError("the file is not free again")
+    print("fine")
+
+
+class LockTests(_JournalCase):
+    """One writer at a time, in this process and in others."""
+
+    @_locks
+    def test_one_writer_at_a_time(self):
+        play = self.play([["pay 1"], "ok"])
+        events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
+        with contextlib.closing(events):
+            next(events)
+            self.refused(play, BlockingIOError, line=False)
+            self.assertEqual(len(play.load().pending), 1, "load needs no lock")
+        self.assertEqual(play.go().state, "model_ended", "closing the stream lets go")
+        # A run that raised, or came to its end, lets go as well.
+        self.assertEqual(play.go().state, "model_ended")
+
+    @_forks
+    @_locks
+    def test_two_processes(self):
+        said = _printed_by(_child("_two_processes", self.folder))
+        self.assertEqual(said.split(), ["fine"])
+
+    @_forks
+    @_locks
+    def test_a_child_that_inherits_the_file(self):
+        """It does not keep the lock when the stream has ended, and does not end it before."""
+        play = self.play([["pay 1"], "ok"])
+        for ends in (False, True):
+            events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
+            next(events)
+            said, say = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                if ends:
+                    events.close()
+                    os.write(say, b"x")
+                while True:
+                    signal.pause()
+            if ends:
+                os.read(said, 1)
+                self.refused(play, BlockingIOError, line=False)
+            events.close()
+            self.assertEqual(play.go().state, "model_ended")
+            os.unlink(play.journal)
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(said)
+            os.close(say)
+
+    @_locks
+    def test_only_the_process_that_took_the_lock_ends_it(self):
+        import fcntl
+
+        asked, flock = [], fcntl.flock
+        for pid in (os.getpid(), 0):
+            play = self.play([["pay 1"], "ok"])
+            events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
+            next(events)
+            with mock.patch.object(os, "getpid", lambda pid=pid: pid):
+                with mock.patch.object(fcntl, "flock", lambda fd, how: asked.append(how)):
+                    events.close()
+            self.assertEqual(play.go().state, "model_ended")
+        self.assertEqual((asked, fcntl.flock), ([fcntl.LOCK_UN], flock))
+
+    @_locks
+    def test_a_file_system_without_locks(self):
+        import fcntl
+
+        for number in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP):
+            play = self.play([["pay 1"], "ok"])
+            with mock.patch.object(fcntl, "flock", side_effect=OSError(number, "no locks")):
+                with self.assertLogs("agentloop") as logged:
+                    play.go()
+            self.assertEqual(len(logged.output), 1)
+            self.assertIn(play.journal, logged.output[0])
+            self.assertIn("lock", logged.output[0])
+        with mock.patch.object(fcntl, "flock", side_effect=OSError(errno.EIO, "broken")):
+            with self.assertRaises(OSError) as caught:
+                play.go()
+        self.assertEqual(caught.exception.errno, errno.EIO)
+
+
+# -- comparing run and file ------------------------------------------------------------------------
+
+
+class OtherRunTests(_JournalCase):
+    """The journal of another run is refused, and left as it is."""
+
+    def test_another_run_is_refused(self):
+        play = self.play([["pay 1"], ["pay 2"], "ok"])
+        play.stopped("yielded pay 2")
+        picture = agentloop.Image(b"x")
+
+        def changed(change):
+            run = play.load()
+            change(run)
+            return run
+
+        step = agentloop.AgentStep(agentloop.AgentAction("pay", {"n": 5}, "other"), 1)
+        others = {
+            "task": agentloop.AgentRun("another task"),
+            "list": agentloop.AgentRun(["go"]),
+            "picture": agentloop.AgentRun(["go", picture]),
+            "observation": changed(lambda r: setattr(r.steps[0], "observation", "else")),
+            "status": changed(lambda r: setattr(r.steps[0], "status", "tool_error")),
+            "input": changed(lambda r: setattr(r.steps[0].action, "tool_input", {"n": 9})),
+            "call id": changed(lambda r: setattr(r.steps[0].action, "call_id", "x")),
+            "a step in between": changed(lambda r: r.steps.insert(0, step)),
+            "an earlier turn": changed(lambda r: r.history.append(agentloop.AgentRun("before"))),
+        }
+        lines = play.data().splitlines()
+        text = self.refused(play, run=others["observation"])
+        told = json.loads(lines[int(re.search(r"line (\d+)", text).group(1)) - 1])
+        self.assertEqual((told["event"], told["observation"]), ("done", {"did": "pay 1"}))
+        self.assertIn("line 1:", self.refused(play, run=others["task"]))
+        whole = self.play([["pay 1"], ["pay 2"], "ok"])
+        whole.go()
+        run = whole.load()
+        run.steps[0].observation = "else"
+        events = [json.loads(line)["event"] for line in whole.data().splitlines()]
+        self.assertIn("line %d:" % (events.index("done") + 1), self.refused(whole, run=run))
+        for name, run in others.items():
+            with self.subTest(name):
+                self.refused(
+                    play,
+                    use=lambda run=run: agentloop.run(
+                        play.model, run, play.tools, journal=play.journal
+                    ),
+                )
+        self.assertEqual(play.go().state, "model_ended", "the right run goes on")
+
+    def test_another_finish_or_pending_call_is_refused(self):
+        play = self.play([["pay 1"], "ok"])
+        play.stopped("yielded pay 1")
+        run = play.load()
+        run.pending[0] = agentloop.AgentAction("pay", {"n": 7}, "other", request=1)
+        self.refused(play, run=run)
+        run = play.load()  # a finish where the file has a call that is not done
+        run.pending, run.finish = [], agentloop.AgentFinish("ok")
+        self.refused(play, run=run)
+        pending = play.load()
+        play.go()
+        run = play.load()
+        run.finish = agentloop.AgentFinish("something else")
+        self.refused(play, run=run)
+        run = play.load()  # a call that is not done where the file has the finish
+        run.pending, run.finish, run.state = pending.pending, None, "running"
+        run.pending[0].call_id = "other"
+        self.refused(play, run=run)
+
+    def test_a_changed_history_needs_a_journal_of_its_own(self):
+        play = self.play([["pay 1"], "one"], ["two"], ["three"])
+        run = play.go().follow_up("and more?")
+        summary = agentloop.AgentRun("What was said?", finish=agentloop.AgentFinish("this"))
+        summary.state = "model_ended"
+        run.history[:2] = [summary]
+        self.refused(play, use=lambda: agentloop.run(play.model, run, journal=play.journal))
+        other = self.path("other.jsonl")
+        done = agentloop.run(lambda r, t: agentloop.AgentFinish("four"), run, journal=other)
+        self.assertEqual(agentloop.AgentRun.load(other), done)
+        self.assertEqual([t.output for t in done.history], ["this", "three"])
+
+    def test_an_unfinished_copy_does_not_end_a_continued_turn(self):
+        """The run has more in a turn that the file continues with another."""
+        play = self.play([["pay 1"], "one"], ["two"])
+        play.go()
+        run = play.load().history[0]
+        run.steps.append(agentloop.AgentStep(agentloop.AgentAction("pay", {}, "new"), 1))
+        self.refused(
+            play, use=lambda: agentloop.run(play.model, run, play.tools, journal=play.journal)
+        )
+
+
+class CopyOfRunTests(_JournalCase):
+    """A copy of the run that has less or more than the file: each takes over what the other has."""
+
+    def test_the_run_of_an_exception_goes_on(self):
+        """The same object, or its JSON, or a pickle of it, finds itself in the file."""
+        for way in (
+            lambda r: r,
+            lambda r: agentloop.from_json(json.loads(json.dumps(agentloop.to_json(r)))),
+        ):
+            play = self.play([["pay 1", "look 1"], ["pay 2"], "ok"])
+            run = play.go(way(play.stopped("look 1")))
+            self.assertEqual([s.status for s in run.steps], ["ok"] * 3)
+            self.assertEqual((play.count("pay 1"), play.load()), (1, run))
+
+    def test_an_older_copy_takes_over_what_the_file_has_more(self):
+        play = self.play([["pay 1", "pay 2"], ["pay 3"], "ok"])
+        play.stopped("yielded pay 1")
+        old = play.load()
+        play.stopped("yielded pay 3")
+        run = play.go(old)
+        self.assertIs(run, old)
+        self.assertEqual([s.status for s in run.steps], ["ok"] * 3)
+        self.assertEqual([play.count("pay %d" % n) for n in (1, 2, 3)], [1, 1, 1])
+        self.assertEqual(run.requests, 3)
+
+    def test_what_the_run_has_spent_more_is_kept(self):
+        """Requests that were made without the journal count, and so do their tokens."""
+        play = self.play([["pay 1"], "ok"])
+        play.stopped("yielded pay 1: ok")
+        run = play.load()
+        run.requests, run.usage = 5, {"input_tokens": 70}
+        run = play.go(run)
+        self.assertEqual((run.requests, run.usage), (6, {"input_tokens": 80}))
+        self.assertEqual(play.load(), run)
+        play = self.play([["pay 1"], "ok"])
+        play.stopped("yielded pay 1: ok")
+        run = play.load()
+        run.usage = {"input_tokens": 7000}
+        self.assertEqual(play.go(run).usage, {"input_tokens": 7010})
+        self.assertEqual(play.load().usage, {"input_tokens": 7010})
 
     def test_what_only_the_file_knows_to_have_started_does_not_run_again(self):
         path = self.path("kept.jsonl")
@@ -5486,6 +6618,289 @@ class JournalTest(_FolderCase):
         self.assertEqual(sorted(_statuses(run)), ["denied", "unknown_outcome"])
         self.assertEqual(agentloop.AgentRun.load(path).output, "ok")
 
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def _free_numbers():
+    """The numbers that the next files would get."""
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(9)]
+    for fd in opened:
+        os.close(fd)
+    return opened
+
+
+class WritingTests(_JournalCase):
+    """When something is written, and how it looks in the file."""
+
+    def test_written_and_synced_before_what_follows(self):
+        """In model, tool, accept and at each event, the file says what the live run says."""
+        synced = set()
+
+        def fsync(fd):
+            synced.add((os.fstat(fd).st_ino, os.fstat(fd).st_size))
+
+        play = self.play(
+            [["pay 1"], ["look 1", "look 2"], "?", "no", ["pay 2", "put 1"], "yes"], check=True
+        )
+        live = agentloop.AgentRun("go")
+        everything = [f.name for f in dataclasses.fields(agentloop.AgentRun)]
+        failed = []
+
+        def same(where, fields):
+            found, stat = play.load(), os.stat(play.journal)
+            if os.name != "nt" and (stat.st_ino, stat.st_size) not in synced:
+                failed.append("%s: not synced" % where)
+            for f in fields:
+                if getattr(found, f) != getattr(live, f):
+                    failed.append(
+                        "%s: %s is %s, live %s" % (where, f, getattr(found, f), getattr(live, f))
+                    )
+
+        def look(text):
+            if text == "asked":
+                same(text, ["task", "requests", "steps", "pending", "started", "usage"])
+            elif text == "accept":
+                same(text, ["requests", "steps", "finish", "state", "usage"])
+            elif text.startswith("begin"):
+                if "look" not in text:  # what runs at the same time may be recorded at any moment
+                    same(text, ["requests", "steps", "pending", "finish", "started"])
+                found = play.load()
+                begun = [_named(a) for a in found.pending if a.call_id in found.started]
+                if text[6:] not in begun + [_named(s.action) for s in found.steps]:
+                    failed.append("%s: not started" % text)
+
+        def watch(event):
+            if event not in live.steps + live.pending + [live.finish]:
+                failed.append("%s is not in the run" % event)
+            same(_named(event), everything)
+
+        play.at_note = look
+        with mock.patch.object(os, "fsync", fsync):
+            if hasattr(os, "fdatasync"):
+                with mock.patch.object(os, "fdatasync", fsync):
+                    play.go(live, watch)
+            else:
+                play.go(live, watch)
+        self.assertEqual(failed, [])
+        self.assertEqual(live.state, "succeeded")
+
+    def test_json_lines(self):
+        """One JSON object a line, in ASCII, with event and time; the first has the version."""
+        play = self.play(_LONG, _SECOND, check=True)
+        run = play.go()
+        self.assertTrue(play.data().endswith(b"\n"))
+        lines = play.data().decode("ascii").splitlines()
+        events = [json.loads(line) for line in lines]
+        before = 0
+        for event in events:
+            self.assertIsInstance(event["event"], str)
+            self.assertGreaterEqual(event["time"], before)
+            before = event["time"] - 2  # a clock may be set a little
+        self.assertIn("version", events[0])
+        self.assertLess(abs(events[0]["time"] - time.time()), 3600)
+        # Time is for people only.
+        play.put_data(b"".join(json.dumps(dict(e, time=0)).encode() + b"\n" for e in events))
+        self.assertEqual(play.load(), run)
+        play.put_data(b"".join(json.dumps(e).encode() + b"\n" for e in events[:9]))
+        before = play.load()
+        play.put_data(b"".join(json.dumps(dict(e, time="?")).encode() + b"\n" for e in events[:9]))
+        self.assertEqual(play.load(), before)
+        self.assertEqual(play.go(before).output, {"did": "answer 1"})
+
+    def test_a_finish_and_its_state_are_one_event(self):
+        play = self.play([["pay 1"], "ok"])
+        play.go()
+        last = json.loads(play.data().splitlines()[-1])
+        self.assertEqual((last["event"], last["state"]), ("finished", "model_ended"))
+
+    def test_what_changed_stands_in_an_event_and_a_finish_once(self):
+        before = _free_numbers()
+        for plan, finishes in (([["pay 1"], ["pay 2"], "ok"], 1), ([["answer 1"]], 1)):
+            play = self.play(plan)
+            play.go()
+            events = [json.loads(line) for line in play.data().splitlines()]
+            told = [e["event"] for e in events if "requests" in e]
+            self.assertEqual(told, ["requested"] * len(plan))
+            self.assertEqual(sum("finish" in e for e in events), finishes)
+        # a finish that the run has and the file has not: recorded once
+        play = self.play([["pay 1"], "no", "ok"], check=True)
+        asked, accept = [], play.options["accept"]
+
+        def interrupted(run):
+            asked.append(run)
+            raise KeyboardInterrupt
+
+        play.options["accept"] = interrupted
+        with self.assertRaises(KeyboardInterrupt) as caught:
+            play.go(journal=None)
+        play.options["accept"] = accept
+        run = play.go(caught.exception.agent_run)
+        events = [json.loads(line) for line in play.data().splitlines()]
+        self.assertEqual([e["finish"]["output"] for e in events if "finish" in e], ["no", "ok"])
+        self.assertEqual((run.state, play.load()), ("succeeded", run))
+        with mock.patch.object(os, "fsync", side_effect=OSError), self.assertRaises(OSError):
+            self.play(["ok"]).go()
+        self.assertEqual(_free_numbers(), before, "a file stays open")
+
+    def test_a_shared_message_is_written_once(self):
+        message = {"text": "m" * 5000}
+        calls = [agentloop.AgentAction("pay", {"n": n}, message=message) for n in range(20)]
+        play = self.play([])
+        model = agentloop.Scripted([calls, agentloop.AgentFinish("ok")])
+        run = agentloop.run(model, "go", play.tools, journal=play.journal)
+        self.assertLess(len(play.data()), 20000)
+        found = play.load()
+        self.assertEqual(found, run)
+        self.assertEqual(
+            len({id(s.action.message) for s in found.steps}), 1, "one object for a reply"
+        )
+
+    @unittest.skipIf(_WINE, "there each look at a locked file leaves a descriptor open")
+    def test_ten_thousand_steps(self):
+        """Size and loading time grow as the steps do."""
+        times, sizes = [], []
+
+        def step(n: int) -> int:
+            return n
+
+        for n in (1000, 10000):
+            path = self.path("%d.jsonl" % n)
+            calls = [
+                agentloop.AgentAction("step", {"n": i}, message={"n": i // 100}) for i in range(n)
+            ]
+            replies = [calls[i : i + 100] for i in range(0, n, 100)]
+            model = agentloop.Scripted([*replies, agentloop.AgentFinish("ok")])
+            done = agentloop.run(model, "go", [step], max_requests=n, journal=path)
+            best = []
+            for _ in range(2):
+                start = time.process_time()
+                found = agentloop.AgentRun.load(path)
+                best.append(time.process_time() - start)
+            self.assertEqual(found, done)
+            times.append(min(best))
+            sizes.append(os.path.getsize(path))
+        self.assertLess(sizes[1], 11 * sizes[0])
+        self.assertLess(times[1], 20 * times[0])
+        # Going on costs what is new, not what was.
+        before = os.path.getsize(path)
+        follow = found.follow_up("more")
+        agentloop.run(lambda r, t: agentloop.AgentFinish("ok"), follow, journal=path)
+        self.assertLess(os.path.getsize(path) - before, 1000)
+
+
+class WrittenValueTests(_JournalCase):
+    """Values in the file: plain JSON comes back as it went, the rest as the text that the model saw."""
+
+    def test_values_that_are_no_json(self):
+        """Written as the text that the model is shown; plain JSON comes back as it went."""
+
+        class Odd:
+            def __str__(self):
+                return "an odd thing"
+
+        plain = [
+            1e308, 10**40, None, "", [], {}, {"a": [1.5, None, True]}, "h\u00e9 \ud800 \u2028 \0",
+            -0.0, 0,
+        ]  # fmt: skip
+        odd = [
+            decimal.Decimal("1.50"), {1}, Odd(), b"caf\xc3\xa9", b"\xff\x00", float("nan"), (1, 2),
+            float("-inf"), {1: {2: b"x"}}, [decimal.Decimal("1")], {"a": {"b": float("nan")}},
+        ]  # fmt: skip
+        play = self.play([["pay %d" % n for n in range(len(plain) + len(odd))], "ok"])
+        for n, value in enumerate(plain + odd):
+            play.values["pay %d" % n] = value
+        run = play.go()
+        found = play.load()
+        tools = agentloop.registry(play.tools)
+        got = [s.observation for s in found.steps]
+        for value, back in zip(plain, got):
+            self.assertEqual((type(back), repr(back)), (type(value), repr(value)))
+        for value, back in zip(odd, got[len(plain) :]):
+            self.assertIsInstance(back, str, value)
+        self.assertEqual(got[len(plain)], "1.50")
+        self.assertEqual(got[len(plain) + 2 : len(plain) + 4], ["an odd thing", "caf\u00e9"])
+        self.assertEqual(agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run)))), found)
+        text = agentloop.ReActText(lambda prompt: "")
+        chat = agentloop.OpenAIChat("m", api_key="k")
+        self.assertEqual(text.prompt(found, tools), text.prompt(run, tools))
+        self.assertEqual(
+            chat.body(found, tools), chat.body(run, tools), "the same bytes after a resume"
+        )
+        data = play.data()
+        again = play.go(run)  # the live run, with its own values, is still this file's
+        self.assertIs(again, run)
+        self.assertEqual(play.data(), data)
+        self.assertIs(run.steps[len(plain) + 2].observation, odd[2])
+
+    def test_an_output_that_is_no_json(self):
+        path = self.path("run.jsonl")
+        for n, output in enumerate((decimal.Decimal("2.50"), {"a": {1}}, [b"x"], 5, {"a": 1})):
+            path = self.path("run%d.jsonl" % n)
+            run = agentloop.run(lambda r, t, o=output: agentloop.AgentFinish(o), "go", journal=path)
+            self.assertIs(run.output, output)
+            found = agentloop.AgentRun.load(path)
+            self.assertEqual(found, agentloop.from_json(agentloop.to_json(run)))
+            self.assertEqual(
+                found.output if n > 2 else type(found.output), output if n > 2 else str
+            )
+            data = _bytes(path)
+            self.assertIs(agentloop.run(lambda r, t: None, run, journal=path), run)
+            self.assertEqual(_bytes(path), data)
+
+    def test_values_as_deep_as_they_may_be(self):
+        deep: Any = "x"
+        for n in range(100):
+            deep = [deep] if n % 2 else {"a": deep}
+        play = self.play([["pay 1"], "ok"])
+        play.values["pay 1"] = deep
+        run = play.go()
+        self.assertEqual(play.load(), run)
+        self.assertEqual(play.load().steps[0].observation, deep)
+
+    def test_pictures(self):
+        picture = agentloop.Image(bytes(range(256)), "image/gif")
+        play = self.play([["look 1", "look 2"], "ok"])
+        play.tasks = (["What is this?", picture],)
+        play.values = {"look 1": picture, "look 2": ["two", picture, {"n": 1}, picture]}
+        run = play.go()
+        found = play.load()
+        self.assertEqual(found, run)
+        self.assertEqual(found.task[1].data, picture.data)
+        self.assertEqual(found.steps[0].observation, picture)
+        self.assertEqual(found.steps[1].observation, ["two", picture, {"n": 1}, picture])
+        self.assertEqual(play.go(), run)
+
+    def test_odd_actions(self):
+        """What models write: text inputs, empty names, odd ids, each comes back as it went."""
+        calls = [
+            agentloop.AgentAction("pay", '{"n": 1}', "a"),
+            agentloop.AgentAction("pay", "{broken", "b"),
+            agentloop.AgentAction("", {}, "c"),
+            agentloop.AgentAction("nix \ud800", ["n"], "\u00fc"),
+            agentloop.AgentAction("pay", None, "a"),
+            agentloop.AgentAction("pay", {"n": {1}}, ""),
+        ]
+        play = self.play([])
+        model = agentloop.Scripted([calls, agentloop.AgentFinish("ok")])
+        run = agentloop.run(model, "go", play.tools, journal=play.journal)
+        statuses = [
+            "ok", "invalid_arguments", "unknown_tool", "unknown_tool", "duplicate_call",
+            "invalid_arguments",
+        ]  # fmt: skip
+        self.assertEqual([s.status for s in run.steps], statuses)
+        self.assertEqual(play.load(), agentloop.from_json(agentloop.to_json(run)))
+        again = agentloop.run(model, "go", play.tools, journal=play.journal)
+        self.assertEqual([s.status for s in again.steps], statuses)
+        # Killed before any of them ran
+        play = self.play([])
+        with contextlib.closing(
+            agentloop.stream(model, "go", play.tools, journal=play.journal)
+        ) as events:
+            next(events)
+        again = agentloop.run(model, "go", play.tools, journal=play.journal)
+        self.assertEqual([s.status for s in again.steps], statuses)
+
     def test_a_log_that_is_no_text(self):
         """`message.get("content")` of a server's message is often None."""
         for number, script in enumerate((
@@ -5496,6 +6911,75 @@ class JournalTest(_FolderCase):
             accept = lambda run: None if run.output == "ok" else "Again."  # noqa: E731
             run = agentloop.run(agentloop.Scripted(script), "go", journal=path, accept=accept)
             self.assertEqual(agentloop.AgentRun.load(path).steps, run.steps)
+
+    def test_a_number_that_json_does_not_have(self):
+        path = self.path("nan.jsonl")
+
+        def model(run, tools):
+            run.usage["input_tokens"] = float("nan")
+            return agentloop.AgentFinish("x")
+
+        with self.assertRaises(ValueError) as caught:
+            agentloop.run(model, "go", journal=path)
+        self.assertEqual(caught.exception.agent_run.requests, 1)
+        self.assertEqual(agentloop.AgentRun.load(path).requests, 1)
+
+    def test_usage_that_is_not_a_number(self):
+        path = self.path("usage.jsonl")
+
+        def model(run, tools):
+            run.usage["model"] = "gpt"
+            return agentloop.AgentFinish("x")
+
+        with self.assertRaisesRegex(TypeError, "run.usage"):
+            agentloop.run(model, "go", journal=path)
+        self.assertEqual(agentloop.AgentRun.load(path).requests, 1)
+
+
+class WrittenFirstTests(_JournalCase):
+    """A run that has more than the file is written before it goes on."""
+
+    def test_a_run_that_has_more_is_written_first(self):
+        """A run that began without a journal gets one: all of it is written, earlier turns too."""
+        for turns in ([["pay 1", "nix 1"], "?", "no", "yes"], _LONG):
+            play = self.play(turns, [["pay 7", "look 2"], ["pay 8"], "two"], check=True)
+            first = agentloop.run(play.model, "go", play.tools, max_requests=40, accept=play.accept)
+            run = first.follow_up("and then?")
+            events = agentloop.stream(play.model, run, play.tools)
+            with contextlib.closing(events):
+                while _named(next(events)) != "pay 8":
+                    pass
+            path = play.journal
+            with contextlib.closing(
+                agentloop.stream(play.model, run, play.tools, journal=path)
+            ) as events:
+                self.assertEqual(_named(next(events)), "pay 8")
+                self.assertEqual(play.load(), run)
+            events = map(json.loads, play.data().splitlines())
+            replies = [len(e["actions"]) for e in events if e["event"] == "proposed"]
+            wanted = [len(r) for r in turns if not isinstance(r, str)] + [2, 1]
+            self.assertEqual(replies, wanted, "the calls of one reply are written together")
+            self.assertEqual(play.go(run).output, "two")
+            self.assertEqual(play.load(), run)
+
+    def test_a_run_with_started_calls_is_written_first(self):
+        play = self.play([["pay 1", "look 1", "pay 2"], "ok"])
+        run = play.stopped("look 1", journal=None)
+        self.assertEqual(len(run.started), 1)
+        with contextlib.closing(
+            agentloop.stream(play.model, run, play.tools, journal=play.journal)
+        ) as events:
+            next(events)
+            self.assertEqual(play.load(), run)
+        run = play.go()
+        self.assertEqual([s.status for s in run.steps], ["ok", "ok", "ok"])
+
+    def test_a_finished_run_gets_a_journal(self):
+        play = self.play([["pay 1"], "ok"])
+        run = play.go(journal=None)
+        self.assertIs(play.go(run), run)
+        self.assertEqual(play.load(), run)
+        self.assertEqual(play.count("pay 1"), 1)
 
     def test_an_id_that_is_used_again_while_no_journal_is_kept(self):
         path = self.path("again.jsonl")
@@ -5517,67 +7001,17 @@ class JournalTest(_FolderCase):
         run = agentloop.run(script, run, [look], journal=path)
         self.assertEqual(agentloop.AgentRun.load(path).steps, run.steps)
 
-    def test_usage_that_is_not_a_number(self):
-        path = self.path("usage.jsonl")
 
-        def model(run, tools):
-            run.usage["model"] = "gpt"
-            return agentloop.AgentFinish("x")
+# -- opening ---------------------------------------------------------------------------------------
 
-        with self.assertRaisesRegex(TypeError, "run.usage"):
-            agentloop.run(model, "go", journal=path)
-        self.assertEqual(agentloop.AgentRun.load(path).requests, 1)
 
-    @classmethod
-    def setUpClass(cls):
-        """The crash test's processes work while the other tests run."""
-        cls.crashes = tempfile.mkdtemp(prefix="agentloop-")
-        cls.crashed = None
-        if hasattr(os, "fork") and not _BROWSER:
-            cls.crashed = _child("_crashes", cls.crashes)
-
-    @classmethod
-    def tearDownClass(cls):
-        if cls.crashed and cls.crashed.returncode is None:
-            cls.crashed.kill()
-            cls.crashed.communicate()
-        shutil.rmtree(cls.crashes, True)
-
-    def setUp(self):
-        super().setUp()
-        self.plays = 0
-        for name in (
-            "fsync",
-            "fdatasync",
-        ):  # a disk takes milliseconds for each; who asks for them is tested below
-            if hasattr(os, name):
-                patch = mock.patch.object(os, name, lambda fd: None)
-                patch.start()
-                self.addCleanup(patch.stop)
-
-    def play(self, *turns, **options):
-        self.plays += 1
-        return _Play(self.path("play%d" % self.plays), *turns, **options)
-
-    def refused(self, play, error=ValueError, line=True, use=None, **options):
-        """The run is refused with path (and line) in the message; the file stays as it was."""
-        before, noted = play.data(), play.noted()
-        with self.assertRaises(error) as caught:
-            use() if use else play.go(**options)
-        text = str(caught.exception)
-        self.assertIn(play.journal, text)
-        if line:
-            self.assertRegex(text.replace(play.journal, ""), r"line \d")
-        self.assertEqual(play.data(), before, "the file was changed")
-        self.assertEqual(play.noted(), noted, "something was called")
-        return text
-
-    # -- what is found on resume ------------------------------------------------------------------
+class JournalResumeTests(_JournalCase):
+    """A run that has paid once does not pay again because its process died."""
 
     def test_cut_after_every_line(self):
         """The table of the journal, for whatever the first k lines of a file tell."""
         whole = self.play(_LONG, _SECOND, check=True)
-        want = _told(whole.go())
+        want = _without_counts(whole.go())
         lines = whole.data().splitlines(True)
         kinds = set()
         for k in range(1, len(lines) + 1):
@@ -5585,10 +7019,8 @@ class JournalTest(_FolderCase):
                 play = self.play(_LONG, _SECOND, check=True)
                 play.put_data(b"".join(lines[:k]))
                 found, given = play.load(), play.load()
-                expected, calls = (
-                    [],
-                    [],
-                )  # the statuses of what is pending, and the calls to come of it
+                # The statuses of what is pending, and the calls to come of it.
+                expected, calls = [], []
                 for a in found.pending:
                     begun, twice = a.call_id in found.started, a.tool not in ("pay", "nix")
                     kinds.add(
@@ -5606,7 +7038,7 @@ class JournalTest(_FolderCase):
                         max_requests=40, accept=play.accept, journal=play.journal,
                     )
                 )  # fmt: skip
-                told, right = _told(run), want[: len(run.history) + 1]
+                told, right = _without_counts(run), want[: len(run.history) + 1]
                 for got, wanted in zip(told, right):
                     self.assertEqual(got[:5], wanted[:5])
                     self.assertEqual(len(got[5]), len(wanted[5]))
@@ -5638,11 +7070,14 @@ class JournalTest(_FolderCase):
             | {"claimed", "running", "succeeded"},
         )  # fmt: skip
 
-    def test_broken_off_at_every_event(self):
+    def test_interrupted_at_every_event(self):
         """Who drops the stream after its k-th event, and goes on, misses nothing."""
         whole = self.play(_LONG, check=True)
         undisturbed = whole.go()
-        want, asked = _told(undisturbed), {s.action.call_id for s in undisturbed.steps[1:4]}
+        want, asked = (
+            _without_counts(undisturbed),
+            {s.action.call_id for s in undisturbed.steps[1:4]},
+        )
         for with_journal in (True, False):
             for k in range(1, len(whole.events) + 1):
                 with self.subTest(event=k, journal=with_journal):
@@ -5665,7 +7100,7 @@ class JournalTest(_FolderCase):
                     # subtle: of calls at the same time, those that ended were recorded first
                     self.assertEqual({s.action.call_id for s in run.steps[1:4]}, asked)
                     run.steps[1:4] = sorted(run.steps[1:4], key=lambda s: s.action.call_id)
-                    self.assertEqual(_told(run), want)
+                    self.assertEqual(_without_counts(run), want)
                     paid = [t for t in play.noted() if t.startswith("pay")]
                     self.assertEqual(sorted(paid), ["pay 1", "pay 2", "pay 3", "pay 4"])
 
@@ -5686,7 +7121,7 @@ class JournalTest(_FolderCase):
         self.assertEqual(play.count("asked"), 2)
 
     def test_started(self):
-        """Broken off inside a call: again where twice is no harm, else unknown_outcome."""
+        """Interrupted inside a call: again where it may be repeated, else unknown_outcome."""
         for tool, again in (("pay", False), ("look", True), ("put", True)):
             for where in ("begin %s 1", "%s 1", "end %s 1"):
                 for way in ("other process", "same run", "no journal"):
@@ -5714,7 +7149,7 @@ class JournalTest(_FolderCase):
         self.assertEqual([play.count("pay %d" % n) for n in (1, 2, 3)], [1, 1, 1])
 
     @unittest.skipIf(_BROWSER, "needs threads")
-    def test_broken_off_in_parallel_calls(self):
+    def test_interrupted_in_parallel_calls(self):
         """Of parallel calls those that ended are kept, and the others run again."""
         play = self.play([["look 1", "look 2", "look 3", "look 4"], "ok"])
         waiting, go_on = threading.Event(), threading.Event()
@@ -5758,6 +7193,14 @@ class JournalTest(_FolderCase):
         wanted = ["look %d: ok" % n for n in (1, 2, 3, 4)]
         self.assertEqual(sorted(_named(s) for s in final.steps), wanted)
         self.assertEqual(play.count("asked"), 2)
+
+    def test_a_started_call_whose_tool_is_gone(self):
+        for tool in ("look", "pay"):
+            play = self.play([[tool + " 1"], "ok"])
+            play.stopped(tool + " 1")
+            run = agentloop.run(play.model, "go", [], journal=play.journal)
+            self.assertEqual([s.status for s in run.steps], ["unknown_outcome"])
+            self.assertEqual(play.load(), run)
 
     def test_accept_is_asked_again(self):
         for error in (_Stop, RuntimeError, KeyboardInterrupt):
@@ -5808,7 +7251,7 @@ class JournalTest(_FolderCase):
                 play.put_data(b"".join(lines[:k]))
                 found = play.load()
                 self.assertEqual(len(found.steps) == 2, found.finish is not None)
-                self.assertEqual(_told(play.go()), _told(want))
+                self.assertEqual(_without_counts(play.go()), _without_counts(want))
         play = self.play([["answer 1"]])
         play.stopped("yielded answer 1: ok")
         run = play.go(max_requests=1)
@@ -5822,7 +7265,23 @@ class JournalTest(_FolderCase):
         self.assertEqual([s.status for s in run.steps], ["ok", "not_accepted"])
         self.assertEqual((run.state, play.load()), ("succeeded", run))
 
-    # -- requests, usage, budgets -----------------------------------------------------------------
+    def test_ids_go_on(self):
+        """Ids that the loop made do not depend on the process in which they were made."""
+        whole = self.play(_LONG, _SECOND, check=True)
+        want = whole.go()
+        ids = [s.action.call_id for t in [*want.history, want] for s in t.steps if s.action.tool]
+        self.assertEqual(len(set(ids)), len(ids))
+        play = self.play(_LONG, _SECOND, check=True)
+        for at in ("yielded pay 2", "yielded pay 3", "yielded answer 1"):
+            play.stopped(at)
+        run = play.go()
+        self.assertEqual(
+            [s.action.call_id for t in [*run.history, run] for s in t.steps if s.action.tool], ids
+        )
+
+
+class JournalBudgetTests(_JournalCase):
+    """Requests and usage over an interruption, with models and tools that fail."""
 
     def test_a_request_counts_before_it_is_made(self):
         play = self.play([["pay 1"], "ok"])
@@ -5915,21 +7374,9 @@ class JournalTest(_FolderCase):
         self.assertEqual(play.load(), run)
         self.assertEqual((play.go().state, play.count("pay 1")), ("model_ended", 1))
 
-    def test_ids_go_on(self):
-        """Ids that the loop made do not depend on the process in which they were made."""
-        whole = self.play(_LONG, _SECOND, check=True)
-        want = whole.go()
-        ids = [s.action.call_id for t in [*want.history, want] for s in t.steps if s.action.tool]
-        self.assertEqual(len(set(ids)), len(ids))
-        play = self.play(_LONG, _SECOND, check=True)
-        for at in ("yielded pay 2", "yielded pay 3", "yielded answer 1"):
-            play.stopped(at)
-        run = play.go()
-        self.assertEqual(
-            [s.action.call_id for t in [*run.history, run] for s in t.steps if s.action.tool], ids
-        )
 
-    # -- turns and closed calls -------------------------------------------------------------------
+class JournalTurnTests(_JournalCase):
+    """Several turns in one file."""
 
     def test_follow_ups_share_a_file(self):
         play = self.play([["pay 1"], "one"], [["pay 2", "look 1"], "two"], ["three"])
@@ -5944,7 +7391,7 @@ class JournalTest(_FolderCase):
         self.assertEqual((play.go(), play.events), (run, []))
         self.assertEqual((play.data(), play.noted()), (data, noted))
 
-    def test_a_continued_turn_is_only_taken_over(self):
+    def test_a_continued_turn_is_only_read(self):
         """The first line of a script of two turns, of which the first did not end."""
         play = self.play([["pay 1", "pay 2"], "one"], [["pay 3"], "two"])
         first = play.stopped("pay 1")
@@ -5976,6 +7423,10 @@ class JournalTest(_FolderCase):
         self.assertEqual([s.status for s in found.history[0].steps], statuses)
         self.assertEqual((found.output, found.history[0].output), ("two", None))
         self.assertEqual([play.count("pay %d" % n) for n in (1, 2, 3, 4)], [1, 1, 0, 1])
+
+
+class JournalCloseTests(_JournalCase):
+    """Calls that the caller closes, in the file."""
 
     def test_a_closed_call_is_written(self):
         play = self.play([["pay 1", "pay 2"], "ok"])
@@ -6015,7 +7466,7 @@ class JournalTest(_FolderCase):
             ["pay 1", "pay 1: denied", "pay 2", "pay 2: ok", "pay 3", "pay 3: denied", "finish"],
         )
         self.assertEqual(play.load(), live)
-        # Closed and then broken off at once: the file learns of it when the run goes on.
+        # Closed and then interrupted at once: it is written when the run goes on.
         play = self.play([["pay 1", "pay 2"], "ok"])
         live = agentloop.AgentRun("go")
         events = agentloop.stream(play.model, live, play.tools, journal=play.journal)
@@ -6024,1069 +7475,6 @@ class JournalTest(_FolderCase):
         run = play.go(live)
         self.assertEqual([s.status for s in run.steps], ["denied", "ok"])
         self.assertEqual((play.count("pay 1"), play.load()), (0, run))
-
-    def test_a_run_that_has_more_is_written_first(self):
-        """A run that began without a journal gets one: all of it is written, earlier turns too."""
-        for turns in ([["pay 1", "nix 1"], "?", "no", "yes"], _LONG):
-            play = self.play(turns, [["pay 7", "look 2"], ["pay 8"], "two"], check=True)
-            first = agentloop.run(play.model, "go", play.tools, max_requests=40, accept=play.accept)
-            run = first.follow_up("and then?")
-            events = agentloop.stream(play.model, run, play.tools)
-            with contextlib.closing(events):
-                while _named(next(events)) != "pay 8":
-                    pass
-            path = play.journal
-            with contextlib.closing(
-                agentloop.stream(play.model, run, play.tools, journal=path)
-            ) as events:
-                self.assertEqual(_named(next(events)), "pay 8")
-                self.assertEqual(play.load(), run)
-            events = map(json.loads, play.data().splitlines())
-            replies = [len(e["actions"]) for e in events if e["event"] == "proposed"]
-            wanted = [len(r) for r in turns if not isinstance(r, str)] + [2, 1]
-            self.assertEqual(replies, wanted, "the calls of one reply are written together")
-            self.assertEqual(play.go(run).output, "two")
-            self.assertEqual(play.load(), run)
-
-    def test_a_run_with_started_calls_is_written_first(self):
-        play = self.play([["pay 1", "look 1", "pay 2"], "ok"])
-        run = play.stopped("look 1", journal=None)
-        self.assertEqual(len(run.started), 1)
-        with contextlib.closing(
-            agentloop.stream(play.model, run, play.tools, journal=play.journal)
-        ) as events:
-            next(events)
-            self.assertEqual(play.load(), run)
-        run = play.go()
-        self.assertEqual([s.status for s in run.steps], ["ok", "ok", "ok"])
-
-    def test_a_finish_and_its_state_are_one_event(self):
-        play = self.play([["pay 1"], "ok"])
-        play.go()
-        last = json.loads(play.data().splitlines()[-1])
-        self.assertEqual((last["event"], last["state"]), ("finished", "model_ended"))
-
-    def test_a_finished_run_gets_a_journal(self):
-        play = self.play([["pay 1"], "ok"])
-        run = play.go(journal=None)
-        self.assertIs(play.go(run), run)
-        self.assertEqual(play.load(), run)
-        self.assertEqual(play.count("pay 1"), 1)
-
-    def test_the_run_of_an_exception_goes_on(self):
-        """The same object, or its JSON, or a pickle of it, finds itself in the file."""
-        for way in (
-            lambda r: r,
-            lambda r: agentloop.from_json(json.loads(json.dumps(agentloop.to_json(r)))),
-        ):
-            play = self.play([["pay 1", "look 1"], ["pay 2"], "ok"])
-            run = play.go(way(play.stopped("look 1")))
-            self.assertEqual([s.status for s in run.steps], ["ok"] * 3)
-            self.assertEqual((play.count("pay 1"), play.load()), (1, run))
-
-    def test_an_older_copy_takes_over_what_the_file_has_more(self):
-        play = self.play([["pay 1", "pay 2"], ["pay 3"], "ok"])
-        play.stopped("yielded pay 1")
-        old = play.load()
-        play.stopped("yielded pay 3")
-        run = play.go(old)
-        self.assertIs(run, old)
-        self.assertEqual([s.status for s in run.steps], ["ok"] * 3)
-        self.assertEqual([play.count("pay %d" % n) for n in (1, 2, 3)], [1, 1, 1])
-        self.assertEqual(run.requests, 3)
-
-    def test_what_the_run_has_spent_more_is_kept(self):
-        """Requests that were made without the journal count, and so do their tokens."""
-        play = self.play([["pay 1"], "ok"])
-        play.stopped("yielded pay 1: ok")
-        run = play.load()
-        run.requests, run.usage = 5, {"input_tokens": 70}
-        run = play.go(run)
-        self.assertEqual((run.requests, run.usage), (6, {"input_tokens": 80}))
-        self.assertEqual(play.load(), run)
-        play = self.play([["pay 1"], "ok"])
-        play.stopped("yielded pay 1: ok")
-        run = play.load()
-        run.usage = {"input_tokens": 7000}
-        self.assertEqual(play.go(run).usage, {"input_tokens": 7010})
-        self.assertEqual(play.load().usage, {"input_tokens": 7010})
-
-    # -- another run's journal --------------------------------------------------------------------
-
-    def test_another_run_is_refused(self):
-        play = self.play([["pay 1"], ["pay 2"], "ok"])
-        play.stopped("yielded pay 2")
-        picture = agentloop.Image(b"x")
-
-        def changed(change):
-            run = play.load()
-            change(run)
-            return run
-
-        step = agentloop.AgentStep(agentloop.AgentAction("pay", {"n": 5}, "other"), 1)
-        others = {
-            "task": agentloop.AgentRun("another task"),
-            "list": agentloop.AgentRun(["go"]),
-            "picture": agentloop.AgentRun(["go", picture]),
-            "observation": changed(lambda r: setattr(r.steps[0], "observation", "else")),
-            "status": changed(lambda r: setattr(r.steps[0], "status", "tool_error")),
-            "input": changed(lambda r: setattr(r.steps[0].action, "tool_input", {"n": 9})),
-            "call id": changed(lambda r: setattr(r.steps[0].action, "call_id", "x")),
-            "a step in between": changed(lambda r: r.steps.insert(0, step)),
-            "an earlier turn": changed(lambda r: r.history.append(agentloop.AgentRun("before"))),
-        }
-        lines = play.data().splitlines()
-        text = self.refused(play, run=others["observation"])
-        told = json.loads(lines[int(re.search(r"line (\d+)", text).group(1)) - 1])
-        self.assertEqual((told["event"], told["observation"]), ("done", {"did": "pay 1"}))
-        self.assertIn("line 1:", self.refused(play, run=others["task"]))
-        whole = self.play([["pay 1"], ["pay 2"], "ok"])
-        whole.go()
-        run = whole.load()
-        run.steps[0].observation = "else"
-        events = [json.loads(line)["event"] for line in whole.data().splitlines()]
-        self.assertIn("line %d:" % (events.index("done") + 1), self.refused(whole, run=run))
-        for name, run in others.items():
-            with self.subTest(name):
-                self.refused(
-                    play,
-                    use=lambda run=run: agentloop.run(
-                        play.model, run, play.tools, journal=play.journal
-                    ),
-                )
-        self.assertEqual(play.go().state, "model_ended", "the right run goes on")
-
-    def test_another_finish_or_pending_call_is_refused(self):
-        play = self.play([["pay 1"], "ok"])
-        play.stopped("yielded pay 1")
-        run = play.load()
-        run.pending[0] = agentloop.AgentAction("pay", {"n": 7}, "other", request=1)
-        self.refused(play, run=run)
-        run = play.load()  # a finish where the file has a call that is not done
-        run.pending, run.finish = [], agentloop.AgentFinish("ok")
-        self.refused(play, run=run)
-        pending = play.load()
-        play.go()
-        run = play.load()
-        run.finish = agentloop.AgentFinish("something else")
-        self.refused(play, run=run)
-        run = play.load()  # a call that is not done where the file has the finish
-        run.pending, run.finish, run.state = pending.pending, None, "running"
-        run.pending[0].call_id = "other"
-        self.refused(play, run=run)
-
-    def test_a_changed_history_needs_a_journal_of_its_own(self):
-        play = self.play([["pay 1"], "one"], ["two"], ["three"])
-        run = play.go().follow_up("and more?")
-        summary = agentloop.AgentRun("What was said?", finish=agentloop.AgentFinish("this"))
-        summary.state = "model_ended"
-        run.history[:2] = [summary]
-        self.refused(play, use=lambda: agentloop.run(play.model, run, journal=play.journal))
-        other = self.path("other.jsonl")
-        done = agentloop.run(lambda r, t: agentloop.AgentFinish("four"), run, journal=other)
-        self.assertEqual(agentloop.AgentRun.load(other), done)
-        self.assertEqual([t.output for t in done.history], ["this", "three"])
-
-    def test_an_unfinished_copy_does_not_end_a_continued_turn(self):
-        """The run has more in a turn that the file continues with another."""
-        play = self.play([["pay 1"], "one"], ["two"])
-        play.go()
-        run = play.load().history[0]
-        run.steps.append(agentloop.AgentStep(agentloop.AgentAction("pay", {}, "new"), 1))
-        self.refused(
-            play, use=lambda: agentloop.run(play.model, run, play.tools, journal=play.journal)
-        )
-
-    # -- the file ---------------------------------------------------------------------------------
-
-    def test_cut_at_any_byte(self):
-        """A last line without its newline is cut off, wherever it tore."""
-        whole = self.play([["pay 1", "look 1"], "?", ["answer 1"]])
-        want = _told(whole.go())
-        data = whole.data()
-        play = self.play([["pay 1", "look 1"], "?", ["answer 1"]])
-        breaks = {end + n for end, byte in enumerate(data) if byte == 10 for n in (0, 1, 2)}
-        for end in sorted({*range(150), *range(0, len(data), 29), *breaks} - {len(data) + 1}):
-            whole_lines = data[: data.rfind(b"\n", 0, end) + 1]
-            play.put_data(data[:end])
-            if not whole_lines:
-                self.assertRaises(ValueError, play.load)
-            else:
-                found = play.load()
-                if end > len(whole_lines):
-                    play.put_data(whole_lines)
-                    self.assertEqual(play.load(), found, end)
-                # the actions of one reply are recorded together or not at all
-                self.assertIn(len(found.pending) + len(found.steps), (0, 2, 3, 4), end)
-            if end % 50 == 0 or end in breaks:
-                play.put_data(data[:end])
-                run = play.go()
-                got = _told(run)
-                for g, w in zip(got[-1][5], want[-1][5]):
-                    self.assertTrue(g == w or g[2] == "unknown_outcome", (end, g, w))
-                self.assertEqual((got[-1][:5], len(got[-1][5])), (want[-1][:5], len(want[-1][5])))
-                self.assertEqual(play.load(), run)
-
-    def test_nul_bytes_that_a_power_cut_left(self):
-        whole = self.play([["pay 1", "look 1"], "ok"])
-        whole.stopped("yielded pay 1: ok")
-        data, found = whole.data(), whole.load()
-        for name, tail in {
-            "NULs": b"\0" * 20000,
-            "torn, then NULs": b'{"event": "do' + b"\0" * 100,
-            "one NUL": b"\0",
-            "a long torn line": b'{"event": "' + b"x" * 20000,
-        }.items():
-            with self.subTest(name):
-                play = self.play([["pay 1", "look 1"], "ok"])
-                play.put_data(data + tail)
-                self.assertEqual(play.load(), found)
-                self.assertEqual(play.data(), data + tail, "load only reads")
-                run = play.go()
-                self.assertEqual((run.state, play.load()), ("model_ended", run))
-                self.assertTrue(play.data().startswith(data))
-                for line in play.data().splitlines():
-                    json.loads(line)
-
-    def test_a_run_not_begun(self):
-        first = self.play([["pay 1"], "ok"])
-        first.go()
-        line = first.data().split(b"\n")[0]
-        for data in (
-            b"",
-            line[:1],
-            line[: len(line) // 2],
-            line,
-            b"\0" * 100,
-        ):
-            with self.subTest(data=data[:40]):
-                play = self.play([["pay 1"], "ok"])
-                play.put_data(data)
-                with self.assertRaises(ValueError) as caught:
-                    play.load()
-                self.assertIn(play.journal, str(caught.exception))
-                self.assertEqual(play.data(), data)
-                run = play.go()
-                self.assertEqual((run.requests, play.load()), (2, run))
-        with self.assertRaises(FileNotFoundError):
-            agentloop.AgentRun.load(self.path("none.jsonl"))
-
-    def test_what_is_no_journal_is_left_alone(self):
-        first = self.play(["ok"])
-        first.go()
-        rows = {
-            "minified JSON": b'{"precious": true}', "a list": b"[1,2,3]", "a key": b"0123456789abcdef",
-            "lines": b"-----BEGIN KEY-----\nAAAA\n-----END KEY-----\n", "a note": b"a note",
-            "picture": b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "bracket": b"[", "blanks": b"   ",
-            "newline": b"\n", "another event": b'{"event": "login", "user": "x"}\n', "quote": b'"',
-            "a torn event of another": b'{"event": "login", "us', "behind NUL": b"\0\0\0note",
-            "an order of its own": b'{"turn": 1, "event": "turn"}', "a list of turns": b'[{"event": "turn"',
-            "no turn first": b'{"event": "updated"}\n',
-        }  # fmt: skip
-        for name, content in rows.items():
-            with self.subTest(name):
-                play = self.play(["ok"])
-                play.put_data(content)
-                self.refused(play)
-                self.refused(play, run=agentloop.AgentRun("go"))
-                self.refused(play, use=play.load)
-
-    def test_another_runs_journal_is_left_alone_with_its_torn_line(self):
-        play = self.play([["pay 1"], "ok"])
-        play.go()
-        data = play.data()
-        for tail in (b"", b'{"event": "turn", "task": "a', b"a note", b"\0\0\0"):
-            play.put_data(data + tail)
-            self.refused(play, run=agentloop.AgentRun("another task"))
-
-    @unittest.skipUnless(hasattr(os, "mkfifo") and not _BROWSER, "needs special files")
-    def test_what_is_no_regular_file_is_refused_at_once(self):
-        fifo, link = self.path("fifo"), self.path("link")
-        os.mkfifo(fifo)
-        os.symlink(fifo, link)
-        for path in (fifo, link, self.folder, os.devnull, "/dev/zero"):
-            for use in (
-                lambda path=path: agentloop.run(agentloop.Scripted([_end()]), "go", journal=path),
-                lambda path=path: agentloop.AgentRun.load(path),
-            ):
-                with self.subTest(path), self.assertRaises(OSError) as caught:
-                    use()
-                self.assertIn(path, str(caught.exception))
-
-    def test_a_change_of_folder(self):
-        """The path is made absolute when the stream is made."""
-        away = self.path("away")
-        os.mkdir(away)
-        self.addCleanup(os.chdir, os.getcwd())
-
-        def build():
-            os.chdir(away)
-            return "built"
-
-        os.chdir(self.folder)
-        events = agentloop.stream(
-            agentloop.Scripted([_act("build"), _end()]), "go", [build], journal="run.jsonl"
-        )
-        os.chdir(away)
-        run = _drain(events)[1]
-        self.assertEqual(os.listdir(away), [])
-        self.assertEqual(agentloop.AgentRun.load(self.path("run.jsonl")), run)
-
-    def test_a_step_that_was_written_twice(self):
-        """Ctrl-C came between the writing of it and the counting of it as written."""
-        play = self.play([["pay 1", "look 1"], "?", "no", ["answer 1"]], check=True)
-        run = play.go()
-        lines = play.data().splitlines(True)
-        done = [line for line in lines if json.loads(line)["event"] == "done"]
-        self.assertEqual(len(done), 5)
-        play.put_data(b"".join(line * (2 if line in done else 1) for line in lines))
-        self.assertEqual(play.load(), run)
-        self.assertEqual(play.go(), run)
-        # A step of a call that nobody proposed, or that is another's by now, is damage.
-        for line in (done[0], done[0].replace(b'"ok"', b'"odd"')):
-            play.put_data(b"".join([*lines, line]))
-            self.refused(play)
-
-    def test_values_as_deep_as_they_may_be(self):
-        deep: Any = "x"
-        for n in range(100):
-            deep = [deep] if n % 2 else {"a": deep}
-        play = self.play([["pay 1"], "ok"])
-        play.values["pay 1"] = deep
-        run = play.go()
-        self.assertEqual(play.load(), run)
-        self.assertEqual(play.load().steps[0].observation, deep)
-
-    def test_a_damaged_line_is_told(self):
-        """Each line of a file, replaced by what cannot be read: path and line are told."""
-        play = self.play([["pay 1"], "?", ["look 1"], "ok"])
-        play.go()
-        lines = play.data().splitlines(True)
-        for n in range(1, len(lines) + 1):
-            half = lines[n - 1][: len(lines[n - 1]) // 2] + b"\n"
-            for bad in (
-                b"damaged\n", half, bytes(40) + b"\n", b"17\n", b"{}\n", b"[]\n", b"null\n", b"\n",
-                b"\xff\xfe\n", b'{"event": "what?"}\n', b'{"event": null}\n', b'"done"\n',
-            ):  # fmt: skip
-                with self.subTest(line=n, bad=bad[:20]):
-                    play.put_data(b"".join(lines[: n - 1] + [bad] + lines[n:]))
-                    self.assertIn("line %d" % n, self.refused(play))
-                    self.assertIn("line %d" % n, self.refused(play, use=play.load))
-
-    def damaged(self, play, lines, n, **changes):
-        """With these fields changed, line n + 1 is damaged: told by whoever reads it."""
-        with self.subTest(line=n + 1, **changes):
-            bad = json.dumps(dict(json.loads(lines[n]), **changes)).encode() + b"\n"
-            play.put_data(b"".join(lines[:n] + [bad] + lines[n + 1 :]))
-            for use in (play.go, play.load):
-                self.assertIn("line %d" % (n + 1), self.refused(play, use=use))
-
-    def test_a_step_without_a_status_is_not_read(self):
-        """Found by the fuzzer: an empty status is a damaged line too, of a call and of a notice."""
-        play = self.play([["pay 1"], "?", "ok"])
-        play.go()
-        lines = play.data().splitlines(True)
-        done = [n for n, line in enumerate(lines) if json.loads(line)["event"] == "done"]
-        self.assertEqual(len(done), 2)
-        for n in done:
-            self.damaged(play, lines, n, status="")
-
-    def test_a_word_that_is_no_state_is_not_read(self):
-        """It would be taken for a run that is not ended, and asked again."""
-        play = self.play([["pay 1"], "ok"])
-        play.go()
-        lines = play.data().splitlines(True)
-        states = [n for n, line in enumerate(lines) if "state" in json.loads(line)]
-        self.assertTrue(states)
-        for n in states:
-            for word in ("", "model_endd", "ok"):
-                self.damaged(play, lines, n, state=word)
-
-    def test_a_missing_line_is_not_passed_over(self):
-        """Without the line that proposed it, what is done is another's."""
-        play = self.play([["pay 1"], "ok"])
-        play.go()
-        lines = play.data().splitlines(True)
-        at = [json.loads(line)["event"] for line in lines].index("proposed")
-        play.put_data(b"".join(lines[:at] + lines[at + 1 :]))
-        self.refused(play)
-
-    def test_a_newer_format_is_refused(self):
-        play = self.play([["pay 1"], "ok"])
-        play.go()
-        lines = play.data().splitlines(True)
-        first = json.loads(lines[0])
-        self.assertEqual(first["version"], 1)
-        for version in (2, 99):
-            newer = json.dumps(dict(first, version=version)).encode() + b"\n"
-            play.put_data(newer + b'{"event": "of another kind"}\n')
-            for use in (play.go, play.load):
-                text = self.refused(play, use=use)
-                self.assertIn("line 1", text)
-                self.assertIn("newer", text)
-                self.assertNotIn("damaged", text)
-
-    @unittest.skipIf(os.name == "nt" or _BROWSER, "needs POSIX permissions")
-    def test_readable_by_its_owner_alone(self):
-        old = os.umask(0)
-        try:
-            play = self.play(["ok"])
-            play.go()
-            self.assertEqual(os.stat(play.journal).st_mode & 0o777, 0o600)
-            there = self.play(["ok"])
-            there.put_data(b"")
-            os.chmod(there.journal, 0o644)
-            there.go()
-            self.assertEqual(os.stat(there.journal).st_mode & 0o777, 0o644, "not its own to change")
-        finally:
-            os.umask(old)
-
-    def test_a_path_is_a_str_or_a_path(self):
-        path = Path(self.path("run.jsonl"))
-        run = agentloop.run(agentloop.Scripted([agentloop.AgentFinish("ok")]), "go", journal=path)
-        self.assertEqual(agentloop.AgentRun.load(path), run)
-        self.assertEqual(agentloop.AgentRun.load(str(path)), run)
-
-    def test_a_missing_folder(self):
-        for with_run in (False, True):
-            play = self.play([["pay 1"], "ok"])
-            play.journal = self.path("none", "run.jsonl")
-            with self.assertRaises(FileNotFoundError) as caught:
-                play.go(agentloop.AgentRun("go") if with_run else None)
-            self.assertEqual(caught.exception.agent_run.task, "go")
-            self.assertEqual(play.noted(), [])
-
-    def test_a_folder_in_its_place(self):
-        play = self.play([["pay 1"], "ok"])
-        play.journal = self.folder
-        with self.assertRaises(OSError) as caught:
-            play.go()
-        self.assertEqual((caught.exception.agent_run.requests, play.noted()), (0, []))
-
-    @unittest.skipUnless(hasattr(os, "geteuid") and not _BROWSER, "needs POSIX permissions")
-    def test_read_only(self):
-        """A file or folder that may not be written: the system's error, and no request."""
-        play = self.play([["pay 1"], "ok"])
-        play.stopped("yielded pay 1")
-        for path in (self.folder, os.path.dirname(play.journal), play.notes):
-            os.chmod(path, 0o777)
-        new = self.play([["pay 1"], "ok"])
-        os.chmod(play.journal, 0o444)
-        os.chmod(os.path.dirname(new.journal), 0o555)
-        root = os.geteuid() == 0
-        if root:
-            os.seteuid(65534)  # to root nothing is forbidden
-        try:
-            for p in (play, new):
-                noted = p.noted()
-                with self.assertRaises(PermissionError) as caught:
-                    p.go()
-                self.assertEqual(caught.exception.agent_run.task, "go")
-                self.assertEqual(p.noted(), noted)
-            self.assertEqual(len(play.load().pending), 1, "it can still be read")
-        finally:
-            if root:
-                os.seteuid(0)
-            os.chmod(os.path.dirname(new.journal), 0o777)
-
-    def test_a_file_that_vanishes(self):
-        """Removed or replaced meanwhile: an OSError, and no tool runs whose start is nowhere."""
-        if os.name == "nt":
-            self.skipTest("open files cannot be removed here")
-        for replaced in (False, True):
-            with self.subTest(replaced=replaced):
-                play = self.play([["pay 1", "pay 2"], "ok"])
-
-                def take_away(text, play=play, replaced=replaced):
-                    if text == "pay 1":
-                        os.rename(play.journal, play.journal + ".old")
-                        if replaced:
-                            play.put_data(b"")
-
-                play.at_note = take_away
-                with self.assertRaises(FileNotFoundError) as caught:
-                    play.go()
-                self.assertEqual(caught.exception.errno, errno.ENOENT)
-                self.assertIn("pay 1", [_named(s.action) for s in caught.exception.agent_run.steps])
-                self.assertEqual(play.count("begin pay 2"), 0)
-                self.assertEqual(
-                    os.path.exists(play.journal) and play.data(), b"" if replaced else False
-                )
-                play.at_note = lambda text: None
-                os.replace(play.journal + ".old", play.journal)
-                run = play.go(
-                    caught.exception.agent_run
-                )  # put back, the run's step is written first
-                self.assertEqual([s.status for s in run.steps], ["ok", "ok"])
-                self.assertEqual((play.count("pay 1"), play.load()), (1, run))
-
-    # -- a disk that fails ------------------------------------------------------------------------
-
-    def agree(self, play, run, want):
-        """As an undisturbed run, but where an outcome is unknown; no effect is doubled."""
-        for got, right in zip(_told(run), _told(want)):
-            self.assertEqual(got[:5], right[:5])
-            self.assertEqual(len(got[5]), len(right[5]))
-            for g, r in zip(got[5], right[5]):
-                self.assertEqual(g[0], r[0])
-                ordinary, call = g[0].tool == "pay", _named(g[0])
-                if g != r:
-                    self.assertTrue(ordinary and g[2] == "unknown_outcome", g)
-                if ordinary:
-                    self.assertIn(play.count(call), (1,) if g[2] == "ok" else (0, 1), call)
-                elif g[2] == "ok":
-                    self.assertGreaterEqual(play.count(call), 1)
-        self.assertEqual(len(run.history), len(want.history))
-
-    def test_a_full_disk(self):
-        """Full at any byte: an OSError with the run; half a line does not stay; it goes on."""
-        try:
-            import resource
-        except ImportError:
-            self.skipTest("needs resource")
-        plan = [["pay 1"], ["look 1", "look 2"], ["pay 2", "pay 3"], "ok"]
-        whole = self.play(plan)
-        want, size = whole.go(), len(whole.data())
-        old = resource.getrlimit(resource.RLIMIT_FSIZE)
-        spare = 5 * whole.data().count(b"\n")  # a time has more or fewer digits from run to run
-        for limit in range(0, size - spare, max(1, size // 60)):
-            with self.subTest(bytes=limit):
-                play = self.play(plan)
-                play.note = lambda text, play=play: play.memory.append(
-                    text
-                )  # the notes need no room
-                play.memory = []
-                play.noted = lambda play=play: play.memory
-                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, old[1]))
-                try:
-                    with self.assertRaises(OSError) as caught:
-                        play.go()
-                finally:
-                    resource.setrlimit(resource.RLIMIT_FSIZE, old)
-                run = caught.exception.agent_run
-                data = play.data()
-                self.assertTrue(not data or data.endswith(b"\n"), "half a line stays")
-                begun = [t[6:] for t in play.memory if t.startswith("begin")]
-                if data:
-                    found = play.load()
-                    recorded = [_named(s.action) for s in found.steps]
-                    recorded += [_named(a) for a in found.pending if a.call_id in found.started]
-                    self.assertLessEqual(set(begun), set(recorded), "a start is not in the file")
-                else:
-                    self.assertEqual(begun, [])
-                self.agree(play, play.go(run if limit % 2 else None), want)
-                self.assertEqual(play.load().state, "model_ended")
-
-    def test_a_write_that_fails_once(self):
-        """Half a line is taken back, and what ended beside it is recorded after it, in order."""
-        play = self.play([["look 1", "look 2"], "ok"])
-        write, failed, others = os.write, [], set(threading.enumerate())
-
-        def half(fd, data):
-            if b'"done"' in data and not failed:
-                for thread in set(threading.enumerate()) - others:
-                    thread.join(10)  # the second call has ended too
-                failed.append(write(fd, data[:10]))
-                raise OSError(28, "No space left on device")
-            return write(fd, data)
-
-        with mock.patch.object(os, "write", half), self.assertRaises(OSError) as caught:
-            play.go()
-        run = caught.exception.agent_run
-        self.assertEqual([s.status for s in run.steps], ["ok", "ok"])
-        self.assertEqual(play.load().steps, run.steps)
-        self.assertEqual(play.go(run).state, "model_ended")
-        self.assertEqual((play.load(), play.count("look 1")), (run, 1))
-
-    def test_what_changed_stands_in_an_event_and_a_finish_once(self):
-        before = _free_numbers()
-        for plan, finishes in (([["pay 1"], ["pay 2"], "ok"], 1), ([["answer 1"]], 1)):
-            play = self.play(plan)
-            play.go()
-            events = [json.loads(line) for line in play.data().splitlines()]
-            told = [e["event"] for e in events if "requests" in e]
-            self.assertEqual(told, ["requested"] * len(plan))
-            self.assertEqual(sum("finish" in e for e in events), finishes)
-        # a finish that the run has and the file has not: recorded once
-        play = self.play([["pay 1"], "no", "ok"], check=True)
-        asked, accept = [], play.options["accept"]
-
-        def interrupted(run):
-            asked.append(run)
-            raise KeyboardInterrupt
-
-        play.options["accept"] = interrupted
-        with self.assertRaises(KeyboardInterrupt) as caught:
-            play.go(journal=None)
-        play.options["accept"] = accept
-        run = play.go(caught.exception.agent_run)
-        events = [json.loads(line) for line in play.data().splitlines()]
-        self.assertEqual([e["finish"]["output"] for e in events if "finish" in e], ["no", "ok"])
-        self.assertEqual((run.state, play.load()), ("succeeded", run))
-        with mock.patch.object(os, "fsync", side_effect=OSError), self.assertRaises(OSError):
-            self.play(["ok"]).go()
-        self.assertEqual(_free_numbers(), before, "a file stays open")
-
-    def test_fields_of_another_kind_are_not_read(self):
-        """Each would be taken for something that it is not."""
-        play = self.play([["pay 1"], "?", "ok"])
-        play.go()
-        lines = play.data().splitlines(True)
-        tried = []
-        for n, event in enumerate(map(json.loads, lines)):
-            if event["event"] == "proposed":
-                self.damaged(play, lines, n, actions=[dict(event["actions"][0], tool=5)])
-            elif event["event"] == "started":
-                self.damaged(play, lines, n, call_ids="c1")
-            elif event.get("call_id") == "":
-                self.damaged(play, lines, n, call_id=0)
-            else:
-                continue
-            tried.append(event["event"])
-        self.assertEqual(tried, ["proposed", "started", "done"])
-
-    def test_a_sync_that_fails(self):
-        plan = [["pay 1"], ["pay 2", "look 1"], "ok"]
-        whole = self.play(plan)
-        calls = []
-        with mock.patch.object(os, "fsync", calls.append):
-            want = whole.go()
-        for k in range(1, len(calls) + 1):
-            with self.subTest(sync=k):
-                play, left = self.play(plan), [k]
-
-                def fsync(fd, left=left):
-                    left[0] -= 1
-                    if left[0] == 0:
-                        raise OSError(errno.EIO, "the disk is gone")
-
-                try:
-                    with mock.patch.object(os, "fsync", fsync):
-                        self.agree(
-                            play, play.go(), want
-                        )  # the folder's sync may fail: some systems have none
-                    self.assertEqual(k, 1)
-                except OSError as e:
-                    self.assertEqual(e.errno, errno.EIO)
-                    self.assertEqual(play.count("pay 2") + play.count("pay 1"), sum(
-                        s.action.tool == "pay" for s in e.agent_run.steps))  # fmt: skip
-                    self.agree(play, play.go(e.agent_run), want)
-                self.assertEqual(play.load().output, "ok")
-
-    # -- two writers ------------------------------------------------------------------------------
-
-    @_locks
-    def test_one_writer_at_a_time(self):
-        play = self.play([["pay 1"], "ok"])
-        events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
-        with contextlib.closing(events):
-            next(events)
-            self.refused(play, BlockingIOError, line=False)
-            self.assertEqual(len(play.load().pending), 1, "load needs no lock")
-        self.assertEqual(play.go().state, "model_ended", "closing the stream lets go")
-        # A run that raised, or came to its end, lets go as well.
-        self.assertEqual(play.go().state, "model_ended")
-
-    @_forks
-    @_locks
-    def test_two_processes(self):
-        said = _said(_child("_two_processes", self.folder))
-        self.assertEqual(said.split(), ["fine"])
-
-    @_forks
-    @_locks
-    def test_a_child_that_inherits_the_file(self):
-        """It does not keep the lock when the stream has ended, and does not end it before."""
-        play = self.play([["pay 1"], "ok"])
-        for ends in (False, True):
-            events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
-            next(events)
-            said, say = os.pipe()
-            pid = os.fork()
-            if pid == 0:
-                if ends:
-                    events.close()
-                    os.write(say, b"x")
-                while True:
-                    signal.pause()
-            if ends:
-                os.read(said, 1)
-                self.refused(play, BlockingIOError, line=False)
-            events.close()
-            self.assertEqual(play.go().state, "model_ended")
-            os.unlink(play.journal)
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            os.close(said)
-            os.close(say)
-
-    @_locks
-    def test_only_the_process_that_took_the_lock_ends_it(self):
-        import fcntl
-
-        asked, flock = [], fcntl.flock
-        for pid in (os.getpid(), 0):
-            play = self.play([["pay 1"], "ok"])
-            events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
-            next(events)
-            with mock.patch.object(os, "getpid", lambda pid=pid: pid):
-                with mock.patch.object(fcntl, "flock", lambda fd, how: asked.append(how)):
-                    events.close()
-            self.assertEqual(play.go().state, "model_ended")
-        self.assertEqual((asked, fcntl.flock), ([fcntl.LOCK_UN], flock))
-
-    @_locks
-    def test_a_file_system_without_locks(self):
-        import fcntl
-
-        for number in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP):
-            play = self.play([["pay 1"], "ok"])
-            with mock.patch.object(fcntl, "flock", side_effect=OSError(number, "no locks")):
-                with self.assertLogs("agentloop") as logged:
-                    play.go()
-            self.assertEqual(len(logged.output), 1)
-            self.assertIn(play.journal, logged.output[0])
-            self.assertIn("lock", logged.output[0])
-        with mock.patch.object(fcntl, "flock", side_effect=OSError(errno.EIO, "broken")):
-            with self.assertRaises(OSError) as caught:
-                play.go()
-        self.assertEqual(caught.exception.errno, errno.EIO)
-
-    def test_numbers_of_files_that_change(self):
-        """Some systems make them up at each look; a file that vanished is found out all the same."""
-        real, numbers = os.stat, itertools.count(10**6)
-
-        def stat(path, *args, **kwargs):
-            found = list(real(path, *args, **kwargs))
-            found[1] = next(numbers)
-            return os.stat_result(found)
-
-        play = self.play([["pay 1"], "ok"])
-        with mock.patch.object(os, "stat", stat):
-            run = play.go()
-            self.assertEqual(play.go(), run)
-        play = self.play([["pay 1"], "ok"])
-        play.at_note = lambda text: text == "pay 1" and os.rename(play.journal, play.journal + "x")
-        if os.name != "nt":
-            with mock.patch.object(os, "stat", stat), self.assertRaises(FileNotFoundError):
-                play.go()
-
-    # -- what is written --------------------------------------------------------------------------
-
-    def test_written_and_synced_before_what_follows(self):
-        """In model, tool, accept and at each event, the file says what the live run says."""
-        synced = set()
-
-        def fsync(fd):
-            synced.add((os.fstat(fd).st_ino, os.fstat(fd).st_size))
-
-        play = self.play(
-            [["pay 1"], ["look 1", "look 2"], "?", "no", ["pay 2", "put 1"], "yes"], check=True
-        )
-        live = agentloop.AgentRun("go")
-        everything = [f.name for f in dataclasses.fields(agentloop.AgentRun)]
-        failed = []
-
-        def same(where, fields):
-            found, stat = play.load(), os.stat(play.journal)
-            if os.name != "nt" and (stat.st_ino, stat.st_size) not in synced:
-                failed.append("%s: not synced" % where)
-            for f in fields:
-                if getattr(found, f) != getattr(live, f):
-                    failed.append(
-                        "%s: %s is %s, live %s" % (where, f, getattr(found, f), getattr(live, f))
-                    )
-
-        def look(text):
-            if text == "asked":
-                same(text, ["task", "requests", "steps", "pending", "started", "usage"])
-            elif text == "accept":
-                same(text, ["requests", "steps", "finish", "state", "usage"])
-            elif text.startswith("begin"):
-                if "look" not in text:  # what runs at the same time may be recorded at any moment
-                    same(text, ["requests", "steps", "pending", "finish", "started"])
-                found = play.load()
-                begun = [_named(a) for a in found.pending if a.call_id in found.started]
-                if text[6:] not in begun + [_named(s.action) for s in found.steps]:
-                    failed.append("%s: not started" % text)
-
-        def watch(event):
-            if event not in live.steps + live.pending + [live.finish]:
-                failed.append("%s is not in the run" % event)
-            same(_named(event), everything)
-
-        play.at_note = look
-        with mock.patch.object(os, "fsync", fsync):
-            if hasattr(os, "fdatasync"):
-                with mock.patch.object(os, "fdatasync", fsync):
-                    play.go(live, watch)
-            else:
-                play.go(live, watch)
-        self.assertEqual(failed, [])
-        self.assertEqual(live.state, "succeeded")
-
-    @unittest.skipIf(os.name == "nt" or _BROWSER, "folders cannot be synced here")
-    def test_the_name_of_a_new_file_is_synced(self):
-        synced = []
-        with mock.patch.object(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino)):
-            play = self.play(["ok"])
-            play.go()
-            self.assertIn(os.stat(os.path.dirname(play.journal)).st_ino, synced)
-
-    def test_json_lines(self):
-        """One JSON object a line, in ASCII, with event and time; the first has the version."""
-        play = self.play(_LONG, _SECOND, check=True)
-        run = play.go()
-        self.assertTrue(play.data().endswith(b"\n"))
-        lines = play.data().decode("ascii").splitlines()
-        events = [json.loads(line) for line in lines]
-        before = 0
-        for event in events:
-            self.assertIsInstance(event["event"], str)
-            self.assertGreaterEqual(event["time"], before)
-            before = event["time"] - 2  # a clock may be set a little
-        self.assertIn("version", events[0])
-        self.assertLess(abs(events[0]["time"] - time.time()), 3600)
-        # Time is for people only.
-        play.put_data(b"".join(json.dumps(dict(e, time=0)).encode() + b"\n" for e in events))
-        self.assertEqual(play.load(), run)
-        play.put_data(b"".join(json.dumps(e).encode() + b"\n" for e in events[:9]))
-        before = play.load()
-        play.put_data(b"".join(json.dumps(dict(e, time="?")).encode() + b"\n" for e in events[:9]))
-        self.assertEqual(play.load(), before)
-        self.assertEqual(play.go(before).output, {"did": "answer 1"})
-
-    def test_a_shared_message_is_written_once(self):
-        message = {"text": "m" * 5000}
-        calls = [agentloop.AgentAction("pay", {"n": n}, message=message) for n in range(20)]
-        play = self.play([])
-        model = agentloop.Scripted([calls, agentloop.AgentFinish("ok")])
-        run = agentloop.run(model, "go", play.tools, journal=play.journal)
-        self.assertLess(len(play.data()), 20000)
-        found = play.load()
-        self.assertEqual(found, run)
-        self.assertEqual(
-            len({id(s.action.message) for s in found.steps}), 1, "one object for a reply"
-        )
-
-    def test_values_that_are_no_json(self):
-        """Written as the text that the model is shown; plain JSON comes back as it went."""
-
-        class Odd:
-            def __str__(self):
-                return "an odd thing"
-
-        plain = [
-            1e308,
-            10**40,
-            None,
-            "",
-            [],
-            {},
-            {"a": [1.5, None, True]},
-            "h\u00e9 \ud800 \u2028 \0",
-            -0.0,
-            0,
-        ]
-        odd = [
-            decimal.Decimal("1.50"), {1}, Odd(), b"caf\xc3\xa9", b"\xff\x00", float("nan"), (1, 2),
-            float("-inf"), {1: {2: b"x"}}, [decimal.Decimal("1")], {"a": {"b": float("nan")}},
-        ]  # fmt: skip
-        play = self.play([["pay %d" % n for n in range(len(plain) + len(odd))], "ok"])
-        for n, value in enumerate(plain + odd):
-            play.values["pay %d" % n] = value
-        run = play.go()
-        found = play.load()
-        tools = agentloop.registry(play.tools)
-        got = [s.observation for s in found.steps]
-        for value, back in zip(plain, got):
-            self.assertEqual((type(back), repr(back)), (type(value), repr(value)))
-        for value, back in zip(odd, got[len(plain) :]):
-            self.assertIsInstance(back, str, value)
-        self.assertEqual(got[len(plain)], "1.50")
-        self.assertEqual(got[len(plain) + 2 : len(plain) + 4], ["an odd thing", "caf\u00e9"])
-        self.assertEqual(agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run)))), found)
-        text = agentloop.ReActText(lambda prompt: "")
-        chat = agentloop.OpenAIChat("m", api_key="k")
-        self.assertEqual(text.prompt(found, tools), text.prompt(run, tools))
-        self.assertEqual(
-            chat.body(found, tools), chat.body(run, tools), "the same bytes after a resume"
-        )
-        data = play.data()
-        again = play.go(run)  # the live run, with its own values, is still this file's
-        self.assertIs(again, run)
-        self.assertEqual(play.data(), data)
-        self.assertIs(run.steps[len(plain) + 2].observation, odd[2])
-
-    def test_an_output_that_is_no_json(self):
-        path = self.path("run.jsonl")
-        for n, output in enumerate((decimal.Decimal("2.50"), {"a": {1}}, [b"x"], 5, {"a": 1})):
-            path = self.path("run%d.jsonl" % n)
-            run = agentloop.run(lambda r, t, o=output: agentloop.AgentFinish(o), "go", journal=path)
-            self.assertIs(run.output, output)
-            found = agentloop.AgentRun.load(path)
-            self.assertEqual(found, agentloop.from_json(agentloop.to_json(run)))
-            self.assertEqual(
-                found.output if n > 2 else type(found.output), output if n > 2 else str
-            )
-            data = _bytes(path)
-            self.assertIs(agentloop.run(lambda r, t: None, run, journal=path), run)
-            self.assertEqual(_bytes(path), data)
-
-    def test_pictures(self):
-        picture = agentloop.Image(bytes(range(256)), "image/gif")
-        play = self.play([["look 1", "look 2"], "ok"])
-        play.tasks = (["What is this?", picture],)
-        play.values = {"look 1": picture, "look 2": ["two", picture, {"n": 1}, picture]}
-        run = play.go()
-        found = play.load()
-        self.assertEqual(found, run)
-        self.assertEqual(found.task[1].data, picture.data)
-        self.assertEqual(found.steps[0].observation, picture)
-        self.assertEqual(found.steps[1].observation, ["two", picture, {"n": 1}, picture])
-        self.assertEqual(play.go(), run)
-
-    def test_odd_actions(self):
-        """What models write: text inputs, empty names, odd ids, each comes back as it went."""
-        calls = [
-            agentloop.AgentAction("pay", '{"n": 1}', "a"),
-            agentloop.AgentAction("pay", "{broken", "b"),
-            agentloop.AgentAction("", {}, "c"),
-            agentloop.AgentAction("nix \ud800", ["n"], "\u00fc"),
-            agentloop.AgentAction("pay", None, "a"),
-            agentloop.AgentAction("pay", {"n": {1}}, ""),
-        ]
-        play = self.play([])
-        model = agentloop.Scripted([calls, agentloop.AgentFinish("ok")])
-        run = agentloop.run(model, "go", play.tools, journal=play.journal)
-        statuses = [
-            "ok",
-            "invalid_arguments",
-            "unknown_tool",
-            "unknown_tool",
-            "duplicate_call",
-            "invalid_arguments",
-        ]
-        self.assertEqual([s.status for s in run.steps], statuses)
-        self.assertEqual(play.load(), agentloop.from_json(agentloop.to_json(run)))
-        again = agentloop.run(model, "go", play.tools, journal=play.journal)
-        self.assertEqual([s.status for s in again.steps], statuses)
-        # Killed before any of them ran
-        play = self.play([])
-        with contextlib.closing(
-            agentloop.stream(model, "go", play.tools, journal=play.journal)
-        ) as events:
-            next(events)
-        again = agentloop.run(model, "go", play.tools, journal=play.journal)
-        self.assertEqual([s.status for s in again.steps], statuses)
-
-    def test_a_started_call_whose_tool_is_gone(self):
-        for tool in ("look", "pay"):
-            play = self.play([[tool + " 1"], "ok"])
-            play.stopped(tool + " 1")
-            run = agentloop.run(play.model, "go", [], journal=play.journal)
-            self.assertEqual([s.status for s in run.steps], ["unknown_outcome"])
-            self.assertEqual(play.load(), run)
-
-    @unittest.skipIf(_WINE, "there each look at a locked file leaves a descriptor open")
-    def test_ten_thousand_steps(self):
-        """Size and loading time grow as the steps do."""
-        times, sizes = [], []
-
-        def step(n: int) -> int:
-            return n
-
-        for n in (1000, 10000):
-            path = self.path("%d.jsonl" % n)
-            calls = [
-                agentloop.AgentAction("step", {"n": i}, message={"n": i // 100}) for i in range(n)
-            ]
-            replies = [calls[i : i + 100] for i in range(0, n, 100)]
-            model = agentloop.Scripted([*replies, agentloop.AgentFinish("ok")])
-            done = agentloop.run(model, "go", [step], max_requests=n, journal=path)
-            best = []
-            for _ in range(2):
-                start = time.process_time()
-                found = agentloop.AgentRun.load(path)
-                best.append(time.process_time() - start)
-            self.assertEqual(found, done)
-            times.append(min(best))
-            sizes.append(os.path.getsize(path))
-        self.assertLess(sizes[1], 11 * sizes[0])
-        self.assertLess(times[1], 20 * times[0])
-        # Going on costs what is new, not what was.
-        before = os.path.getsize(path)
-        follow = found.follow_up("more")
-        agentloop.run(lambda r, t: agentloop.AgentFinish("ok"), follow, journal=path)
-        self.assertLess(os.path.getsize(path) - before, 1000)
-
-    def test_without_a_journal_no_file_is_touched(self):
-        opened = []
-        with mock.patch.object(os, "open", lambda *a, **k: opened.append(a)):
-            run = agentloop.run(agentloop.Scripted([agentloop.AgentFinish("ok")]), "go")
-        self.assertEqual((run.output, opened), ("ok", []))
-
-    # -- crashes ----------------------------------------------------------------------------------
-
-    @_forks
-    def test_zz_killed_at_every_boundary(self):
-        """SIGKILL at each note and at each sync, and at 40 random moments."""
-        report = json.loads(_said(self.crashed))
-        self.assertEqual(report["errors"], [])
-        self.assertGreater(report["boundaries"], 80)
-        self.assertGreaterEqual(report["random"], 40)
-        want = _Play(os.path.join(self.crashes, "whole"), _LONG, _SECOND, check=True).go()
-        for name in report["folders"]:
-            with self.subTest(name):
-                play = _Play(os.path.join(self.crashes, name), _LONG, _SECOND, check=True)
-                recorded = []
-                for copy in sorted(os.listdir(os.path.join(self.crashes, name))):
-                    if copy.startswith("killed"):
-                        recorded.append(os.path.join(self.crashes, name, copy))
-                noted = play.noted()
-                # What was yielded, begun and asked stands in the file that the last kill left.
-                left = recorded[-1:] or [play.journal]
-                found = self.turns(left[0]) if os.path.exists(left[0]) else []
-                steps = [_named(s) for t in found for s in t.steps]
-                seen = [t[8:] for t in noted if t.startswith("yielded ") and ":" in t]
-                if name.startswith("boundary"):
-                    self.assertLessEqual(set(seen), set(steps), "yielded, and not in the file")
-                    calls = [_named(a) for t in found for a in t.pending if a.call_id in t.started]
-                    begun = {t[6:] for t in noted if t.startswith("begin")}
-                    self.assertLessEqual(begun, set(calls) | {s.split(":")[0] for s in steps})
-                    self.assertLessEqual(noted.count("asked"), sum(t.requests for t in found))
-                run = play.go()
-                self.agree(play, run, want)
-                self.assertEqual(play.load(), run)
-                spent = sum(t.requests for t in [*run.history, run])
-                self.assertLessEqual(play.count("asked"), spent, "a request was given away")
-                for path in recorded:  # no recorded step is lost
-                    for before, after in zip(self.turns(path), [*run.history, run]):
-                        self.assertEqual(after.steps[: len(before.steps)], before.steps)
-
-    def turns(self, path):
-        try:
-            run = agentloop.AgentRun.load(path)
-        except ValueError as e:
-            self.assertIn("no turns", str(e))
-            return []
-        return [*run.history, run]
-
-
-def _fork(work):
-    """work() in a process of its own; returns its pid."""
-    pid = os.fork()
-    if pid:
-        return pid
-    status = 1
-    try:
-        signal.alarm(60)
-        work()
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(status)
 
 
 def _crashes(folder):
@@ -7154,39 +7542,6 @@ def _crashes(folder):
     print(json.dumps(report))
 
 
-def _two_processes(folder):
-    """While one process lives, another gets BlockingIOError; a kill frees the file."""
-    play = _Play(folder, [["look 1"], "ok"])
-    reader, writer = os.pipe()
-
-    def hold():
-        def wait(text):
-            if text == "look 1":
-                os.write(writer, b"x")
-                time.sleep(50)
-
-        play.at_note = wait
-        play.go()
-
-    pid = _fork(hold)
-    os.read(reader, 1)
-    data = play.data()
-    try:
-        play.go()
-    except BlockingIOError as e:
-        if play.journal not in str(e) or e.agent_run.task != "go":
-            raise AssertionError("the error says: %s" % e) from None
-    else:
-        raise AssertionError("two processes write")
-    if len(play.load().started) != 1 or play.data() != data:
-        raise AssertionError("the file was touched")
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    if play.go().state != "model_ended":
-        raise AssertionError("the file is not free again")
-    print("fine")
-
-
 class _Interrupt:
     """A trace function that raises KeyboardInterrupt at a line of the loop or of the journal.
 
@@ -7199,23 +7554,29 @@ class _Interrupt:
     @staticmethod
     @functools.lru_cache(maxsize=None)
     def lines():
-        """The lines of the two sections, and of what they call to record a step.
+        """The lines of these two sections, and of the data classes, by which a step is recorded.
 
         Without lines that hold a bare `try:`, `else:` or `finally:`: a signal does not come there,
         and a trace function would raise outside of the block.
         """
         text = _FILE.read_text(encoding="utf-8").splitlines()
-        first, end = (text.index(line) for line in text if line[:8] in ("# == loo", "# == mod"))
-        lines = set(range(first, end))
-        for name in ("_call_locked", "close", "_find_pending", "_record", "_drop_done"):
-            head = "def %s(" % name
-            at = next(n for n, line in enumerate(text) if line.lstrip().startswith(head))
-            lines |= set(range(at, at + 30))
+        at = {
+            line.strip("#=- "): n for n, line in enumerate(text) if line[:5] in ("# == ", "# -- ")
+        }
+        lines = {*range(at["the data classes"], at["as JSON"]), *range(at["loop"], at["models"])}
         bare = ("try:", "else:", "finally:")
         return {n + 1 for n in lines if text[n].strip() not in bare}
 
+    @classmethod
+    @functools.lru_cache(maxsize=None)
+    def watches(cls, code):
+        """Whether a function has such lines; the others run untraced, which takes less time."""
+        if code.co_filename != agentloop.run.__code__.co_filename:
+            return False
+        return bool(cls.lines() & {line for _, line in dis.findlinestarts(code)})
+
     def __call__(self, frame, event, arg):
-        return self.line if frame.f_code.co_filename == agentloop.run.__code__.co_filename else None
+        return self.line if self.watches(frame.f_code) else None
 
     def line(self, frame, event, arg):
         line = frame.f_lineno
@@ -7255,7 +7616,7 @@ class _Errand:
             self.ran[n] += 1
             return "answer"
 
-        self.tools = [pay, look, answer]
+        self.tools = agentloop.registry([pay, look, answer])
         self.calls = {n: tool for reply in plan if isinstance(reply, list) for tool, n in reply}
 
     def model(self, run, tools):
@@ -7311,15 +7672,26 @@ class _Errand:
         return found
 
 
-@unittest.skipIf(os.name == "nt", "a thousand files and their locks take minutes there")
-class InterruptTests(_FolderCase):
-    """Ctrl-C at each line of the loop and of the journal: nothing is forgotten, twice, or locked."""
+class CrashTests(_JournalCase):
+    """SIGKILL and Ctrl-C at any moment: nothing is forgotten, done twice, or left locked."""
+
+    @classmethod
+    def setUpClass(cls):
+        """The processes that are killed work while the other test runs."""
+        cls.crashes = tempfile.mkdtemp(prefix="agentloop-")
+        cls.crashed = None
+        if hasattr(os, "fork") and not _BROWSER:
+            cls.crashed = _child("_crashes", cls.crashes)
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.crashed and cls.crashed.returncode is None:
+            cls.crashed.kill()
+            cls.crashed.communicate()
+        shutil.rmtree(cls.crashes, True)
 
     def setUp(self):
         super().setUp()
-        patch = mock.patch.object(os, "fsync", lambda fd: None)
-        patch.start()
-        self.addCleanup(patch.stop)
         # A file that was being opened closes itself, and Python warns of that.
         quiet = warnings.catch_warnings()
         quiet.__enter__()
@@ -7342,6 +7714,7 @@ class InterruptTests(_FolderCase):
         return trace, faults
 
     def resumed(self, errand, run, journal):
+        """What is wrong after the interrupted run went on, and after its journal did."""
         faults, ran = [], dict(errand.ran)
         left = journal and journal + ".copy"
         if journal and os.path.exists(journal):
@@ -7368,7 +7741,8 @@ class InterruptTests(_FolderCase):
         return faults
 
     @_real_threads
-    def test_at_each_line(self):
+    @unittest.skipIf(os.name == "nt", "a thousand files and their locks take minutes there")
+    def test_interrupted_at_each_line(self):
         calls = [("pay", 1), ("pay", 2)]
         whole = [calls, "?", [("pay", 3)], "no", [("answer", 4)], "end"]
         looks = [("look", 1), ("look", 2), ("look", 3)]
@@ -7411,8 +7785,53 @@ class InterruptTests(_FolderCase):
                 self.assertEqual(faults, {})
                 self.assertGreater(tried, 100)
 
+    def turns(self, path):
+        """The turns of a journal; none, where it was cut before the first."""
+        try:
+            run = agentloop.AgentRun.load(path)
+        except ValueError as e:
+            self.assertIn("no turns", str(e))
+            return []
+        return [*run.history, run]
 
-# == models =======================================================================================
+    @_forks
+    def test_killed_at_every_boundary(self):
+        """SIGKILL at each note and at each sync, and at 40 random moments."""
+        report = json.loads(_printed_by(self.crashed))
+        self.assertEqual(report["errors"], [])
+        self.assertGreater(report["boundaries"], 80)
+        self.assertGreaterEqual(report["random"], 40)
+        want = _Play(os.path.join(self.crashes, "whole"), _LONG, _SECOND, check=True).go()
+        for name in report["folders"]:
+            with self.subTest(name):
+                play = _Play(os.path.join(self.crashes, name), _LONG, _SECOND, check=True)
+                recorded = []
+                for copy in sorted(os.listdir(os.path.join(self.crashes, name))):
+                    if copy.startswith("killed"):
+                        recorded.append(os.path.join(self.crashes, name, copy))
+                noted = play.noted()
+                # What was yielded, begun and asked stands in the file that the last kill left.
+                left = recorded[-1:] or [play.journal]
+                found = self.turns(left[0]) if os.path.exists(left[0]) else []
+                steps = [_named(s) for t in found for s in t.steps]
+                seen = [t[8:] for t in noted if t.startswith("yielded ") and ":" in t]
+                if name.startswith("boundary"):
+                    self.assertLessEqual(set(seen), set(steps), "yielded, and not in the file")
+                    calls = [_named(a) for t in found for a in t.pending if a.call_id in t.started]
+                    begun = {t[6:] for t in noted if t.startswith("begin")}
+                    self.assertLessEqual(begun, set(calls) | {s.split(":")[0] for s in steps})
+                    self.assertLessEqual(noted.count("asked"), sum(t.requests for t in found))
+                run = play.go()
+                self.agree(play, run, want)
+                self.assertEqual(play.load(), run)
+                spent = sum(t.requests for t in [*run.history, run])
+                self.assertLessEqual(play.count("asked"), spent, "a request was given away")
+                for path in recorded:  # no recorded step is lost
+                    for before, after in zip(self.turns(path), [*run.history, run]):
+                        self.assertEqual(after.steps[: len(before.steps)], before.steps)
+
+
+# == models ========================================================================================
 
 
 # -- helpers: for each protocol --------------------------------------------------------------------
@@ -13669,230 +14088,11 @@ class ReActPromptTests(_ReActCase):
         self.assertEqual((len(ran), run.output), (200, "ok"))
 
 
-# == command line ================================================================================
+# == command line ==================================================================================
 
 
-_MARKED_KEY = "sk-marker-5f0c2a"  # must not be seen anywhere
-
-
-class _LoopbackServer:
-    """A server on loopback for every protocol; an answer is a text, a call, or a status."""
-
-    def __init__(self):
-        outer = self
-        self.seen, self.answers = [], []
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                body = json.loads(
-                    self.rfile.read(int(self.headers["content-length"])).decode("utf-8")
-                )
-                outer.seen.append((self.path, dict(self.headers.items()), body))
-                answer = outer.answers.pop(0)
-                status = answer if isinstance(answer, int) else 200
-                found = {"error": {"message": "no: %s" % self.headers.get("authorization")}}
-                if status == 200 and not isinstance(answer, list):
-                    found = outer.wire(self.path, answer)
-                data = json.dumps(found).encode()
-                kind = "application/json"
-                if isinstance(answer, list):  # the chunks of a stream
-                    data = b"".join(b"data: " + json.dumps(c).encode() + b"\n\n" for c in answer)
-                    kind = "text/event-stream"
-                self.send_response(status)
-                self.send_header("content-type", kind)
-                self.send_header("content-length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *args):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
-        self.thread.start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-
-    def wire(self, path, answer):
-        call, text = (answer, None) if isinstance(answer, tuple) else (None, answer)
-        n = "c%d" % len(self.seen)
-        if path.endswith("/responses"):
-            item = {
-                "type": "message",
-                "role": "assistant",
-                "content": [{"type": "output_text", "text": text}],
-            }
-            if call:
-                item = {
-                    "type": "function_call",
-                    "call_id": n,
-                    "name": call[0],
-                    "arguments": json.dumps(call[1]),
-                }
-            usage = {"input_tokens": 5, "output_tokens": 2}
-            return {"status": "completed", "output": [item], "usage": usage}
-        if path.endswith("/messages"):
-            block = {"type": "text", "text": text}
-            if call:
-                block = {"type": "tool_use", "id": n, "name": call[0], "input": call[1]}
-            stop, usage = (
-                "tool_use" if call else "end_turn",
-                {"input_tokens": 5, "output_tokens": 2},
-            )
-            return {
-                "type": "message",
-                "role": "assistant",
-                "content": [block],
-                "stop_reason": stop,
-                "usage": usage,
-            }
-        message = {"role": "assistant", "content": text}
-        if call and call[2:]:
-            message["content"] = call[2]
-        if call == ("refuse", None):
-            message["refusal"] = "I will not."
-        elif call:
-            function = {"name": call[0], "arguments": json.dumps(call[1])}
-            message["tool_calls"] = [{"id": n, "type": "function", "function": function}]
-        choice = {
-            "index": 0,
-            "message": message,
-            "finish_reason": "tool_calls" if call else "stop",
-            "text": text,
-        }
-        return {"choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
-
-
-_TOOLS = '''"""A user's tools."""
-import os, signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs may ignore it
-from os.path import join
-
-
-def lookup_stock(sku: str) -> int:
-    """Return how many can be sold: \u00e9."""
-    with open(os.environ["NOTES"], "a") as f:
-        f.write(sku + "\\n")
-    return {"A1": 3}.get(sku, 0)
-
-
-def wait(seconds: int) -> str:
-    """Wait."""
-    import time
-    print("waiting", flush=True)
-    time.sleep(seconds)
-    return "done"
-
-
-def _hidden(x: int) -> int:
-    return x
-
-
-def main() -> None:
-    raise SystemExit("main is no tool")
-'''
-
-
-_ASK_TOOLS = """
-from agentloop import tool
-
-
-def order(sku: str, n: int) -> str:
-    return "ordered"
-
-
-@tool(read_only=True)
-def look(sku: str) -> str:
-    return "seen"
-"""
-
-
-def _print_now(*values, end="\n", file=None, flush=False):
-    """print(), as a terminal would have it: at once."""
-    file = file or sys.stdout
-    file.write(" ".join(map(str, values)) + end)
-
-
-class _TerminalOutput(io.TextIOWrapper):
-    def isatty(self):
-        return True
-
-
-class CommandLineTest(_FolderCase):
-    """The answer on standard output, events on standard error, the end as exit status."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = None if _BROWSER else _LoopbackServer()
-
-    @classmethod
-    def tearDownClass(cls):
-        if cls.server:
-            cls.server.close()
-
-    def setUp(self):
-        super().setUp()
-        self.tools = self.write("my_tools.py", _TOOLS)
-        self.notes = self.write("notes", b"")
-        self.journal = self.path("run.jsonl")
-        env = dict(_env(NOTES=self.notes), OPENAI_API_KEY=_MARKED_KEY)
-        patch = mock.patch.dict(os.environ, env, clear=True)
-        patch.start()
-        self.addCleanup(patch.stop)
-        log, path, modules = logging.getLogger("agentloop"), list(sys.path), set(sys.modules)
-        handlers, sigint = list(log.handlers), signal.getsignal(signal.SIGINT)
-
-        def back():
-            log.handlers[:] = handlers
-            sys.path[:] = path
-            signal.signal(signal.SIGINT, sigint)
-            for name in set(sys.modules) - modules:
-                if self.folder in str(getattr(sys.modules[name], "__file__", "")):
-                    del sys.modules[name]
-
-        self.addCleanup(back)
-
-    def call(self, *args, stdin="", encoding="utf-8", terminal=False):
-        """The command line in this process: (exit status, standard output, standard error)."""
-        kind = _TerminalOutput if terminal else io.TextIOWrapper
-        out, err = (kind(io.BytesIO(), encoding=encoding, newline="\n") for _ in "oe")
-        log = logging.getLogger("agentloop")
-        before = list(log.handlers)
-        typed = io.StringIO(stdin) if isinstance(stdin, str) else stdin
-        with mock.patch.object(sys, "stdin", typed), mock.patch.object(sys, "stdout", out):
-            with mock.patch.object(sys, "stderr", err):
-                try:
-                    status = agentloop.main(list(args))
-                except SystemExit as e:
-                    status = e.code
-        log.handlers[:] = before
-        found = []
-        for stream in (out, err):
-            stream.flush()
-            found.append(stream.buffer.getvalue().decode(encoding))
-        self.assertNotIn(_MARKED_KEY, "".join(found), "the key is shown")
-        return status or 0, found[0], found[1]
-
-    def ask(self, *args, answers=(), base_url=True, **options):
-        """The same with a server that gives these answers; `self.bodies` is what it was sent."""
-        self.server.seen[:], self.server.answers[:] = [], list(answers)
-        where = ["--base-url", self.server.url + "/v1"] if base_url else []
-        found = self.call(*args, "--model", "m", *where, **options)
-        self.assertEqual(self.server.answers, [], "not all were asked for: %s" % (found,))
-        self.bodies = [body for _, _, body in self.server.seen]
-        return found
-
-    def noted(self):
-        return _bytes(self.notes).decode().split()
-
-    # -- without a server -------------------------------------------------------------------------
+class DemoTests(_CommandLineCase):
+    """Without arguments: a demonstration, and which line to try next."""
 
     def test_demo(self):
         status, out, err = self.call()
@@ -13907,92 +14107,18 @@ class CommandLineTest(_FolderCase):
         self.assertIn("python3 agentloop.py", lines[-1])
         self.assertIn("--model", lines[-1])
 
-    @_sockets
-    def test_ctrl_c_and_a_reader_that_left(self):
-        """Ctrl-C at the prompt, and in a turn, which ends the conversation; `| head`."""
-        typed = mock.Mock(isatty=lambda: True, readline=mock.Mock(side_effect=KeyboardInterrupt))
-        status, out, err = self.ask(stdin=typed)
-        self.assertEqual((status, out, err.count("> ")), (130, "", 2))  # the second ends it
-        with mock.patch.object(agentloop.OpenAIChat, "__call__", side_effect=KeyboardInterrupt):
-            status, out, err = self.ask(stdin="one\ntwo\n")
-        self.assertEqual((status, out, err.count("interrupted")), (130, "", 1))
-        with mock.patch("builtins.print", side_effect=BrokenPipeError), mock.patch(
-            "os.dup2"
-        ) as moved:
-            self.assertEqual(self.call(), (0, "", ""))
-        (opened, target) = moved.call_args[0]
-        os.close(opened)
-        self.assertEqual(target, 1)
 
-    def test_version_and_help(self):
-        status, out, err = self.call("--version")
-        digest = hashlib.sha256(_bytes(str(_FILE))).hexdigest()
-        self.assertEqual((status, err), (0, ""))
-        self.assertIn(agentloop.__version__, out)
-        self.assertIn(digest, out)
-        status, out, err = self.call("--help")
-        self.assertEqual((status, err), (0, ""))
-        for option in (
-            "--tools", "--schema", "--model", "--base-url", "--api", "--system", "--max-requests",
-            "--set", "--journal", "--json", "--version", "--help", "chat", "responses",
-            "anthropic", "text", "130",
-        ):  # fmt: skip
-            self.assertIn(option, out)
+# -- what a person sees ----------------------------------------------------------------------------
 
-    def test_schema(self):
-        for args in (["--schema"], ["question", "--schema"]):
-            status, out, err = self.call("--tools", self.tools, *args)
-            self.assertEqual((status, err), (0, ""))
-            told = json.loads(out)
-            self.assertEqual([t["name"] for t in told], ["lookup_stock", "wait"])
-            self.assertEqual(told[0]["description"], "Return how many can be sold: \u00e9.")
-            self.assertEqual(told[0]["parameters"]["properties"]["sku"]["type"], "string")
-        for encoding in ("ascii", "cp1252", "utf-16"):  # in a pipe it is JSON that says the same
-            out = self.call("--tools", self.tools, "--schema", encoding=encoding)[1]
-            self.assertEqual(json.loads(out), told)
 
-    def test_wrong_use(self):
-        """Exit status 2, and for a tools file one line that names it."""
-        files = {
-            "syntax.py": "def f(:\n",
-            "raises.py": "raise RuntimeError('on\\nimport')\n",
-            "missing.py": "import a_module_that_is_not_there\n",
-            "empty.py": "x = 1\n\n\ndef _hidden():\n    pass\n",
-            "no_form.py": "def f(x: object()) -> int:\n    return 1\n",
-            "imports_only.py": "from os.path import join\n",
-            "not_python.txt": "hello\n",
-            "exits.py": "import sys\nsys.exit(5)\n",
-        }
-        for name, text in files.items():
-            with self.subTest(tools=name):
-                path = self.write(name, text)
-                for more in (["--schema"], ["question", "--model", "m"]):
-                    status, out, err = self.call("--tools", path, *more)
-                    self.assertEqual((status, out), (2, ""), err)
-                    self.assertEqual(len(err.splitlines()), 1, err)
-                    self.assertIn(name, err)
-        for tools in (self.path("nowhere.py"), self.folder):
-            with self.subTest(tools=tools):
-                status, out, err = self.call("--tools", tools, "--schema")
-                self.assertEqual((status, out, len(err.splitlines())), (2, "", 1), err)
-        for args in (
-            ["question"], ["q", "--tools", self.tools], ["--nonsense"], ["a", "b"], ["--tools"],
-            ["q", "--model", "m", "--api", "telepathy"],
-            ["q", "--model", "m", "--max-requests", "-1"],
-            ["q", "--model", "m", "--max-requests", "many"],
-            ["q", "--model", "m", "--set", "temperature"],
-            ["q", "--model", "m", "--set", "temperature=hot"],
-            ["q", "--model", "m", "--base-url", "no url"],
-            ["q", "--model", "m", "--timeout", "-1"],
-            ["q", "--model", "m", "--deadline", "nan"],
-        ):  # fmt: skip
-            with self.subTest(args=args):
-                status, out, err = self.call(*args)
-                self.assertEqual((status, out), (2, ""), err)
-                self.assertTrue(err.strip())
-                self.assertNotIn("Traceback", err)
+def _print_now(*values, end="\n", file=None, flush=False):
+    """print(), as a terminal would have it: at once."""
+    file = file or sys.stdout
+    file.write(" ".join(map(str, values)) + end)
 
-    # -- one question -----------------------------------------------------------------------------
+
+class ScreenTests(_CommandLineCase):
+    """The answer on standard output, events on standard error."""
 
     @_sockets
     def test_a_question(self):
@@ -14018,262 +14144,29 @@ class CommandLineTest(_FolderCase):
         self.assertEqual(self.bodies[0]["messages"][0]["content"], "How many?")
 
     @_sockets
-    def test_from_standard_input(self):
-        status, out, _ = self.ask("-", stdin="Two\nlines?\n", answers=["yes"])
-        self.assertEqual((status, out), (0, "yes\n"))
-        self.assertEqual(self.bodies[0]["messages"][0]["content"], "Two\nlines?")
-
-    @_sockets
-    def test_body_and_system(self):
-        self.ask(
-            "q", "--set", "temperature=0.5", "--set", 'stop=["x=y"]', "--set", "seed=7",
-            "--system", "Be brief.", answers=["ok"],
-        )  # fmt: skip
-        body = self.bodies[0]
-        self.assertEqual((body["temperature"], body["stop"], body["seed"]), (0.5, ["x=y"], 7))
-        self.assertEqual(body["messages"][0], {"role": "system", "content": "Be brief."})
-        self.assertEqual(body["model"], "m")
-
-    @_sockets
-    def test_json(self):
-        status, out, _ = self.ask(
-            "q", "--json", "--tools", self.tools, answers=[("lookup_stock", {"sku": "A1"}), "ok"]
-        )
-        run = agentloop.from_json(json.loads(out))
-        self.assertEqual((status, run.task, run.output, run.state), (0, "q", "ok", "model_ended"))
-        self.assertEqual([s.observation for s in run.steps], [3])
-        status, out, _ = self.ask("q", "--json", "--max-requests", "0")
-        self.assertEqual(
-            (status, agentloop.from_json(json.loads(out)).state), (3, "budget_exhausted")
-        )
-
-    @_sockets
-    def test_exit_statuses(self):
+    def test_what_the_lines_say(self):
+        """Seconds and requests at each event; state, tokens and the way out in the last line."""
         call = ("lookup_stock", {"sku": "A1"})
-        tools = ["--tools", self.tools]
-        table = [
-            (0, "answer\n", ["answer"], []),
-            (3, "", [call, call], tools + ["--max-requests", "2"]),
-            (3, "", [], ["--max-requests", "0"]),
-            (4, "I will not.\n", [("refuse", None)], []),
-            (1, "", [401], []),
-            (1, "", [call, 400], tools),
-        ]
-        for status, out, answers, args in table:
-            with self.subTest(status=status, answers=answers):
-                got = self.ask("q", *args, answers=answers)
-                self.assertEqual(got[:2], (status, out), got)
-                if status == 3:
-                    self.assertIn("budget_exhausted", got[2])
-                if status == 1:
-                    self.assertIn(self.server.url, got[2])
-                    self.assertNotIn("Traceback", got[2])
-
-    @_sockets
-    def test_no_server(self):
-        import socket
-
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            url = "http://127.0.0.1:%d/v1" % s.getsockname()[1]
+        tools = ("--tools", self.tools)
+        _, _, err = self.ask("q", *tools, answers=[call, "3"])
+        lines = err.splitlines()
+        self.assertRegex(lines[1], r"^ +\d+\.\d s  request 1/10  lookup_stock\(")
+        totals = r"request 2/10  model_ended; 2 requests; 10 input tokens \(0 cached\), 4 output tokens; \d+\.\d s$"
+        self.assertRegex(lines[-1], totals)
+        _, _, err = self.ask("q", *tools, "--max-requests", "1", answers=[call])
+        self.assertRegex(err.splitlines()[-1], "budget_exhausted; 1 request;.*--max-requests")
+        _, _, err = self.ask("q", answers=[("refuse", None)])
+        self.assertRegex(err.splitlines()[-1], "refused")
+        for recorded in (False, True):
+            _, out, err = self.ask(
+                "q", "--journal", self.journal, answers=[] if recorded else ["x"]
+            )
+            self.assertEqual((out, "recorded" in err.splitlines()[-1]), ("x\n", recorded))
         with mock.patch.object(time, "sleep", lambda seconds: None):
-            status, out, err = self.call("q", "--model", "m", "--base-url", url)
-        self.assertEqual((status, out), (1, ""))
-        self.assertIn(url, err)
-
-    @_sockets
-    def test_apis(self):
-        """The protocol asked for, else the set key's, and the first event says which."""
-        url, key, other = self.server.url, "OPENAI_API_KEY", "ANTHROPIC_API_KEY"
-        table = [  # arguments, environment, path
-            (["--api", "chat"], {key: _MARKED_KEY}, "/v1/chat/completions"),
-            (["--api", "responses"], {key: _MARKED_KEY}, "/v1/responses"),
-            (["--api", "anthropic"], {other: _MARKED_KEY}, "/v1/messages"),
-            ([], {key: _MARKED_KEY}, "/v1/chat/completions"),
-            ([], {other: _MARKED_KEY}, "/v1/messages"),
-            ([], {key: _MARKED_KEY, other: _MARKED_KEY}, "/v1/chat/completions"),
-            ([], {}, "/v1/chat/completions"),
-        ]
-        for args, env, path in table:
-            with self.subTest(args=args, env=sorted(env)):
-                more = {
-                    "NOTES": self.notes,
-                    "OPENAI_BASE_URL": url,
-                    "ANTHROPIC_BASE_URL": url,
-                    **env,
-                }
-                with mock.patch.dict(os.environ, more):
-                    for name in {key, other} - set(env):
-                        os.environ.pop(name, None)
-                    status, out, err = self.ask(
-                        "q", "--tools", self.tools, *args, base_url=False,
-                        answers=[("lookup_stock", {"sku": "A1"}), "ok"],
-                    )  # fmt: skip
-                self.assertEqual((status, out), (0, "ok\n"), err)
-                self.assertEqual([p for p, _, _ in self.server.seen], [path] * 2)
-                api = {"/v1/responses": "responses", "/v1/messages": "anthropic"}.get(path, "chat")
-                self.assertIn(api, err.splitlines()[0])
-                sent = {k.lower(): v for k, v in self.server.seen[0][1].items()}
-                shown = sent.get("x-api-key") if api == "anthropic" else sent.get("authorization")
-                self.assertEqual(
-                    shown,
-                    None
-                    if not env
-                    else _MARKED_KEY
-                    if api == "anthropic"
-                    else "Bearer " + _MARKED_KEY,
-                )
-
-    @_sockets
-    def test_text(self):
-        said = 'Thought: I look.\nAction: lookup_stock\nAction Input: {"sku": "A1"}\n'
-        status, out, err = self.ask(
-            "How many?",
-            "--api",
-            "text",
-            "--tools",
-            self.tools,
-            answers=[said, "Thought: so\nFinal Answer: 3"],
-        )
-        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
-        self.assertIn("text", err.splitlines()[0])
-        prompt = json.dumps(self.bodies[1])
-        for part in ("lookup_stock", "How many?", "Final Answer", "Observation: 3"):
-            self.assertIn(part, prompt)
-        self.assertNotIn("tools", self.bodies[0])
-
-    # -- conversations and journals ---------------------------------------------------------------
-
-    @_sockets
-    def test_a_conversation(self):
-        status, out, err = self.ask(
-            "--tools", self.tools, stdin="How many A1?\n\n  And B2?  \n",
-            answers=[("lookup_stock", {"sku": "A1"}), "3", ("lookup_stock", {"sku": "B2"}), "none"],
-        )  # fmt: skip
-        self.assertEqual((status, out, self.noted()), (0, "3\nnone\n", ["A1", "B2"]))
-        said = [m["content"] for m in self.bodies[3]["messages"] if m["role"] == "user"]
-        self.assertEqual(said, ["How many A1?", "And B2?"])
-        self.assertIn("request 2/10", err)
-        self.assertNotIn("request 3/10", err, "each turn has a budget of its own")
-        self.assertEqual(self.ask(stdin="")[:2], (0, ""))
-        # What fails does not end it.
-        status, out, err = self.ask(stdin="one\ntwo\n", answers=[401, "2"])
-        self.assertEqual(out, "2\n")
-
-    @_sockets
-    def test_journal(self):
-        """The same line again goes on after an interruption; another question is the next turn."""
-        line = ["How many?", "--tools", self.tools, "--journal", self.journal]
-        status, out, err = self.ask(*line, answers=[("lookup_stock", {"sku": "A1"}), 401])
-        self.assertEqual((status, out, self.noted()), (1, "", ["A1"]))
-        status, out, err = self.ask(*line, answers=["3"])
-        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
-        self.assertEqual(len(self.bodies[0]["messages"]), 3)
-        self.assertIn("request 3/10", err)
-        status, out, err = self.ask(*line)  # done: the answer again, and no request
-        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
-        line[0] = "And now?"
-        status, out, err = self.ask(*line, answers=["still 3"])
-        self.assertEqual((status, out), (0, "still 3\n"))
-        self.assertEqual(len(self.bodies[0]["messages"]), 5)
-        run = agentloop.AgentRun.load(self.journal)
-        self.assertEqual([t.output for t in [*run.history, run]], ["3", "still 3"])
-        self.assertEqual(self.ask(*line)[:2], (0, "still 3\n"))
-
-    @_sockets
-    def test_a_larger_budget_goes_on(self):
-        line = ["q", "--tools", self.tools, "--journal", self.journal, "--max-requests"]
-        self.assertEqual(self.ask(*line, "1", answers=[("lookup_stock", {"sku": "A1"})])[0], 3)
-        self.assertEqual(self.ask(*line, "2", answers=["3"])[:2], (0, "3\n"))
-        self.assertEqual(self.noted(), ["A1"])
-
-    @_sockets
-    def test_a_conversation_is_taken_up(self):
-        args = ["--tools", self.tools, "--journal", self.journal]
-        self.ask(*args, stdin="one\ntwo\n", answers=["1", 401])
-        status, out, err = self.ask(*args, stdin="three\n", answers=["2", "3"])
-        self.assertEqual((status, out), (0, "2\n3\n"), err)
-        said = [(m["role"], m["content"]) for m in self.bodies[1]["messages"]]
-        self.assertEqual([c for r, c in said if r == "user"], ["one", "two", "three"])
-        status, out, err = self.ask(*args, stdin="four\n", answers=["4"])
-        self.assertEqual((status, out, len(self.bodies[0]["messages"])), (0, "4\n", 7))
-        run = agentloop.AgentRun.load(self.journal)
-        self.assertEqual([t.task for t in [*run.history, run]], ["one", "two", "three", "four"])
-
-    @_sockets
-    def test_a_journal_that_cannot_be_used(self):
-        line = ["q", "--journal", self.journal]
-        with open(self.journal, "wb") as f:
-            f.write(b"damaged\n")
-        status, out, err = self.ask(*line)
-        self.assertEqual((status, out), (2, ""))
-        self.assertIn(self.journal + ", line 1", err)
-        line[2] = self.path("none", "run.jsonl")
-        status, out, err = self.ask(*line)
-        self.assertEqual((status, out), (2, ""))
-        self.assertIn(repr(line[2]), err)  # on Windows its backslashes are doubled
-        for data in (b"", b'{"event": "turn", "ver'):  # a run not begun
-            with open(self.journal, "wb") as f:
-                f.write(data)
-            found = self.ask("q", "--journal", self.journal, answers=["ok"])
-            self.assertEqual(found[:2], (0, "ok\n"), found)
-
-    # -- as a process of its own ------------------------------------------------------------------
-
-    @_sockets
-    def test_as_a_script(self):
-        """The exit status is the process's, and what the console has no letter for is escaped."""
-        self.server.seen[:], self.server.answers[:] = [], ["a \u2192 b"]
-        args = [str(_FILE), "q", "--model", "m", "--base-url", self.server.url]
-        env = {"OPENAI_API_KEY": _MARKED_KEY, "PYTHONIOENCODING": "cp1252"}
-        status, out, err = _python("-W", "error", *args, **env)
-        self.assertEqual((status, out), (0, "a \\u2192 b\n"), err)
-        self.server.answers[:] = [401]
-        status, out, err = _python("-X", "dev", *args, **env)
-        self.assertEqual((status, out), (1, ""))
-        self.assertNotIn(_MARKED_KEY, err)
-        self.assertNotIn("Traceback", err)
-        self.assertNotIn("Warning", err)
-        status, out, err = _python(str(_FILE), "q", "--tools", "nowhere.py", "--model", "m")
-        self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
-
-    @_sockets
-    @unittest.skipIf(os.name == "nt", "needs SIGINT")
-    def test_ctrl_c(self):
-        """Ctrl-C while a tool waits: the steps so far, status 130, and the journal goes on."""
-        calls = [("lookup_stock", {"sku": "A1"}), ("wait", {"seconds": 50})]
-        self.server.seen[:], self.server.answers[:] = [], list(calls)
-        line = [
-            "q",
-            "--tools",
-            self.tools,
-            "--model",
-            "m",
-            "--base-url",
-            self.server.url,
-            "--journal",
-            self.journal,
-        ]
-        child = subprocess.Popen(
-            [sys.executable, str(_FILE), *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=dict(_env(), NOTES=self.notes, OPENAI_API_KEY=_MARKED_KEY),
-        )  # fmt: skip
-        self.assertEqual(child.stdout.readline().strip(), b"waiting")
-        child.send_signal(signal.SIGINT)
-        out, err = (s.decode("utf-8") for s in child.communicate(timeout=30))
-        self.assertEqual((child.returncode, out), (130, ""), err)
-        before, _, after = err.partition("interrupted")
-        self.assertRegex(before, r"lookup_stock\(.*A1.*\) -> ok: 3")
-        self.assertIn("running; 2 requests", after)
-        self.assertNotIn("Traceback", err)
-        self.assertNotIn(_MARKED_KEY, err)
-        status, out, err = self.ask(
-            "q", "--tools", self.tools, "--journal", self.journal, answers=["ok"]
-        )
-        self.assertEqual((status, out, self.noted()), (0, "ok\n", ["A1"]))
-        self.assertIn("unknown_outcome", err)
-
-    # -- on a terminal ----------------------------------------------------------------------------
+            _, out, err = self.ask("q", answers=[503, "x"])
+        self.assertRegex(err, "note: .*503")
+        _, out, err = self.ask("q", "--api", "text", answers=["Thought: hm\nso", "Final Answer: x"])
+        self.assertIn("    | Thought: hm\n    | so\n", err)
 
     @_sockets
     def test_a_terminal_gets_no_control_characters(self):
@@ -14367,30 +14260,47 @@ class CommandLineTest(_FolderCase):
         self.assertIn("\r... 1 s", text)
         self.assertRegex(text, r"\r +\r[^\n]*model_ended")
 
+
+# -- what a person says ----------------------------------------------------------------------------
+
+
+_ASK_TOOLS = """
+from agentloop import tool
+
+
+def order(sku: str, n: int) -> str:
+    return "ordered"
+
+
+@tool(read_only=True)
+def look(sku: str) -> str:
+    return "seen"
+"""
+
+
+class TypedTests(_CommandLineCase):
+    """Questions from standard input, and answers to --ask."""
+
     @_sockets
-    def test_what_the_lines_say(self):
-        """Seconds and requests at each event; state, tokens and the way out in the last line."""
-        call = ("lookup_stock", {"sku": "A1"})
-        tools = ("--tools", self.tools)
-        _, _, err = self.ask("q", *tools, answers=[call, "3"])
-        lines = err.splitlines()
-        self.assertRegex(lines[1], r"^ +\d+\.\d s  request 1/10  lookup_stock\(")
-        totals = r"request 2/10  model_ended; 2 requests; 10 input tokens \(0 cached\), 4 output tokens; \d+\.\d s$"
-        self.assertRegex(lines[-1], totals)
-        _, _, err = self.ask("q", *tools, "--max-requests", "1", answers=[call])
-        self.assertRegex(err.splitlines()[-1], "budget_exhausted; 1 request;.*--max-requests")
-        _, _, err = self.ask("q", answers=[("refuse", None)])
-        self.assertRegex(err.splitlines()[-1], "refused")
-        for recorded in (False, True):
-            _, out, err = self.ask(
-                "q", "--journal", self.journal, answers=[] if recorded else ["x"]
+    def test_from_standard_input(self):
+        status, out, _ = self.ask("-", stdin="Two\nlines?\n", answers=["yes"])
+        self.assertEqual((status, out), (0, "yes\n"))
+        self.assertEqual(self.bodies[0]["messages"][0]["content"], "Two\nlines?")
+
+    @_sockets
+    def test_a_question_with_a_mark(self):
+        """Editors and PowerShell put a byte order mark before a text; it is not sent."""
+        question = "Gr\u00fc\u00dfe aus \u6771\u4eac?"
+        for encoding in ("utf-8-sig", "utf-16", "utf-8"):
+            with self.subTest(encoding=encoding):
+                typed = io.TextIOWrapper(io.BytesIO(question.encode(encoding)), encoding="utf-8")
+                self.ask("-", stdin=typed, answers=["x"])
+                self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
+        with mock.patch.object(sys, "stdin", None):
+            self.assertEqual(
+                self.call("-", "--model", "m", "--max-requests", "0", stdin=None)[0], 3
             )
-            self.assertEqual((out, "recorded" in err.splitlines()[-1]), ("x\n", recorded))
-        with mock.patch.object(time, "sleep", lambda seconds: None):
-            _, out, err = self.ask("q", answers=[503, "x"])
-        self.assertRegex(err, "note: .*503")
-        _, out, err = self.ask("q", "--api", "text", answers=["Thought: hm\nso", "Final Answer: x"])
-        self.assertIn("    | Thought: hm\n    | so\n", err)
+            self.assertEqual(self.call("--model", "m", stdin=None)[:2], (0, ""))
 
     @_sockets
     def test_ask(self):
@@ -14421,21 +14331,249 @@ class CommandLineTest(_FolderCase):
                 if calls[0] is call:
                     self.assertIn("run order?\n  sku = %s\n  n = 2\n" % ("A" * 300), err)
 
+
+# -- the program -----------------------------------------------------------------------------------
+
+
+class ProgramTests(_CommandLineCase):
+    """Options, and the end as exit status."""
+
+    def test_version_and_help(self):
+        status, out, err = self.call("--version")
+        digest = hashlib.sha256(_bytes(str(_FILE))).hexdigest()
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn(agentloop.__version__, out)
+        self.assertIn(digest, out)
+        status, out, err = self.call("--help")
+        self.assertEqual((status, err), (0, ""))
+        for option in (
+            "--tools", "--schema", "--model", "--base-url", "--api", "--system", "--max-requests",
+            "--set", "--journal", "--json", "--version", "--help", "chat", "responses",
+            "anthropic", "text", "130",
+        ):  # fmt: skip
+            self.assertIn(option, out)
+
+    def test_wrong_use(self):
+        """Exit status 2, and for a tools file one line that names it."""
+        files = {
+            "syntax.py": "def f(:\n",
+            "raises.py": "raise RuntimeError('on\\nimport')\n",
+            "divides.py": "1 / 0\n",
+            "missing.py": "import a_module_that_is_not_there\n",
+            "empty.py": "x = 1\n\n\ndef _hidden():\n    pass\n",
+            "no_form.py": "def f(x: object()) -> int:\n    return 1\n",
+            "imports_only.py": "from os.path import join\n",
+            "not_python.txt": "hello\n",
+            "exits.py": "import sys\nsys.exit(5)\n",
+        }
+        for name, text in files.items():
+            with self.subTest(tools=name):
+                path = self.write(name, text)
+                for more in (["--schema"], ["question", "--model", "m"]):
+                    status, out, err = self.call("--tools", path, *more)
+                    self.assertEqual((status, out), (2, ""), err)
+                    self.assertEqual(len(err.splitlines()), 1, err)
+                    self.assertIn(name, err)
+        for tools in (self.path("nowhere.py"), self.folder):
+            with self.subTest(tools=tools):
+                status, out, err = self.call("--tools", tools, "--schema")
+                self.assertEqual((status, out, len(err.splitlines())), (2, "", 1), err)
+        for args in (
+            ["question"], ["q", "--tools", self.tools], ["--nonsense"], ["a", "b"], ["--tools"],
+            ["q", "--model", "m", "--api", "telepathy"],
+            ["q", "--model", "m", "--max-requests", "-1"],
+            ["q", "--model", "m", "--max-requests", "many"],
+            ["q", "--model", "m", "--set", "temperature"],
+            ["q", "--model", "m", "--set", "temperature=hot"],
+            ["q", "--model", "m", "--base-url", "no url"],
+            ["q", "--model", "m", "--timeout", "-1"],
+            ["q", "--model", "m", "--deadline", "nan"],
+        ):  # fmt: skip
+            with self.subTest(args=args):
+                status, out, err = self.call(*args)
+                self.assertEqual((status, out), (2, ""), err)
+                self.assertTrue(err.strip())
+                self.assertNotIn("Traceback", err)
+
+    @_sockets
+    def test_exit_statuses(self):
+        call = ("lookup_stock", {"sku": "A1"})
+        tools = ["--tools", self.tools]
+        table = [
+            (0, "answer\n", ["answer"], []),
+            (3, "", [call, call], tools + ["--max-requests", "2"]),
+            (3, "", [], ["--max-requests", "0"]),
+            (4, "I will not.\n", [("refuse", None)], []),
+            (1, "", [401], []),
+            (1, "", [call, 400], tools),
+        ]
+        for status, out, answers, args in table:
+            with self.subTest(status=status, answers=answers):
+                got = self.ask("q", *args, answers=answers)
+                self.assertEqual(got[:2], (status, out), got)
+                if status == 3:
+                    self.assertIn("budget_exhausted", got[2])
+                if status == 1:
+                    self.assertIn(self.server.url, got[2])
+                    self.assertNotIn("Traceback", got[2])
+
+    @_sockets
+    def test_json(self):
+        status, out, _ = self.ask(
+            "q", "--json", "--tools", self.tools, answers=[("lookup_stock", {"sku": "A1"}), "ok"]
+        )
+        run = agentloop.from_json(json.loads(out))
+        self.assertEqual((status, run.task, run.output, run.state), (0, "q", "ok", "model_ended"))
+        self.assertEqual([s.observation for s in run.steps], [3])
+        status, out, _ = self.ask("q", "--json", "--max-requests", "0")
+        self.assertEqual(
+            (status, agentloop.from_json(json.loads(out)).state), (3, "budget_exhausted")
+        )
+
+    @_sockets
+    def test_no_server(self):
+        import socket
+
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            url = "http://127.0.0.1:%d/v1" % s.getsockname()[1]
+        with mock.patch.object(time, "sleep", lambda seconds: None):
+            status, out, err = self.call("q", "--model", "m", "--base-url", url)
+        self.assertEqual((status, out), (1, ""))
+        self.assertIn(url, err)
+
+    @_sockets
+    def test_a_tool_that_ends_the_program(self):
+        tools = self.write("exits.py", "import sys\ndef leave(code: int):\n    sys.exit(code)\n")
+        status, out, err = self.ask("q", "--tools", tools, answers=[("leave", {"code": 3})])
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn("SystemExit: 3", err)
+
+
+class ToolsFileTests(_CommandLineCase):
+    """--tools and --schema."""
+
+    def test_schema(self):
+        for args in (["--schema"], ["question", "--schema"]):
+            status, out, err = self.call("--tools", self.tools, *args)
+            self.assertEqual((status, err), (0, ""))
+            told = json.loads(out)
+            self.assertEqual([t["name"] for t in told], ["lookup_stock", "wait"])
+            self.assertEqual(told[0]["description"], "Return how many can be sold: \u00e9.")
+            self.assertEqual(told[0]["parameters"]["properties"]["sku"]["type"], "string")
+        for encoding in ("ascii", "cp1252", "utf-16"):  # in a pipe it is JSON that says the same
+            out = self.call("--tools", self.tools, "--schema", encoding=encoding)[1]
+            self.assertEqual(json.loads(out), told)
+
+    def test_what_a_tools_file_offers(self):
+        """What it defines, whatever its name and its neighbours; not what it imports."""
+        self.write("json.py", "raise SystemExit('a neighbour ran')\n")
+        self.write(
+            "helper.py", "from agentloop import tool\n@tool\ndef helped(x: int):\n    return x\n"
+        )
+        source = (
+            "from agentloop import *\nfrom agentloop import Tool, tool\nimport helper\nfrom helper import helped\n"
+            "def plain(x: int):\n    return x\n"
+            "@tool(read_only=True)\ndef made(x: int):\n    return x\n"
+            "by_hand = Tool('by_hand', 'By hand.', {'type': 'object'}, print)\n"
+            "kind = Tool\n"
+        )
+        for name in ("email.py", "select.py", "agentloop.py", "with-dash.py"):
+            with self.subTest(name=name):
+                path = self.write(name, source)
+                status, out, err = self.call("--tools", path, "--schema")
+                self.assertEqual(status, 0, err)
+                self.assertEqual([t["name"] for t in json.loads(out)], ["plain", "made", "by_hand"])
+        path = self.write("chosen.py", source + "__all__ = ['made']\n")
+        self.assertEqual(
+            [t["name"] for t in json.loads(self.call("--tools", path, "--schema")[1])], ["made"]
+        )
+
+
+class ModelOptionTests(_CommandLineCase):
+    """--model, --api, --base-url, --system, --set: which adapter is asked, and with what."""
+
+    @_sockets
+    def test_apis(self):
+        """The protocol asked for, else the set key's, and the first event says which."""
+        url, key, other = self.server.url, "OPENAI_API_KEY", "ANTHROPIC_API_KEY"
+        table = [  # arguments, environment, path
+            (["--api", "chat"], {key: _MARKED_KEY}, "/v1/chat/completions"),
+            (["--api", "responses"], {key: _MARKED_KEY}, "/v1/responses"),
+            (["--api", "anthropic"], {other: _MARKED_KEY}, "/v1/messages"),
+            ([], {key: _MARKED_KEY}, "/v1/chat/completions"),
+            ([], {other: _MARKED_KEY}, "/v1/messages"),
+            ([], {key: _MARKED_KEY, other: _MARKED_KEY}, "/v1/chat/completions"),
+            ([], {}, "/v1/chat/completions"),
+        ]
+        for args, env, path in table:
+            with self.subTest(args=args, env=sorted(env)):
+                more = {
+                    "NOTES": self.notes,
+                    "OPENAI_BASE_URL": url,
+                    "ANTHROPIC_BASE_URL": url,
+                    **env,
+                }
+                with mock.patch.dict(os.environ, more):
+                    for name in {key, other} - set(env):
+                        os.environ.pop(name, None)
+                    status, out, err = self.ask(
+                        "q", "--tools", self.tools, *args, base_url=False,
+                        answers=[("lookup_stock", {"sku": "A1"}), "ok"],
+                    )  # fmt: skip
+                self.assertEqual((status, out), (0, "ok\n"), err)
+                self.assertEqual([p for p, _, _ in self.server.seen], [path] * 2)
+                api = {"/v1/responses": "responses", "/v1/messages": "anthropic"}.get(path, "chat")
+                self.assertIn(api, err.splitlines()[0])
+                sent = {k.lower(): v for k, v in self.server.seen[0][1].items()}
+                shown = sent.get("x-api-key") if api == "anthropic" else sent.get("authorization")
+                self.assertEqual(
+                    shown,
+                    None
+                    if not env
+                    else _MARKED_KEY
+                    if api == "anthropic"
+                    else "Bearer " + _MARKED_KEY,
+                )
+
+    @_sockets
+    def test_text(self):
+        said = 'Thought: I look.\nAction: lookup_stock\nAction Input: {"sku": "A1"}\n'
+        status, out, err = self.ask(
+            "How many?",
+            "--api",
+            "text",
+            "--tools",
+            self.tools,
+            answers=[said, "Thought: so\nFinal Answer: 3"],
+        )
+        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
+        self.assertIn("text", err.splitlines()[0])
+        prompt = json.dumps(self.bodies[1])
+        for part in ("lookup_stock", "How many?", "Final Answer", "Observation: 3"):
+            self.assertIn(part, prompt)
+        self.assertNotIn("tools", self.bodies[0])
+
+    @_sockets
+    def test_body_and_system(self):
+        self.ask(
+            "q", "--set", "temperature=0.5", "--set", 'stop=["x=y"]', "--set", "seed=7",
+            "--system", "Be brief.", answers=["ok"],
+        )  # fmt: skip
+        body = self.bodies[0]
+        self.assertEqual((body["temperature"], body["stop"], body["seed"]), (0.5, ["x=y"], 7))
+        self.assertEqual(body["messages"][0], {"role": "system", "content": "Be brief."})
+        self.assertEqual(body["model"], "m")
+
     @_sockets
     def test_settings(self):
         """--set reaches the adapter's settings and the body; what does not fit is one line."""
         self.ask("q", "--set", "max_observation=5", "--set", "retries=0", answers=["x"])
         self.assertEqual(set(self.bodies[0]), {"model", "messages"})
         self.ask(
-            "q",
-            "--api",
-            "text",
-            "--set",
-            "trim=1",
-            "--set",
-            'stop="X"',
+            "q", "--api", "text", "--set", "trim=1", "--set", 'stop="X"',
             answers=["Final Answer: x"],
-        )
+        )  # fmt: skip
         self.assertEqual(self.bodies[0]["stop"], "X")
         self.ask("q", "--api", "text", answers=["Final Answer: x"])
         self.assertEqual(self.bodies[0]["stop"], ["\nObservation:"])
@@ -14454,39 +14592,25 @@ class CommandLineTest(_FolderCase):
                 status, out, err = self.call("q", "--model", "m", "--set", pair)
                 self.assertEqual((status, out, len(err.splitlines())), (2, "", 1), err)
 
-    @_sockets
-    def test_a_question_with_a_mark(self):
-        """Editors and PowerShell put a byte order mark before a text; it is not sent."""
-        question = "Gr\u00fc\u00dfe aus \u6771\u4eac?"
-        for encoding in ("utf-8-sig", "utf-16", "utf-8"):
-            with self.subTest(encoding=encoding):
-                typed = io.TextIOWrapper(io.BytesIO(question.encode(encoding)), encoding="utf-8")
-                self.ask("-", stdin=typed, answers=["x"])
-                self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
-        with mock.patch.object(sys, "stdin", None):
-            self.assertEqual(
-                self.call("-", "--model", "m", "--max-requests", "0", stdin=None)[0], 3
-            )
-            self.assertEqual(self.call("--model", "m", stdin=None)[:2], (0, ""))
+
+class CommandLineConversationTests(_CommandLineCase):
+    """Without a question: turn by turn from standard input."""
 
     @_sockets
-    def test_ctrl_c_in_a_conversation(self):
-        """The first ends the turn, a second one within a second the conversation."""
-        lines = iter(["one\n", "two\n", "three\n", ""])
-        typed = mock.Mock(isatty=lambda: True, readline=lambda: next(lines))
-        asked = []
-
-        class Interrupted(agentloop.Scripted):
-            def __call__(self, run, tools):
-                asked.append(run.task)
-                if run.task == "two":
-                    raise KeyboardInterrupt
-                return agentloop.AgentFinish("re: " + run.task)
-
-        with mock.patch.object(agentloop, "OpenAIChat", lambda *a, **k: Interrupted([])):
-            status, out, err = self.call("--model", "m", stdin=typed)
-        self.assertEqual((status, out, asked), (0, "re: one\nre: three\n", ["one", "two", "three"]))
-        self.assertEqual(err.count("interrupted"), 1)
+    def test_a_conversation(self):
+        status, out, err = self.ask(
+            "--tools", self.tools, stdin="How many A1?\n\n  And B2?  \n",
+            answers=[("lookup_stock", {"sku": "A1"}), "3", ("lookup_stock", {"sku": "B2"}), "none"],
+        )  # fmt: skip
+        self.assertEqual((status, out, self.noted()), (0, "3\nnone\n", ["A1", "B2"]))
+        said = [m["content"] for m in self.bodies[3]["messages"] if m["role"] == "user"]
+        self.assertEqual(said, ["How many A1?", "And B2?"])
+        self.assertIn("request 2/10", err)
+        self.assertNotIn("request 3/10", err, "each turn has a budget of its own")
+        self.assertEqual(self.ask(stdin="")[:2], (0, ""))
+        # What fails does not end it.
+        status, out, err = self.ask(stdin="one\ntwo\n", answers=[401, "2"])
+        self.assertEqual(out, "2\n")
 
     @_sockets
     @unittest.skipIf(os.name == "nt" or _BROWSER, "needs a terminal of POSIX")
@@ -14514,58 +14638,166 @@ class CommandLineTest(_FolderCase):
         self.assertEqual(seen.count(b"It is noon."), 1, seen)
         self.assertEqual(self.server.seen[0][2]["messages"][0]["content"], "What time?")
 
-    def test_main_of_a_file_that_nobody_registered(self):
-        names = {"__name__": "elsewhere", "__file__": str(_FILE)}
-        exec(compile(_FILE.read_bytes(), str(_FILE), "exec", dont_inherit=True), names)
-        for args, text in (
-            (["--version"], "sha256 "),
-            (["--tools", self.tools, "--schema"], "wait"),
-        ):
-            with contextlib.redirect_stdout(io.StringIO()) as out:
-                self.assertEqual(names["main"](args), 0)
-            self.assertIn(text, out.getvalue())
-        with mock.patch.object(sys, "argv", ["agentloop.py", "--version"]):
-            with contextlib.redirect_stdout(io.StringIO()) as out:
-                self.assertEqual(agentloop.main(), 0)
 
-    def test_ctrl_c_before_anything_is_asked(self):
-        slow = self.write("slow.py", "raise KeyboardInterrupt\n")
-        self.assertEqual(self.call("q", "--model", "m", "--tools", slow), (130, "", ""))
+class CommandLineJournalTests(_CommandLineCase):
+    """--journal: the same line again goes on."""
+
+    @_sockets
+    def test_journal(self):
+        """The same line again goes on after an interruption; another question is the next turn."""
+        line = ["How many?", "--tools", self.tools, "--journal", self.journal]
+        status, out, err = self.ask(*line, answers=[("lookup_stock", {"sku": "A1"}), 401])
+        self.assertEqual((status, out, self.noted()), (1, "", ["A1"]))
+        status, out, err = self.ask(*line, answers=["3"])
+        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
+        self.assertEqual(len(self.bodies[0]["messages"]), 3)
+        self.assertIn("request 3/10", err)
+        status, out, err = self.ask(*line)  # done: the answer again, and no request
+        self.assertEqual((status, out, self.noted()), (0, "3\n", ["A1"]))
+        line[0] = "And now?"
+        status, out, err = self.ask(*line, answers=["still 3"])
+        self.assertEqual((status, out), (0, "still 3\n"))
+        self.assertEqual(len(self.bodies[0]["messages"]), 5)
+        run = agentloop.AgentRun.load(self.journal)
+        self.assertEqual([t.output for t in [*run.history, run]], ["3", "still 3"])
+        self.assertEqual(self.ask(*line)[:2], (0, "still 3\n"))
+
+    @_sockets
+    def test_a_larger_budget_goes_on(self):
+        line = ["q", "--tools", self.tools, "--journal", self.journal, "--max-requests"]
+        self.assertEqual(self.ask(*line, "1", answers=[("lookup_stock", {"sku": "A1"})])[0], 3)
+        self.assertEqual(self.ask(*line, "2", answers=["3"])[:2], (0, "3\n"))
+        self.assertEqual(self.noted(), ["A1"])
+
+    @_sockets
+    def test_a_conversation_is_resumed(self):
+        args = ["--tools", self.tools, "--journal", self.journal]
+        self.ask(*args, stdin="one\ntwo\n", answers=["1", 401])
+        status, out, err = self.ask(*args, stdin="three\n", answers=["2", "3"])
+        self.assertEqual((status, out), (0, "2\n3\n"), err)
+        said = [(m["role"], m["content"]) for m in self.bodies[1]["messages"]]
+        self.assertEqual([c for r, c in said if r == "user"], ["one", "two", "three"])
+        status, out, err = self.ask(*args, stdin="four\n", answers=["4"])
+        self.assertEqual((status, out, len(self.bodies[0]["messages"])), (0, "4\n", 7))
+        run = agentloop.AgentRun.load(self.journal)
+        self.assertEqual([t.task for t in [*run.history, run]], ["one", "two", "three", "four"])
+
+    @_sockets
+    def test_a_journal_that_cannot_be_used(self):
+        line = ["q", "--journal", self.journal]
+        with open(self.journal, "wb") as f:
+            f.write(b"damaged\n")
+        status, out, err = self.ask(*line)
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn(self.journal + ", line 1", err)
+        line[2] = self.path("none", "run.jsonl")
+        status, out, err = self.ask(*line)
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn(repr(line[2]), err)  # on Windows its backslashes are doubled
+        for data in (b"", b'{"event": "turn", "ver'):  # a run that has not begun
+            with open(self.journal, "wb") as f:
+                f.write(data)
+            found = self.ask("q", "--journal", self.journal, answers=["ok"])
+            self.assertEqual(found[:2], (0, "ok\n"), found)
 
     def test_a_journal_that_is_no_file(self):
         status, out, err = self.call("q", "--model", "m", "--journal", self.folder)
         self.assertEqual((status, out, len(err.splitlines())), (2, "", 2), err)
 
-    @_sockets
-    def test_a_tool_that_ends_the_program(self):
-        tools = self.write("exits.py", "import sys\ndef leave(code: int):\n    sys.exit(code)\n")
-        status, out, err = self.ask("q", "--tools", tools, answers=[("leave", {"code": 3})])
-        self.assertEqual((status, out), (2, ""))
-        self.assertIn("SystemExit: 3", err)
 
-    def test_what_a_tools_file_offers(self):
-        """What it defines, whatever its name and its neighbours; not what it imports."""
-        self.write("json.py", "raise SystemExit('a neighbour ran')\n")
-        self.write(
-            "helper.py", "from agentloop import tool\n@tool\ndef helped(x: int):\n    return x\n"
+class CommandLineInterruptTests(_CommandLineCase):
+    """Ctrl-C, and a reader that has left."""
+
+    @_sockets
+    def test_ctrl_c_at_the_prompt_and_in_a_turn_that_was_piped(self):
+        typed = mock.Mock(isatty=lambda: True, readline=mock.Mock(side_effect=KeyboardInterrupt))
+        status, out, err = self.ask(stdin=typed)
+        self.assertEqual((status, out, err.count("> ")), (130, "", 2))  # the second ends it
+        with mock.patch.object(agentloop.OpenAIChat, "__call__", side_effect=KeyboardInterrupt):
+            status, out, err = self.ask(stdin="one\ntwo\n")
+        self.assertEqual((status, out, err.count("interrupted")), (130, "", 1))
+
+    def test_a_reader_that_left(self):
+        """As with `| head`: it ends quietly, and nothing is written to the pipe any more."""
+        broken = mock.patch("builtins.print", side_effect=BrokenPipeError)
+        with broken, mock.patch("os.dup2") as moved:
+            self.assertEqual(self.call(), (0, "", ""))
+        (opened, target) = moved.call_args[0]
+        os.close(opened)
+        self.assertEqual(target, 1)
+
+    def test_ctrl_c_before_anything_is_asked(self):
+        slow = self.write("slow.py", "raise KeyboardInterrupt\n")
+        self.assertEqual(self.call("q", "--model", "m", "--tools", slow), (130, "", ""))
+
+    @_sockets
+    @unittest.skipIf(os.name == "nt", "needs SIGINT")
+    def test_ctrl_c_while_a_tool_waits(self):
+        """Ctrl-C while a tool waits: the steps so far, status 130, and the journal goes on."""
+        calls = [("lookup_stock", {"sku": "A1"}), ("wait", {"seconds": 50})]
+        self.server.seen[:], self.server.answers[:] = [], list(calls)
+        line = [
+            "q", "--tools", self.tools, "--model", "m", "--base-url", self.server.url, "--journal",
+            self.journal,
+        ]  # fmt: skip
+        child = subprocess.Popen(
+            [sys.executable, str(_FILE), *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=dict(_env(), NOTES=self.notes, OPENAI_API_KEY=_MARKED_KEY),
+        )  # fmt: skip
+        self.assertEqual(child.stdout.readline().strip(), b"waiting")
+        child.send_signal(signal.SIGINT)
+        out, err = (s.decode("utf-8") for s in child.communicate(timeout=30))
+        self.assertEqual((child.returncode, out), (130, ""), err)
+        before, _, after = err.partition("interrupted")
+        self.assertRegex(before, r"lookup_stock\(.*A1.*\) -> ok: 3")
+        self.assertIn("running; 2 requests", after)
+        self.assertNotIn("Traceback", err)
+        self.assertNotIn(_MARKED_KEY, err)
+        status, out, err = self.ask(
+            "q", "--tools", self.tools, "--journal", self.journal, answers=["ok"]
         )
-        source = (
-            "from agentloop import *\nfrom agentloop import Tool, tool\nimport helper\nfrom helper import helped\n"
-            "def plain(x: int):\n    return x\n"
-            "@tool(read_only=True)\ndef made(x: int):\n    return x\n"
-            "by_hand = Tool('by_hand', 'By hand.', {'type': 'object'}, print)\n"
-            "kind = Tool\n"
-        )
-        for name in ("email.py", "select.py", "agentloop.py", "with-dash.py"):
-            with self.subTest(name=name):
-                path = self.write(name, source)
-                status, out, err = self.call("--tools", path, "--schema")
-                self.assertEqual(status, 0, err)
-                self.assertEqual([t["name"] for t in json.loads(out)], ["plain", "made", "by_hand"])
-        path = self.write("chosen.py", source + "__all__ = ['made']\n")
-        self.assertEqual(
-            [t["name"] for t in json.loads(self.call("--tools", path, "--schema")[1])], ["made"]
-        )
+        self.assertEqual((status, out, self.noted()), (0, "ok\n", ["A1"]))
+        self.assertIn("unknown_outcome", err)
+
+    @_sockets
+    def test_ctrl_c_in_a_conversation(self):
+        """The first ends the turn, a second one within a second the conversation."""
+        lines = iter(["one\n", "two\n", "three\n", ""])
+        typed = mock.Mock(isatty=lambda: True, readline=lambda: next(lines))
+        asked = []
+
+        class Interrupted(agentloop.Scripted):
+            def __call__(self, run, tools):
+                asked.append(run.task)
+                if run.task == "two":
+                    raise KeyboardInterrupt
+                return agentloop.AgentFinish("re: " + run.task)
+
+        with mock.patch.object(agentloop, "OpenAIChat", lambda *a, **k: Interrupted([])):
+            status, out, err = self.call("--model", "m", stdin=typed)
+        self.assertEqual((status, out, asked), (0, "re: one\nre: three\n", ["one", "two", "three"]))
+        self.assertEqual(err.count("interrupted"), 1)
+
+
+class ProcessTests(_CommandLineCase):
+    """As a process of its own, wherever the file is."""
+
+    @_sockets
+    def test_as_a_script(self):
+        """The exit status is the process's, and what the console has no letter for is escaped."""
+        self.server.seen[:], self.server.answers[:] = [], ["a \u2192 b"]
+        args = [str(_FILE), "q", "--model", "m", "--base-url", self.server.url]
+        env = {"OPENAI_API_KEY": _MARKED_KEY, "PYTHONIOENCODING": "cp1252"}
+        status, out, err = _python("-W", "error", *args, **env)
+        self.assertEqual((status, out), (0, "a \\u2192 b\n"), err)
+        self.server.answers[:] = [401]
+        status, out, err = _python("-X", "dev", *args, **env)
+        self.assertEqual((status, out), (1, ""))
+        self.assertNotIn(_MARKED_KEY, err)
+        self.assertNotIn("Traceback", err)
+        self.assertNotIn("Warning", err)
+        status, out, err = _python(str(_FILE), "q", "--tools", "nowhere.py", "--model", "m")
+        self.assertEqual((status, out, len(err.splitlines())), (2, "", 1))
 
     @_processes
     def test_where_the_file_is_the_program(self):
@@ -14600,6 +14832,858 @@ class CommandLineTest(_FolderCase):
                 self.assertEqual(
                     (status, err, "state: model_ended" in out), (0, "", args in programs)
                 )
+
+    def test_main_of_a_file_that_nobody_registered(self):
+        names = {"__name__": "elsewhere", "__file__": str(_FILE)}
+        exec(compile(_FILE.read_bytes(), str(_FILE), "exec", dont_inherit=True), names)
+        for args, text in (
+            (["--version"], "sha256 "),
+            (["--tools", self.tools, "--schema"], "wait"),
+        ):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                self.assertEqual(names["main"](args), 0)
+            self.assertIn(text, out.getvalue())
+        with mock.patch.object(sys, "argv", ["agentloop.py", "--version"]):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                self.assertEqual(agentloop.main(), 0)
+
+
+# == the file as it is vendored ====================================================================
+
+
+class LoadedCopyTests(_CopyCase):
+    """Copied under any name and loaded in any way, it works."""
+
+    def test_another_name(self):
+        self.write("my_agents.py", self.source)
+        al = self.imported("my_agents")
+        self.assertEqual(al.AgentRun.__module__, "my_agents")
+        _scene(al).everything(self.folder)
+        _scene(al, future=True).everything(self.folder)
+
+    def test_in_a_package(self):
+        os.makedirs(self.path("shop", "inner"))
+        self.write("shop/__init__.py", "from .inner import loop as al\n")
+        self.write("shop/inner/__init__.py", "")
+        self.write("shop/inner/loop.py", self.source)
+        package = self.imported("shop")
+        self.assertEqual(package.al.__name__, "shop.inner.loop")
+        _scene(package.al).everything(self.folder)
+
+    def test_not_in_sys_modules(self):
+        path = self.write("agents.py", self.source)
+        al = _load(path, "agents", register=False)
+        self.assertNotIn("agents", sys.modules)
+        for future in (False, True):
+            scene = _scene(al, future=future)
+            scene.core(), scene.journal(self.folder), scene.adapters()
+
+    def test_exec(self):
+        """By exec, as in a notebook cell: __name__ is "__main__" there, and no demo runs."""
+        for names in ({"__name__": "__main__"}, {"__name__": "somewhere"}, {}):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(self.code, names)
+            self.assertEqual(out.getvalue(), "")
+            al = types.SimpleNamespace(**{k: v for k, v in names.items() if k != "__builtins__"})
+            _scene(al).everything(self.folder)
+
+    def test_in_a_zip(self):
+        with zipfile.ZipFile(self.path("all.zip"), "w") as z:
+            z.writestr("zipped_agents.py", self.source)
+        al = self.imported("zipped_agents", "all.zip")
+        self.assertIn("all.zip", al.__file__)
+        hints = logging.getLogger("agentloop")  # where the command line puts a handler of its own
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            with mock.patch.object(hints, "handlers", []):
+                self.assertEqual(al.main(["--version"]), 0)
+        self.assertIn(hashlib.sha256(self.source.encode()).hexdigest(), out.getvalue())
+        _scene(al).everything(self.folder)
+
+    @unittest.skipIf(os.name == "nt" or _BROWSER, "needs POSIX permissions")
+    def test_in_a_read_only_folder(self):
+        os.mkdir(self.path("locked"))
+        self.write("locked/agents_here.py", self.source)
+        os.chmod(self.path("locked"), 0o555)
+        try:
+            with mock.patch.object(sys, "dont_write_bytecode", False):
+                al = self.imported("agents_here", "locked")
+            _scene(al).core()
+        finally:
+            os.chmod(self.path("locked"), 0o755)
+
+    def test_users_modules(self):
+        """Frozen dataclasses and postponed annotations in the user's tools."""
+        for future in (False, True):
+            with self.subTest(future=future):
+                _scene(agentloop, future=future).core()
+
+    def test_two_copies_understand_each_other(self):
+        a, b = self.module("copy_a"), self.module("copy_b")
+        self.assertIsNot(a.AgentAction, b.AgentAction)
+
+        @b.tool(return_direct=True)
+        def answer(text: str, action: b.AgentAction, run: a.AgentRun) -> str:
+            """Answer."""
+            return "%s %s %s" % (text, action.call_id, run.task)
+
+        @b.tool(read_only=True)
+        def look(n: int) -> object:
+            """Look."""
+            return b.Image(b"x") if n else [b.Image(b"y")]
+
+        hand_made = b.Tool("hand_made", "By hand.", {"type": "object"}, lambda **given: given)
+        self.assertEqual(
+            set(a.registry([answer, look, hand_made])), {"answer", "look", "hand_made"}
+        )
+        tools = a.registry(b.registry([answer, look, hand_made]))
+        script = [
+            b.AgentAction("look", {"n": 1}),
+            [b.AgentAction("look", {"n": 0}), a.AgentAction("hand_made", {"x": 1})],
+            b.InvalidResponse("unreadable", {"m": 1}, "log"),
+            b.AgentFinish("no", "log", {"m": 2}),
+            b.AgentAction("answer", {"text": "hi"}, "id1"),
+        ]
+        task = b.AgentRun(["go", b.Image(b"z"), a.Image(b"z")])
+        path = self.path("run.jsonl")
+        run = a.run(
+            a.Scripted(script), task, tools, journal=path,
+            accept=lambda r: "no!" if r.output == "no" else None,
+        )  # fmt: skip
+        self.assertIs(run, task)
+        told = ["ok", "ok", "ok", "invalid_response", "not_accepted", "ok"]
+        self.assertEqual([s.status for s in run.steps], told)
+        self.assertEqual(
+            (run.state, run.finish.reason, run.output[:6]), ("succeeded", "return_direct", "hi id1")
+        )
+        self.assertEqual(run.steps[3].action.message, {"m": 1})
+        self.assertEqual(run.steps[2].observation, {"x": 1})
+        for one, other in ((a, b), (b, a)):
+            self.assertEqual(one.to_json(one.AgentRun.load(path)), one.to_json(run))
+            self.assertEqual(other.to_json(one.from_json(other.to_json(run))), one.to_json(run))
+            self.assertIs(one.run(other.Scripted([]), run), run, "a finished run of the other copy")
+            follow = one.run(
+                other.Scripted(script + [other.AgentFinish("more")]), run.follow_up("more")
+            )
+            self.assertEqual(follow.output, "more")
+        pictures = [
+            m
+            for m in a.OpenAIChat("m", api_key="k").body(run, tools)["messages"]
+            if "image_url" in str(m)
+        ]
+        self.assertEqual(len(pictures), 3)
+        self.assertEqual([str(s) for s in run.steps], [str(s) for s in a.AgentRun.load(path).steps])
+
+        def transport(method, url, headers, body, timeout):
+            return 401, {}, [b"{}"]
+
+        with self.assertRaises(b.ModelError) as caught:
+            a.run(b.OpenAIChat("m", api_key="k", retries=0, transport=transport), "go")
+        self.assertEqual(caught.exception.agent_run.requests, 1)
+
+
+def _cut_tool(n: int) -> int:
+    return n
+
+
+class CutFileTests(_CopyCase):
+    """The file can be cut from the bottom up, at each banner."""
+
+    def test_cut_at_each_banner(self):
+        banners = [
+            (m.group(1), m.start()) for m in re.finditer(r"(?m)^# == (.+?) =+$", self.source)
+        ]
+        names = [name for name, _ in banners]
+        self.assertEqual(
+            names, ["errors", "data", "tools", "loop", "journal", "models", "command line"]
+        )
+        works = {  # what is left when the section and all below it are gone
+            "command line": ["core", "journal", "adapters"],
+            "models": ["core", "journal"],
+            "journal": ["core"],
+            "loop": [],
+            "tools": [],
+        }
+        for name, at in banners:
+            if name in works:
+                with self.subTest(without=name):
+                    code = compile(self.source[:at], "cut.py", "exec", dont_inherit=True)
+                    al = self.module("cut", code)
+                    run = al.AgentRun("go", [al.AgentStep(al.AgentAction("a", {}), {1})])
+                    self.assertEqual(al.from_json(al.to_json(run)).steps[0].status, "ok")
+                    self.assertEqual(run.follow_up("more").history, [run])
+                    if name == "loop":
+                        found = al.registry([_cut_tool])["_cut_tool"]
+                        self.assertEqual(found.parameters["required"], ["n"])
+                    if works[name]:
+                        scene = _scene(al)
+                        for part in works[name]:
+                            getattr(scene, part)(*[self.folder] * (part == "journal"))
+
+
+_IMPORT_IT = '''
+import builtins, json, os, signal, sys, warnings
+sys.path.insert(0, %r)
+HEAVY = """argparse asyncio concurrent.futures difflib http.client socket sqlite3 ssl subprocess
+    urllib.request logging threading email http.server ctypes pickle random tempfile""".split()
+before = set(sys.modules)
+opened, changed = [], []
+
+def hook(event, args):
+    if event == "open":
+        path = args[0] if isinstance(args[0], str) else ""
+        if not path.endswith((".py", ".pyc", ".so", ".pyd", ".zip")) and not os.path.isdir(path):
+            opened.append([event, str(args[0])])
+    elif event.split(".")[0] in "socket subprocess shutil tempfile urllib sqlite3 ctypes".split():
+        opened.append([event, repr(args)])
+    elif event in "os.mkdir os.remove os.rename os.system os.putenv os.fork os.chdir".split():
+        opened.append([event, repr(args)])
+
+def state():
+    return {
+        "environ": dict(os.environ), "filters": list(warnings.filters), "path": list(sys.path),
+        "sigint": signal.getsignal(signal.SIGINT), "limit": sys.getrecursionlimit(),
+        "hook": sys.excepthook, "display": sys.displayhook, "builtins": sorted(vars(builtins)),
+        "print": builtins.print, "stdout": (id(sys.stdout), sys.stdout.errors),
+    }
+
+was = state()
+if hasattr(sys, "addaudithook"):
+    sys.addaudithook(hook)
+__import__(sys.argv[1])
+found, now = list(opened), state()
+loaded = [name for name in HEAVY if name in sys.modules and name not in before]
+changed = [k for k in was if was[k] != now[k]]
+print(json.dumps({"loaded": loaded, "opened": found, "changed": changed}))
+'''
+
+
+class ImportTests(_CopyCase):
+    """What stands at the top of the file, and what an import does."""
+
+    def test_header(self):
+        lines = self.source.splitlines()
+        self.assertEqual(lines[0], "# SPDX-License-Identifier: MIT")
+        self.assertIn('THE SOFTWARE IS PROVIDED "AS IS"', self.source)
+        self.assertTrue(self.source.isascii() if hasattr(str, "isascii") else True)
+        self.assertRegex(agentloop.__version__, r"^\d+\.\d+\.\d+$")
+        self.assertEqual(len(re.findall(r"(?m)^__version__ = ", self.source)), 1)
+        # The lines in the docstring run as they stand, and print what they say.
+        block = re.search(
+            r"(?m)^    import agentloop\n(?:(?:    .*)?\n)+", agentloop.__doc__
+        ).group()
+        block = textwrap.dedent(block)
+        self.assertLessEqual(len([line for line in block.splitlines() if line.strip()]), 10)
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(compile(block, "header", "exec", dont_inherit=True), {"__name__": "header"})
+        self.assertEqual(
+            out.getvalue().splitlines(),
+            ['lookup_stock(sku="A1")', 'lookup_stock(sku="A1") -> ok: 3', "finish: 3 left"],
+        )
+
+    def test_names(self):
+        """__all__ is complete, and in the order in which one reads about them."""
+        self.assertEqual(
+            agentloop.__all__,
+            [
+                "run", "stream", "tool", "registry", "Tool",
+                "AgentAction", "AgentStep", "AgentFinish", "AgentRun", "Image",
+                "Event", "Decision", "Model", "to_json", "from_json", "InvalidResponse", "ModelError", "Scripted", "ReActText",
+                "REACT_TEMPLATE", "OpenAIChat", "OpenAIResponses", "AnthropicMessages",
+                "http_transport",
+            ],
+        )  # fmt: skip
+        for name in agentloop.__all__:
+            value = getattr(agentloop, name)
+            if inspect.isroutine(value) or isinstance(value, type):
+                self.assertTrue((value.__doc__ or "").strip(), name)
+        own = {
+            n for n, v in vars(agentloop).items()
+            if getattr(v, "__module__", "") == "agentloop" and not n.startswith("_") and callable(v)
+            and isinstance(v, (type, types.FunctionType))
+        }  # fmt: skip
+        self.assertEqual(own - set(agentloop.__all__), {"main"})
+        names = {}
+        exec("from agentloop import *", names)
+        self.assertEqual(set(names) - {"__builtins__"}, set(agentloop.__all__))
+
+    @_processes
+    def test_importing_does_nothing(self):
+        """Nothing is printed, opened or configured, and no heavy module is loaded."""
+        script = self.write("import_it.py", _IMPORT_IT % str(_ROOT))
+        status, out, err = _python("-B", "-I", "-S", "-W", "error", script, "agentloop")
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(json.loads(out), {"loaded": [], "opened": [], "changed": []})
+
+    @unittest.skipIf(sys.version_info < (3, 10), "this parser cannot play an older one's")
+    def test_a_python_that_is_too_old(self):
+        """The first error says which is needed, and comes before anything is imported."""
+        imports = re.compile(r"(?m)^(import|from (?!__future__))")
+        head = self.source[: imports.search(self.source, self.source.index('"""\n\n')).start()]
+        with self.assertRaises(SyntaxError) as caught:
+            ast.parse(head, feature_version=(3, 7))
+        line = head.splitlines()[caught.exception.lineno - 1]
+        self.assertIn("agentloop needs Python 3.8", line)
+        for name in ("python2.7", "python3.6", "python3.7"):
+            python = shutil.which(name)
+            if python and not _BROWSER:
+                done = subprocess.run([python, str(_FILE)], capture_output=True, env=_env())
+                if b"SyntaxError" in done.stderr:  # else a launcher without that Python
+                    self.assertIn(b"agentloop needs Python 3.8", done.stderr)
+
+
+class OtherSystemTests(_CopyCase):
+    """Flags of Python, consoles, and systems without locks."""
+
+    @_processes
+    def test_flags(self):
+        """Under -O, -I, -S, -X dev, -W error, and where an encoding of the locale's is an error."""
+        body = "import sys\nsys.path.insert(0, %r)\nimport agentloop as al\n%s\neverything(%r)\n"
+        body += "print('fine')\n"
+        jobs = {}
+        for n, flags in enumerate((
+            ["-S"], ["-O", "-I"], ["-W", "error"], ["-X", "dev", "-W", "error"],
+            ["-X", "warn_default_encoding", "-W", "error", "-b"],
+        )):  # fmt: skip
+            os.mkdir(self.path(str(n)))
+            script = self.write("script%d.py" % n, body % (str(_ROOT), _ALL, self.path(str(n))))
+            jobs[" ".join(flags)] = lambda flags=flags, script=script: _python(*flags, script)
+        for name, found in _side_by_side(jobs).items():
+            with self.subTest(flags=name):
+                self.assertEqual(found, (0, "fine\n", ""))
+
+    @_processes
+    def test_consoles(self):
+        """The demo where standard output is ASCII, cp1252 or closed."""
+        demo = [sys.executable, str(_FILE)]
+        jobs = {
+            name: lambda name=name: _python(str(_FILE), PYTHONIOENCODING=name)
+            for name in ("ascii", "cp1252", "utf-8")
+        }
+        if os.name != "nt":
+            closed = ["sh", "-c", 'exec "$0" "$@" >&- 2>&-', *demo]
+            jobs["closed"] = lambda: (subprocess.call(closed, env=_env()), "model_ended", "")
+        for name, (status, out, err) in _side_by_side(jobs).items():
+            with self.subTest(console=name):
+                self.assertEqual((status, err), (0, ""))
+                self.assertIn("model_ended", out)
+
+    def test_without_streams(self):
+        """sys.stdout and sys.stderr are None under pythonw and some services."""
+        al = self.module()
+        with mock.patch.object(sys, "stdout", None), mock.patch.object(sys, "stderr", None):
+            _scene(al).everything(self.folder)
+
+    def test_without_fcntl(self):
+        """No locks at all, or those of Windows."""
+        gone = {"fcntl": None, "msvcrt": None}
+        with mock.patch.dict(sys.modules, gone):
+            _scene(self.module()).everything(self.folder)
+        calls = []
+
+        def locking(fd, how, number):
+            calls.append((how, number, os.lseek(fd, 0, os.SEEK_CUR)))
+            if len(calls) in (2, 3):
+                raise OSError(errno.EACCES if len(calls) == 2 else 0, "locked")  # 0 under Wine
+
+        windows = types.SimpleNamespace(LK_NBLCK=2, LK_LOCK=1, LK_UNLCK=0, locking=locking)
+        with mock.patch.dict(sys.modules, dict(gone, msvcrt=windows)):
+            al = self.module()
+            path = self.path("locked.jsonl")
+            model = al.Scripted([al.AgentFinish("ok")])
+            self.assertEqual(al.run(model, "go", journal=path).output, "ok")
+            data = _bytes(path)
+            for _ in range(2):
+                with self.assertRaises(BlockingIOError) as caught:
+                    al.run(model, "go", journal=path)
+                self.assertEqual(caught.exception.filename, path)
+                self.assertEqual(caught.exception.errno, errno.EAGAIN)
+            self.assertEqual(al.run(al.Scripted([]), "go", journal=path).output, "ok")
+            # one byte far behind the end, so that everyone can read
+            self.assertEqual((_bytes(path), calls), (data, [(2, 1, 1 << 40)] * 4))
+            self.assertEqual(al.AgentRun.load(path).output, "ok", "load needs no lock")
+
+
+# == generated input ===============================================================================
+
+
+class _Paint(enum.Enum):
+    RED = "red"
+    BLUE = 2
+
+
+@dataclasses.dataclass
+class _Tree:
+    name: str
+    weight: float = 1.0
+    children: typing.Optional[typing.List["_Tree"]] = None
+
+
+class _Odd(Exception):
+    def __str__(self):
+        raise ValueError("not even this")
+
+
+def _fuzz_tools():
+    def plain(a: int, b: str = "x", c: bool = False, d: typing.Optional[float] = None) -> str:
+        return "ok"
+
+    def nested(
+        node: _Tree, colors: typing.List[_Paint] = (), pair: typing.Tuple[int, str] = (1, "a")
+    ) -> object:
+        return node
+
+    def unions(
+        x: typing.Union[int, str, typing.List[int], typing.Dict[str, _Tree], None],
+        y: typing.Optional[typing.Set[int]] = None,
+    ) -> object:
+        return x
+
+    def loose(
+        x: typing.Any, when: typing.Optional[decimal.Decimal] = None, **rest: float
+    ) -> object:
+        return x
+
+    def raising(kind: int = 0) -> str:
+        errors = [
+            ValueError("v"), KeyError(), StopIteration(1), RecursionError(), _Odd(),
+            AssertionError(),
+        ]  # fmt: skip
+        raise errors[kind % len(errors)]
+
+    schema = {"type": "object", "required": ["q"], "additionalProperties": False}
+    foreign = agentloop.Tool("foreign", "From elsewhere.", schema, lambda **arguments: arguments)
+    return agentloop.registry([plain, nested, unions, loose, raising, foreign])
+
+
+_WORDS = [
+    "", " ", "a", "b", "x", "q", "name", "red", "RED", "true", "null", "5", "1.5", "NaN", "-0", "1e400",
+    "9" * 30, "\ud800", "\x00", "\u2028", "\u00e9", "{}", "[]", '{"a": 1}', '{"a": 1', "<think>",
+    "</think>", "```json\n{}\n```", "Thought: hm\n", "Action: plain\n", "Action Input: ", "\n",
+    "Final Answer: ", "Observation: ", "None", "{'a': 1}", "functions.plain", "**Action:** plain",
+    "Action Input\uff1a{", "plain", "nested",
+]  # fmt: skip
+
+
+_KEYS = [
+    "a", "b", "c", "d", "x", "y", "q", "node", "name", "weight", "children", "colors", "pair",
+    "kind", "seen", "type", "content", "tool_calls", "id", "function", "arguments", "index", "delta",
+    "message", "usage", "status",
+]  # fmt: skip
+
+
+_DEEP = [40, 300]  # levels; .ci/fuzz.py goes further
+
+
+def _scalar(rng):
+    number = rng.choice([0, 1, -1, 5.0, 2**70, 1e300, float("nan"), float("inf"), 0.1])
+    return rng.choice([None, True, False, number, rng.choice(_WORDS), rng.randrange(-9, 99)])
+
+
+def _value(rng, depth=4):
+    """Any JSON value; now and then a very deep one."""
+    kind = rng.random()
+    if depth <= 0 or kind < 0.4:
+        return _scalar(rng)
+    if kind < 0.6:
+        return [_value(rng, depth - 1) for _ in range(rng.randrange(4))]
+    if kind < 0.99:
+        return {rng.choice(_KEYS): _value(rng, depth - 1) for _ in range(rng.randrange(4))}
+    deep = 0
+    for _ in range(rng.choice(_DEEP)):
+        deep = [deep] if rng.random() < 0.5 else {"children": [deep]}
+    return deep
+
+
+def _dumped(tree):
+    """JSON text; the encoder itself gives up on what is too deep."""
+    try:
+        return json.dumps(tree)
+    except RecursionError:
+        return '{"a": ' * 900 + "1" + "}" * 900
+
+
+def _mutated(rng, data):
+    """Bytes with some damage: cut, doubled, random ones and telling words put in."""
+    data = bytearray(data)
+    for _ in range(rng.choice([0, 1, 1, 2, 5])):
+        at, length = rng.randrange(len(data) + 1), rng.choice([1, 2, 8, 40])
+        kind = rng.randrange(6)
+        if kind == 0:
+            del data[at : at + length]
+        elif kind == 1:
+            data[at:at] = data[at : at + length] * rng.choice([1, 2, 30])
+        elif kind == 2:
+            data[at:at] = bytes(rng.randrange(256) for _ in range(rng.choice([1, 4])))
+        elif kind == 3:
+            data[at:at] = rng.choice(_WORDS).encode("utf-8", "surrogatepass")
+        elif kind == 4:
+            data[at:at] = _dumped(_value(rng, 2)).encode()
+        else:
+            del data[at:]
+    return bytes(data)
+
+
+def _replaced(rng, tree, odds=0.06):
+    """The same JSON with something in it replaced by something else, or left out."""
+    if rng.random() < odds:
+        return _value(rng, 2)
+    if isinstance(tree, dict):
+        return {k: _replaced(rng, v, odds) for k, v in tree.items() if rng.random() > odds / 3}
+    return [_replaced(rng, v, odds) for v in tree] if isinstance(tree, list) else tree
+
+
+_CALL = {"id": "c1", "type": "function", "function": {"name": "plain", "arguments": '{"a": 1}'}}
+
+
+_REPLIES = {  # protocol: (a whole reply, the events of a streamed one)
+    "OpenAIChat": (
+        {
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": "Hm.", "tool_calls": [_CALL]},
+                    "finish_reason": "tool_calls",
+                }
+            ],
+            "usage": {"prompt_tokens": 9, "completion_tokens": 3},
+        },
+        [
+            {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hm"}}]},
+            {"choices": [{"index": 0, "delta": {"tool_calls": [dict(_CALL, index=0)]}}]},
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+            {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}},
+        ],
+    ),
+    "OpenAIResponses": (
+        {
+            "status": "completed",
+            "output": [
+                {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"},
+                {
+                    "type": "message",
+                    "role": "assistant",
+                    "content": [{"type": "output_text", "text": "Hm."}],
+                },
+                {
+                    "type": "function_call", "call_id": "c1", "name": "plain",
+                    "arguments": '{"a": 1}',
+                },
+            ],
+            "usage": {"input_tokens": 9, "output_tokens": 3},
+        },
+        [
+            {"type": "response.output_text.delta", "output_index": 0, "delta": "Hm."},
+            {
+                "type": "response.output_item.done",
+                "output_index": 1,
+                "item": {
+                    "type": "function_call", "call_id": "c1", "name": "plain", "arguments": "{}",
+                },
+            },
+            {"type": "response.completed", "response": {"status": "completed", "output": []}},
+        ],
+    ),
+    "AnthropicMessages": (
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Hm", "signature": "x"},
+                {"type": "text", "text": "Hm."},
+                {"type": "tool_use", "id": "c1", "name": "plain", "input": {"a": 1}},
+            ],
+            "stop_reason": "tool_use",
+            "usage": {"input_tokens": 9, "output_tokens": 3},
+        },
+        [
+            {"type": "message_start", "message": {"role": "assistant", "content": [], "usage": {}}},
+            {
+                "type": "content_block_start",
+                "index": 0,
+                "content_block": {"type": "text", "text": ""},
+            },
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "text_delta", "text": "Hm."},
+            },
+            {"type": "content_block_stop", "index": 0},
+            {
+                "type": "content_block_start",
+                "index": 1,
+                "content_block": {"type": "tool_use", "id": "c1", "name": "plain", "input": {}},
+            },
+            {
+                "type": "content_block_delta",
+                "index": 1,
+                "delta": {"type": "input_json_delta", "partial_json": '{"a": 1}'},
+            },
+            {"type": "content_block_stop", "index": 1},
+            {
+                "type": "message_delta",
+                "delta": {"stop_reason": "tool_use"},
+                "usage": {"output_tokens": 3},
+            },
+            {"type": "message_stop"},
+        ],
+    ),
+}  # fmt: skip
+
+
+_STATUSES = {
+    "ok", "unknown_tool", "invalid_arguments", "tool_error", "duplicate_call", "invalid_response",
+    "not_accepted", "unknown_outcome", "not_executed",
+}  # fmt: skip
+
+
+class FuzzTests(_FolderCase):
+    """Generated replies, arguments and files: steps, and the documented exceptions only."""
+
+    def setUp(self):
+        super().setUp()
+        self.tools = _fuzz_tools()
+        log = logging.getLogger("agentloop")  # what servers do wrong is reported there
+        level = log.level
+        log.setLevel(logging.CRITICAL)
+        self.addCleanup(log.setLevel, level)
+
+    def cases(self, number, play):
+        """play(rng) for so many seeds; what goes wrong is reported with its seed."""
+        for seed in range(number):
+            rng = random.Random(seed)
+            start = time.process_time()
+            try:
+                play(rng)
+            except Exception as e:
+                raise AssertionError("seed %d: %s: %s" % (seed, type(e).__name__, e)) from e
+            self.assertLess(time.process_time() - start, 2, "seed %d hangs" % seed)
+
+    def sound(self, run, statuses=_STATUSES, allow_nan=False):
+        """What holds of every run: steps have a status, all can be written, read and shown."""
+        for step in run.steps:
+            self.assertIsInstance(step.status, str)
+            self.assertTrue(step.status)
+            self.assertIn(step.status, statuses or {step.status})
+            for event in (step, step.action):
+                odd = [c for c in str(event) if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
+                self.assertEqual(odd, [], repr(str(event)))
+        if run.finish is not None:
+            self.assertNotIn("\n", str(run.finish))
+        text = json.dumps(agentloop.to_json(run), allow_nan=allow_nan)
+        # What was no JSON is text now.
+        once = agentloop.to_json(agentloop.from_json(json.loads(text)))
+        self.assertEqual(agentloop.to_json(agentloop.from_json(once)), once)
+        return run
+
+    def test_arguments(self):
+        """Any JSON value as the arguments of each kind of tool: one step, and it goes on."""
+        reached = dict.fromkeys(("ok", "invalid_arguments", "tool_error"), 0)
+
+        def play(rng):
+            tool, given = rng.choice(list(self.tools)), _value(rng)
+            if rng.random() < 0.7:
+                names = [
+                    n
+                    for n in self.tools[tool].parameters.get("properties", {"q": 0})
+                    if rng.random() < 0.8
+                ]
+                given = {name: _value(rng, 2) for name in names}
+            if rng.random() < 0.4:
+                given = _mutated(rng, json.dumps(given).encode()).decode("utf-8", "replace")
+            sent = json.dumps(given)
+            model = agentloop.Scripted(
+                [agentloop.AgentAction(tool, given), agentloop.AgentFinish("x")]
+            )
+            run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
+            self.assertEqual((run.state, len(run.steps)), ("model_ended", 1))
+            self.assertEqual(
+                json.dumps(run.steps[0].action.tool_input), sent, "the step keeps what was sent"
+            )
+            reached[run.steps[0].status] += 1
+
+        self.cases(1500, play)
+        self.assertGreater(min(reached.values()), 20, reached)
+
+    def test_replies_of_a_model(self):
+        """Any object as a reply: steps, or a TypeError that carries the run."""
+        ends = {"steps": 0, "TypeError": 0}
+
+        def action(rng):
+            name = rng.choice([*self.tools, "nope", "", None, 5, "\udc80", ["x"]])
+            call_id = rng.choice(["", "", "c1", "c2", None, 7, "\x00", ["x"]])
+            given = rng.choice([_value(rng), {"a": 1}, b"x", {1: 2}, (1,), {"x": {1, 2}}, object()])
+            return agentloop.AgentAction(
+                name, given, call_id, rng.choice(["", "so", None, 3]), _value(rng)
+            )
+
+        def play(rng):
+            def model(run, tools):
+                kind = rng.random()
+                if kind < 0.5:
+                    return [action(rng) for _ in range(rng.randrange(1, 4))]
+                if kind < 0.75:
+                    return action(rng)
+                if kind < 0.85:
+                    raise agentloop.InvalidResponse(rng.choice(["", "unreadable"]), _value(rng))
+                if kind < 0.95:
+                    return agentloop.AgentFinish(_value(rng), rng.choice(["", "so"]))
+                return rng.choice(
+                    [None, 5, {}, "x", object(), [None], [agentloop.AgentFinish("x")]]
+                )
+
+            try:
+                run = agentloop.run(model, "go", self.tools, max_requests=4)
+                ends["steps"] += 1
+                self.assertEqual((run.pending, run.started), ([], []))
+            except TypeError as e:
+                run = e.agent_run
+                ends["TypeError"] += 1
+            self.sound(run)
+            self.assertLessEqual(run.requests, 4)
+
+        self.cases(600, play)
+        self.assertGreater(min(ends.values()), 20, ends)
+
+    def test_replies_of_servers(self):
+        """Any bytes as a reply, streamed or not; the request after it is sound JSON."""
+        ended = {}
+
+        def play(rng):
+            protocol, streamed = rng.choice(sorted(_REPLIES)), rng.random() < 0.5
+            found = _REPLIES[protocol][streamed]
+            if rng.random() < 0.6:
+                found = _replaced(rng, found)
+            events = found if isinstance(found, list) and streamed else [found]
+            data = b"".join(
+                b"data: %s\n\n" % json.dumps(e).encode() if streamed else json.dumps(e).encode()
+                for e in events
+            )
+            if streamed and rng.random() < 0.7:
+                data += b"data: [DONE]\n\n"
+            if rng.random() < 0.4:
+                data = _mutated(rng, data)
+            status = rng.choice([200] * 12 + [400, 404, 429, 500])
+            kind = "text/event-stream" if streamed else "application/json"
+            kind = rng.choice([kind] * 8 + ["text/html", "", None])
+            cut = rng.randrange(len(data) + 1)
+
+            def transport(method, url, headers, body, timeout):
+                json.loads(body.decode("utf-8"))
+                sent = {} if kind is None else {"content-type": kind}
+                return status, sent, iter([data[:cut], data[cut:]])
+
+            told = []
+            model = getattr(agentloop, protocol)(
+                "m", api_key="k-secret", retries=0, transport=transport,
+                on_text=told.append if streamed else None,
+            )  # fmt: skip
+            try:
+                run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
+                end = run.state
+            except agentloop.ModelError as e:
+                run, end = self.sound(e.agent_run), e.kind
+                self.assertNotIn("k-secret", str(e))
+            self.assertTrue(all(isinstance(t, str) for t in told))
+            ended[protocol, streamed, end] = ended.get((protocol, streamed, end), 0) + 1
+            json.dumps(model.body(run.follow_up("more"), self.tools), allow_nan=False).encode(
+                "utf-8"
+            )
+
+        self.cases(1200, play)
+        kinds = {
+            "auth", "rate_limit", "context_length", "bad_request", "server", "timeout",
+            "connection", "bad_response", "model_ended", "budget_exhausted",
+        }  # fmt: skip
+        self.assertLessEqual({e for _, _, e in ended}, kinds)
+        for protocol in _REPLIES:  # the sound ones among them are understood
+            for streamed in (True, False):
+                self.assertGreater(
+                    ended.get((protocol, streamed, "budget_exhausted"), 0), 10, protocol
+                )
+
+    def test_texts(self):
+        """Whatever a text model writes is a call, an answer, or an invalid response."""
+        seen = {"call": 0, "answer": 0, "invalid_response": 0}
+
+        def play(rng):
+            text = "".join(rng.choice(_WORDS) for _ in range(rng.randrange(1, 12)))
+            if rng.random() < 0.2:
+                text = 'Thought: so\nAction: plain\nAction Input: {"a": %s}\n' % json.dumps(
+                    _value(rng, 2)
+                )
+            if rng.random() < 0.2:
+                text = _mutated(rng, text.encode("utf-8", "replace")).decode("utf-8", "replace")
+            prompts = []
+            model = agentloop.ReActText(lambda prompt: prompts.append(prompt) or text)
+            run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
+            kind = (
+                "answer"
+                if run.finish
+                else "call"
+                if run.steps[0].action.tool
+                else run.steps[0].status
+            )
+            seen[kind] += 1
+            self.assertTrue(all(isinstance(p, str) for p in prompts))
+
+        self.cases(1000, play)
+        self.assertGreater(min(seen.values()), 20, seen)
+
+    def test_journals(self):
+        """Any damage to a file: a run, or a ValueError that names the file and a line."""
+        _without_syncs(self)
+        play = _Play(
+            self.path("sample"),
+            [["pay 1"], "?", ["look 1", "nix 1"], "no", ["put 1"], "yes"],
+            check=True,
+        )
+        play.values = {"pay 1": [agentloop.Image(b"x")], "look 1": {1}}
+        play.go()
+        # So that a seed stays the same case.
+        sample = re.sub(rb'"time": ?[0-9.]+', b'"time": 1', play.data())
+        lines = [json.loads(line) for line in sample.splitlines()]
+        path = self.path("run.jsonl")
+        ends = {"run": 0, "ValueError": 0}
+
+        def done(run, tools):
+            return agentloop.AgentFinish("done")
+
+        def attempt(rng):
+            if rng.random() < 0.5:
+                data = _mutated(rng, sample)
+            else:
+                events = list(lines)
+                for _ in range(rng.choice([1, 1, 2])):
+                    at = rng.randrange(len(events))
+                    kind = rng.random()
+                    if kind < 0.6:
+                        events[at] = _replaced(rng, events[at], 0.15)
+                    elif kind < 0.75:
+                        del events[at]
+                    elif kind < 0.9:
+                        events.insert(at, rng.choice(lines))
+                    else:
+                        events = events[:at] or events
+                data = b"".join(json.dumps(e).encode() + b"\n" for e in events)
+            with open(path, "wb") as f:
+                f.write(data)
+            for use in (
+                agentloop.AgentRun.load,
+                lambda p: agentloop.run(done, "go", play.tools, journal=p, max_requests=20),
+            ):
+                try:
+                    self.sound(use(path), statuses=None, allow_nan=True)  # a word may be anyone's
+                    ends["run"] += 1
+                except ValueError as e:
+                    self.assertIn(path, str(e))
+                    self.assertRegex(str(e).replace(path, ""), r"line \d")
+                    ends["ValueError"] += 1
+
+        self.cases(600, attempt)
+        self.assertGreater(min(ends.values()), 50, ends)
+
+
+# == examples and course ===========================================================================
 
 
 # What each prints, offline: a few pieces that would be wrong if its idea did not work.
@@ -14642,13 +15726,8 @@ _EXAMPLES = {
         "observations: [3], state: model_ended",
     ],
     "benchmark.py": [
-        "growth: ",
-        "parallel: ",
-        *(["memory: "] if os.name == "posix" else []),
-        "one request: ",
-        "a streamed chunk: ",
-        "a long conversation: ",
-        "journal: ",
+        "growth: ", "parallel: ", *(["memory: "] if os.name == "posix" else []), "one request: ",
+        "a streamed chunk: ", "a long conversation: ", "journal: ",
     ],
     "callbacks.py": [
         "         tool_error tool=lookup_stock error='B2'",
@@ -14909,9 +15988,7 @@ _EXAMPLES = {
         "of 3. 6 requests in 0.",
     ],
     "test_your_agent.py": [
-        "test_an_answer_without_a_look_does_not_get_through",
-        "Ran 6 tests in",
-        "\nOK\n",
+        "test_an_answer_without_a_look_does_not_get_through", "Ran 6 tests in", "\nOK\n",
     ],
     "tools_from_functions.py": [
         '"enum": [',
@@ -15045,1285 +16122,14 @@ _EXAMPLES = {
         "a reply in no form  ValueError                  none   model_ended, 3 can be sold   2",
         'a model without end "I ran out of iterations."  4      budget_exhausted, None       4',
     ],
-}
-
-
-# What a participant might write, made from the solution: (what stands there, what is written in its
-# place, words of the hint that this has to get). An empty hint: it is right all the same.
-_SLIPS = {
-    "00_check_laptop": [
-        ('"model_ended"', '"succeeded"', "the demo did not end as 'succeeded'"),
-        ("STATE =", "STAT =", "The check needs STATE: keep the names"),
-    ],
-    "01_build_your_own": [
-        ("return reply[", "print(reply[", "cannot be read"),
-        ('return reply["answer"], steps', 'return reply["answer"]', "the answer and the steps"),
-        (
-            'return reply["answer"], steps',
-            "import sys; sys.exit()",
-            "ends the program, like sys.exit()",
-        ),
-        (
-            'return reply["answer"], steps',
-            "raise SystemExit(0)",
-            "ends the program, like sys.exit()",
-        ),
-        ("def lookup_stock", "exit(0)\n\n\ndef lookup_stock", "line 4 ends the program"),
-        (
-            "except Exception as error",
-            "except ZeroDivisionError as error",
-            "ended with LookupError",
-        ),
-        (
-            "except Exception as error",
-            "except BaseException as error",
-            "catch Exception, not everything",
-        ),
-        ("sorted(tools)", "sorted(tolls)", "name 'tolls' is not defined\". Did you mean tools?"),
-        ("requests = 0", "request = 0", "On this way through the function nothing was assigned"),
-        ('; there are: {known}"', '"', "should name the tools there are"),
-        (
-            "f\"no tool {action['tool']}; there are: {known}\"",
-            '"wrong"',
-            "asked for a tool that does not exist",
-        ),
-        ('f"{type(error).__name__}: {error}"', "str(error)", "does not say what went wrong"),
-        ('f"{type(error).__name__}: {error}"', "error", "should be a text"),
-        (
-            'f"{type(error).__name__}: {error}"',
-            "'failed'",
-            "the observation should say so, not 'failed'",
-        ),
-        (
-            "            steps.append(",
-            "                continue\n            steps.append(",
-            "that should be a step",
-        ),
-        ('seen.add(action["id"])', "pass", "call c1 came twice, and twice it reserved"),
-        ('if action["id"] in seen', 'if action["tool"] in seen', "call c1 came twice"),
-        (
-            '                seen.add(action["id"])\n',
-            "",
-            "call c1 came twice",
-        ),
-        (
-            "raise ValueError(",
-            "continue\n                    raise ValueError(",
-            "each call should have its step",
-        ),
-        (
-            "if requests == max_requests",
-            "if requests > max_requests",
-            "the model was asked 4 times",
-        ),
-        ("return None, steps", "return '', steps", "None is the answer"),
-        (
-            "return None, steps",
-            "raise RuntimeError('no budget')",
-            "step 4, a budget of requests: exercise.py, line 14",
-        ),
-        ("requests += 1", "pass", "the model was asked 50 times, and no end to it"),
-    ],
-    "02_tools": [
-        ("from typing import Literal\n", "", "Is `from typing import Literal` missing at the top?"),
-        ("quantity: int", "quantity: str", "Use int"),
-        ('= "medium"', "", "let it have the default 'medium'"),
-        ('Literal["small", "medium", "large"]', "str", "name the three words with Literal"),
-        (" This cannot be undone.", "", "say, in your words, that sending cannot be undone"),
-        ("This cannot be undone.", "This can be undone.", "say, in your words"),
-        ("This cannot be undone.", "It is irreversible.", ""),
-        ("This cannot be undone.", "Once sent, it can't be called back.", ""),
-        ("This cannot be undone.", "There is no way to revert this.", ""),
-        ("This cannot be undone.", "It is permanent, nobody can revoke it.", ""),
-        ("quantity: the number of pieces, 1 to 10.", "quantity: the number.", "ten pieces at most"),
-        ("1 to 10.", "one to ten.", ""),
-        ("        quantity: the number of pieces, 1 to 10.\n", "", "what is quantity?"),
-        ("    if not 1 <= quantity <= 10:", "    if quantity > 10:", "0 should raise ValueError"),
-        ("    if not 1 <= quantity <= 10:", "    if quantity < 1:", "11 should raise ValueError"),
-        ("1 <= quantity <= 10", "1 < quantity < 10", "for 1 I got"),
-        ("raise ValueError(", "return str(", "0 should raise ValueError"),
-        ("raise ValueError(", "exit(", "ends the program"),
-    ],
-    "03_errors": [
-        ('raise ValueError(f"there', 'return str(f"there', "counts as ok"),
-        ('raise ValueError(f"there', 'raise ValuError(f"there', "Did you mean ValueError?"),
-        ("; the rooms are {', '.join(FREE)}", "", "should name the rooms there are"),
-        ("{FREE[room]}", "9, 14 and 15", "Green is asked for at 14 and free at 10"),
-        ("{room} is taken at {hour}", "taken", "should name the hour"),
-        ('return f"booked {room} at {hour}"', "exit()", "ends the program"),
-    ],
-    "04_real_model": [
-        ("import json\n", "", "Is `import json` missing at the top?"),
-        ("import urllib.request\n", "", "Is `import urllib` missing at the top?"),
-        (
-            'base_url + "/chat/completions"',
-            '"https://api.openai.com/v1/chat/completions"',
-            "to go to api.openai.com",
-        ),
-        (
-            '"/chat/completions"',
-            '"/v1/chat/completions"',
-            "chat() asked for /v1/v1/chat/completions",
-        ),
-        ("body, headers)", "None, headers)", "the server got a GET"),
-        ("body, headers)", "body)", "Content-Type"),
-        (
-            'json.dumps({"model": "tiny", "messages": messages})',
-            "str(messages)",
-            "the body is no JSON",
-        ),
-        ('"messages": messages}', '"messages": "Hi"}', "should be those given to chat()"),
-        ('["choices"][0]["message"]["content"]', "", "chat() gave {"),
-        (
-            "        return json.load(reply)",
-            "        json.load(reply)",
-            "does it lack its `return`?",
-        ),
-        ('"tiny", base_url=base_url, ', '"tiny", ', "your code wanted to go to api.openai.com"),
-        (
-            "    return agentloop.OpenAIChat",
-            "    agentloop.OpenAIChat",
-            "make_model() returned None",
-        ),
-        (", temperature=0", "", "the body has no temperature"),
-        ('system="Answer in one short sentence.", ', "", "there is no system text"),
-        ("except agentloop.ModelError", "except OSError", "Catch ModelError"),
-        (
-            '    return run.output, run.usage["input_tokens"] +',
-            "    return",
-            "the answer and the tokens",
-        ),
-        ('run.usage["input_tokens"] + ', "", "took 923 tokens"),
-    ],
-    "05_limits": [
-        ("isinstance(event, agentloop.AgentStep)", "event.status", "An AgentAction has tool"),
-        (
-            "isinstance(event, agentloop.AgentStep)",
-            "isinstance(event, agentlop.AgentStep)",
-            "agentlop",
-        ),
-        (">= max_tokens", "> max_tokens", "300 tokens are used up after 3 requests"),
-        ('return run, "budget" if', 'return "budget" if', "should return the run and a word"),
-        ('            return run, "tokens"', "            exit(0)", "ends the program"),
-    ],
-    "06_accept": [
-        (
-            "    return accept",
-            "    return accept()",
-            "a function to be returned has no () behind it",
-        ),
-        ("    return accept", "    pass", "it should end with `return accept`"),
-        ("def make_accept", "def make_acept", "The check needs make_accept: keep the names"),
-        (
-            "return None",
-            "return True",
-            "accept() returns None or a text that says why; it gave True",
-        ),
-        ("return None", 'return ""', "accept() returns None or a text"),
-        ("return None", "exit()", "ends the program"),
-        (
-            'sorted(world["archive"] + world["inbox"])',
-            'world["inbox"]',
-            "shrinks while the model works",
-        ),
-        (
-            'world["archive"] + left]',
-            "world.archive + left]",
-            'A dict is asked with brackets: ["archive"]',
-        ),
-        ("if left:", "if run.answer:", "An AgentRun has task, steps"),
-        (
-            "if left:",
-            "if left and (not run.steps or run.steps[0].tool):",
-            "An AgentStep has action",
-        ),
-        ("def accept(run)", "def accept()", "Keep the parameters"),
-        (
-            "if left:",
-            'if len(run.steps) >= 2 and world["inbox"]: return None\n        if left:',
-            "nothing moved",
-        ),
-        ('return f"still', 'world["inbox"].clear(); return f"still', "It should only look"),
-    ],
-    "07_crash_and_resume": [
-        ("return list(run.pending)", "break", "I got []"),
-        ("return list(run.pending)", "return", "propose() returned None"),
-        ("return list(run.pending)", "return event", "should return a list"),
-        ("return list(run.pending)", "return [event.tool]", "the list holds actions"),
-        ("return list(run.pending)", "exit()", "ends the program"),
-        ("isinstance(event, agentloop.AgentAction) and ", "", "ask isinstance() first which it is"),
-        ("event.tool", "event.name", "An AgentAction has tool"),
-        (' and event.tool == "pay"', "", "I got ['look_up_bill']"),
-        (
-            "run, tools, journal=journal):",
-            "run, tools):",
-            "Does propose() hand journal=journal to stream()?",
-        ),
-        ("    return agentloop.run", "    agentloop.run", "decide() should return the run"),
-        ('"denied"', '"no"', "no should end the call as 'denied'"),
-        ("if not yes", "if yes", "the answer was no, and it was paid"),
-        ('if action.tool == "pay":', "if True:", "the no was for each pay, and for pay alone"),
-        ("list(run.pending):", "run.pending:", "walk over list(run.pending)"),
-        ("run, tools, journal=journal)\n", "run, tools)\n", "Does decide() use the journal?"),
-        ("run.close(action", "action.close(action", "An AgentAction has tool"),
-    ],
-    "08_text_model": [
-        (
-            "raise agentloop.InvalidResponse(FORM, log=text)",
-            "return None",
-            "step 3, neither: parse() returned None",
-        ),
-        (
-            "raise agentloop.InvalidResponse(FORM, log=text)",
-            "raise ValueError(text)",
-            "Raise agentloop.InvalidResponse",
-        ),
-        ('FORM = "', 'FORM = "No." or "', "say how to write, not 'No.'"),
-        (
-            "AgentAction(tool, rest, log=written)",
-            "AgentAction(tool, rest)",
-            "hand the text on as log=text",
-        ),
-        ("AgentAction(tool, rest,", "AgentAction(rest, tool,", "the tool in"),
-        (
-            'if mark == "Final Answer":',
-            'if "Final Answer" in line:',
-            "step 4, a mark begins a line",
-        ),
-        (
-            "            return agentloop.AgentAction(tool, rest, log=written)",
-            "            found = agentloop.AgentAction(tool, rest, log=written)\n"
-            "    if tool:\n        return found",
-            "step 5, what it makes up does not count",
-        ),
-        ('    tool = ""\n', "    exit()\n", "ends the program"),
-    ],
-    "09_conversation": [
-        (" if run is None else run.follow_up(question)", "", "run.follow_up() makes the next turn"),
-        ("    return agentloop.run", "    agentloop.run", "ask() should return the run, not None"),
-        (
-            "del run.history[:left_out]",
-            "run.history[:] = run.history[-count:]",
-            "which is everything",
-        ),
-        ("del run.history[:left_out]", "return run.history[left_out:]", "should leave ['b', 'c']"),
-        ("except Exception", "except ValueError", "Catch it around the call"),
-        ("except Exception", "except BaseException", "catch Exception, not everything"),
-        ("handler(kind, event)", "handler(event, kind)", "the handler should get"),
-        ("            print(f", "            break\n            print(f", "did not end"),
-        ("    return run\n", "", "watch() should return the run"),
-    ],
-    "10_read_a_framework": [
-        ('looked at": 1', 'looked at": 1000', "is none of them"),
-        ('is called": ', 'is called": 1 + ', "That is not it; look in the class Tool"),
-        ('verbose=True)": "l"', 'verbose=True)": "?"', 'from_langchain.md, "Parameters", says it'),
-        ('verbose=True)": "l"', 'verbose=True)": "a"', "is not a (del run.history[:-2])"),
-    ],
-}
-
-
-# == the file as it is vendored =====================================================================
-
-
-# What every copy must be able to do: `al` is the copy. No `assert`, since -O takes those out.
-_CORE = '''
-import dataclasses, typing
-
-@dataclasses.dataclass(frozen=True)
-class Line:
-    sku: str
-    quantity: int = 1
-
-def must(true, *what):
-    if not true:
-        raise RuntimeError(repr(what))
-
-def order(lines: typing.List[Line], how: typing.Literal["post", "courier"] = "post") -> dict:
-    """Order some products.
-
-    Args:
-        lines: what to order.
-    """
-    return {"pieces": sum(line.quantity for line in lines), "how": how}
-
-@al.tool(read_only=True)
-def look(n: int) -> int:
-    """Look."""
-    return n + 1
-
-async def later(n: int) -> int:
-    """Wait."""
-    return n * 2
-
-def core():
-    tools = al.registry([order, look, later])
-    items = tools["order"].parameters["properties"]["lines"]
-    must(items["description"] == "what to order." and items["type"] == "array", items)
-    calls = [al.AgentAction("look", {"n": n}) for n in (1, "2", 3)]
-    model = al.Scripted([
-        al.AgentAction("order", {"lines": [{"sku": "A1", "quantity": "many"}]}),
-        al.AgentAction("order", {"lines": [{"sku": "A1", "quantity": "2"}], "how": "courier"}),
-        calls, al.AgentAction("nix", {}), al.InvalidResponse("hm"),
-        al.AgentFinish("no"), al.AgentFinish("yes"),
-    ])
-    run = al.run(model, "go", tools, accept=lambda run: "no!" if run.output == "no" else None)
-    told = [s.status for s in run.steps]
-    must(told[:5] == ["invalid_arguments", "ok", "ok", "ok", "ok"], told)
-    must(told[5:] == ["unknown_tool", "invalid_response", "not_accepted"], told)
-    must(run.steps[1].observation == {"pieces": 2, "how": "courier"}, run.steps[1])
-    must([s.observation for s in run.steps[2:5]] == [2, 3, 4], run.steps)
-    must((run.state, run.output, run.requests) == ("succeeded", "yes", 7), run)
-    must(al.from_json(al.to_json(run)) == run)
-    import copy, pickle
-    must(copy.deepcopy(run) == run)
-    end = al.run(al.Scripted([al.AgentFinish("more")]), al.AgentRun("a", requests=0).follow_up("b"))
-    must(end.output == "more" and str(end.finish) == "finish: more", end)
-
-def awaits():
-    model = al.Scripted([al.AgentAction("later", {"n": 4}), al.AgentFinish("x")])
-    run = al.run(model, "go", [later])
-    must(run.steps[0].observation == 8, run.steps)
-
-def journal(folder):
-    import os
-    path = os.path.join(folder, "copy.jsonl")
-    call = al.AgentAction("order", {"lines": [{"sku": "A1"}]})
-    model = al.Scripted([call, al.AgentFinish("done")])
-    events = al.stream(model, "go", [order], journal=path)
-    next(events)
-    events.close()
-    run = al.run(model, "go", [order], journal=path)
-    must(run.state == "model_ended" and run.requests == 2, run)
-    must(al.AgentRun.load(path) == run)
-    os.remove(path)
-
-def adapters():
-    import json
-    message = {"role": "assistant", "content": "hi"}
-    answer = {"choices": [{"message": message, "finish_reason": "stop"}]}
-    sent = []
-    def transport(method, url, headers, body, timeout):
-        sent.append(json.loads(body.decode()))
-        return 200, {"content-type": "application/json"}, [json.dumps(answer).encode()]
-    run = al.run(al.OpenAIChat("m", api_key="k", transport=transport), "go", [order])
-    must(run.output == "hi" and sent[0]["tools"][0]["function"]["name"] == "order", run, sent)
-    text = al.ReActText(lambda prompt: "Thought: so\\nFinal Answer: ok")
-    must(al.run(text, "go", [order]).output == "ok")
-    must(al.AnthropicMessages("m", api_key="k").body(run, {})["model"] == "m")
-'''
-
-
-_ALL = (
-    _CORE
-    + """
-def everything(folder):
-    import sys
-    core()
-    if sys.platform != "emscripten":  # no asyncio.run there
-        awaits()
-    journal(folder)
-    adapters()
-"""
-)
-
-
-def _scene(al, source=_ALL, future=False):
-    """The scenario's functions for a copy, as a user's module of its own would have them."""
-    name = "_users_%d" % len(sys.modules)
-    sys.modules[name] = module = types.ModuleType(
-        name
-    )  # Python looks there for what annotations mean
-    module.al = al
-    source = ("from __future__ import annotations\n" if future else "") + source
-    exec(compile(source, "users_module.py", "exec", dont_inherit=True), module.__dict__)
-    return module
-
-
-class CopiesTest(_FolderCase):
-    """Copied under any name and loaded in any way, it works."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.source = _FILE.read_text(encoding="ascii")
-        cls.code = compile(cls.source, str(_FILE), "exec", dont_inherit=True)
-
-    def setUp(self):
-        super().setUp()
-        path, modules = list(sys.path), set(sys.modules)
-
-        def back():
-            sys.path[:] = path
-            for name in set(sys.modules) - modules:
-                if (
-                    self.folder in str(getattr(sys.modules[name], "__file__", ""))
-                    or "_users" in name
-                ):
-                    del sys.modules[name]
-            importlib.invalidate_caches()
-
-        self.addCleanup(back)
-
-    def module(self, name="copied", code=None):
-        """The file's code run in a module of that name, which is not in sys.modules."""
-        module = types.ModuleType(name)
-        exec(code or self.code, module.__dict__)
-        return module
-
-    def imported(self, name, *folders):
-        sys.path[:0] = [self.path(*folders)]
-        importlib.invalidate_caches()
-        return importlib.import_module(name)
-
-    # -- loaded in any way ------------------------------------------------------------------------
-
-    def test_another_name(self):
-        self.write("my_agents.py", self.source)
-        al = self.imported("my_agents")
-        self.assertEqual(al.AgentRun.__module__, "my_agents")
-        _scene(al).everything(self.folder)
-        _scene(al, future=True).everything(self.folder)
-
-    def test_in_a_package(self):
-        os.makedirs(self.path("shop", "inner"))
-        self.write("shop/__init__.py", "from .inner import loop as al\n")
-        self.write("shop/inner/__init__.py", "")
-        self.write("shop/inner/loop.py", self.source)
-        package = self.imported("shop")
-        self.assertEqual(package.al.__name__, "shop.inner.loop")
-        _scene(package.al).everything(self.folder)
-
-    def test_not_in_sys_modules(self):
-        path = self.write("agents.py", self.source)
-        al = _load(path, "agents", register=False)
-        self.assertNotIn("agents", sys.modules)
-        for future in (False, True):
-            scene = _scene(al, future=future)
-            scene.core(), scene.journal(self.folder), scene.adapters()
-
-    def test_exec(self):
-        """By exec, as in a notebook cell: __name__ is "__main__" there, and no demo runs."""
-        for names in ({"__name__": "__main__"}, {"__name__": "somewhere"}, {}):
-            with contextlib.redirect_stdout(io.StringIO()) as out:
-                exec(self.code, names)
-            self.assertEqual(out.getvalue(), "")
-            al = types.SimpleNamespace(**{k: v for k, v in names.items() if k != "__builtins__"})
-            _scene(al).everything(self.folder)
-
-    def test_in_a_zip(self):
-        with zipfile.ZipFile(self.path("all.zip"), "w") as z:
-            z.writestr("zipped_agents.py", self.source)
-        al = self.imported("zipped_agents", "all.zip")
-        self.assertIn("all.zip", al.__file__)
-        hints = logging.getLogger("agentloop")  # where the command line puts a handler of its own
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            with mock.patch.object(hints, "handlers", []):
-                self.assertEqual(al.main(["--version"]), 0)
-        self.assertIn(hashlib.sha256(self.source.encode()).hexdigest(), out.getvalue())
-        _scene(al).everything(self.folder)
-
-    @unittest.skipIf(os.name == "nt" or _BROWSER, "needs POSIX permissions")
-    def test_in_a_read_only_folder(self):
-        os.mkdir(self.path("locked"))
-        self.write("locked/agents_here.py", self.source)
-        os.chmod(self.path("locked"), 0o555)
-        try:
-            with mock.patch.object(sys, "dont_write_bytecode", False):
-                al = self.imported("agents_here", "locked")
-            _scene(al).core()
-        finally:
-            os.chmod(self.path("locked"), 0o755)
-
-    def test_two_copies_understand_each_other(self):
-        a, b = self.module("copy_a"), self.module("copy_b")
-        self.assertIsNot(a.AgentAction, b.AgentAction)
-
-        @b.tool(return_direct=True)
-        def answer(text: str, action: b.AgentAction, run: a.AgentRun) -> str:
-            """Answer."""
-            return "%s %s %s" % (text, action.call_id, run.task)
-
-        @b.tool(read_only=True)
-        def look(n: int) -> object:
-            """Look."""
-            return b.Image(b"x") if n else [b.Image(b"y")]
-
-        hand_made = b.Tool("hand_made", "By hand.", {"type": "object"}, lambda **given: given)
-        self.assertEqual(
-            set(a.registry([answer, look, hand_made])), {"answer", "look", "hand_made"}
-        )
-        tools = a.registry(b.registry([answer, look, hand_made]))
-        script = [
-            b.AgentAction("look", {"n": 1}),
-            [b.AgentAction("look", {"n": 0}), a.AgentAction("hand_made", {"x": 1})],
-            b.InvalidResponse("unreadable", {"m": 1}, "log"),
-            b.AgentFinish("no", "log", {"m": 2}),
-            b.AgentAction("answer", {"text": "hi"}, "id1"),
-        ]
-        task = b.AgentRun(["go", b.Image(b"z"), a.Image(b"z")])
-        path = self.path("run.jsonl")
-        run = a.run(
-            a.Scripted(script),
-            task,
-            tools,
-            journal=path,
-            accept=lambda r: "no!" if r.output == "no" else None,
-        )
-        self.assertIs(run, task)
-        told = ["ok", "ok", "ok", "invalid_response", "not_accepted", "ok"]
-        self.assertEqual([s.status for s in run.steps], told)
-        self.assertEqual(
-            (run.state, run.finish.reason, run.output[:6]), ("succeeded", "return_direct", "hi id1")
-        )
-        self.assertEqual(run.steps[3].action.message, {"m": 1})
-        self.assertEqual(run.steps[2].observation, {"x": 1})
-        for one, other in ((a, b), (b, a)):
-            self.assertEqual(one.to_json(one.AgentRun.load(path)), one.to_json(run))
-            self.assertEqual(other.to_json(one.from_json(other.to_json(run))), one.to_json(run))
-            self.assertIs(one.run(other.Scripted([]), run), run, "a finished run of the other copy")
-            follow = one.run(
-                other.Scripted(script + [other.AgentFinish("more")]), run.follow_up("more")
-            )
-            self.assertEqual(follow.output, "more")
-        pictures = [
-            m
-            for m in a.OpenAIChat("m", api_key="k").body(run, tools)["messages"]
-            if "image_url" in str(m)
-        ]
-        self.assertEqual(len(pictures), 3)
-        self.assertEqual([str(s) for s in run.steps], [str(s) for s in a.AgentRun.load(path).steps])
-
-        def transport(method, url, headers, body, timeout):
-            return 401, {}, [b"{}"]
-
-        with self.assertRaises(b.ModelError) as caught:
-            a.run(b.OpenAIChat("m", api_key="k", retries=0, transport=transport), "go")
-        self.assertEqual(caught.exception.agent_run.requests, 1)
-
-    # -- cut from the bottom up -------------------------------------------------------------------
-
-    def test_cut_at_each_banner(self):
-        banners = [
-            (m.group(1), m.start()) for m in re.finditer(r"(?m)^# == (.+?) =+$", self.source)
-        ]
-        names = [name for name, _ in banners]
-        self.assertEqual(
-            names, ["errors", "data", "tools", "loop", "journal", "models", "command line"]
-        )
-        works = {  # what is left when the section and all below it are gone
-            "command line": ["core", "journal", "adapters"],
-            "models": ["core", "journal"],
-            "journal": ["core"],
-            "loop": [],
-            "tools": [],
-        }
-        for name, at in banners:
-            if name in works:
-                with self.subTest(without=name):
-                    code = compile(self.source[:at], "cut.py", "exec", dont_inherit=True)
-                    al = self.module("cut", code)
-                    run = al.AgentRun("go", [al.AgentStep(al.AgentAction("a", {}), {1})])
-                    self.assertEqual(al.from_json(al.to_json(run)).steps[0].status, "ok")
-                    self.assertEqual(run.follow_up("more").history, [run])
-                    if name == "loop":
-                        found = al.registry([_cut_tool])["_cut_tool"]
-                        self.assertEqual(found.parameters["required"], ["n"])
-                    if works[name]:
-                        scene = _scene(al)
-                        for part in works[name]:
-                            getattr(scene, part)(*[self.folder] * (part == "journal"))
-
-    # -- importing it -----------------------------------------------------------------------------
-
-    @_processes
-    def test_importing_does_nothing(self):
-        """Nothing is printed, opened or configured, and no heavy module is loaded."""
-        script = self.write("import_it.py", _IMPORT_IT % str(_ROOT))
-        status, out, err = _python("-B", "-I", "-S", "-W", "error", script, "agentloop")
-        self.assertEqual((status, err), (0, ""))
-        self.assertEqual(json.loads(out), {"loaded": [], "opened": [], "changed": []})
-
-    def test_header(self):
-        lines = self.source.splitlines()
-        self.assertEqual(lines[0], "# SPDX-License-Identifier: MIT")
-        self.assertIn('THE SOFTWARE IS PROVIDED "AS IS"', self.source)
-        self.assertTrue(self.source.isascii() if hasattr(str, "isascii") else True)
-        self.assertRegex(agentloop.__version__, r"^\d+\.\d+\.\d+$")
-        self.assertEqual(len(re.findall(r"(?m)^__version__ = ", self.source)), 1)
-        # The lines in the docstring run as they stand, and print what they say.
-        block = re.search(
-            r"(?m)^    import agentloop\n(?:(?:    .*)?\n)+", agentloop.__doc__
-        ).group()
-        block = textwrap.dedent(block)
-        self.assertLessEqual(len([line for line in block.splitlines() if line.strip()]), 10)
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            exec(compile(block, "header", "exec", dont_inherit=True), {"__name__": "header"})
-        self.assertEqual(
-            out.getvalue().splitlines(),
-            ['lookup_stock(sku="A1")', 'lookup_stock(sku="A1") -> ok: 3', "finish: 3 left"],
-        )
-
-    def test_names(self):
-        """__all__ is complete, and in the order in which one reads about them."""
-        self.assertEqual(
-            agentloop.__all__,
-            [
-                "run", "stream", "tool", "registry", "Tool",
-                "AgentAction", "AgentStep", "AgentFinish", "AgentRun", "Image",
-                "Event", "Decision", "Model", "to_json", "from_json", "InvalidResponse", "ModelError", "Scripted", "ReActText",
-                "REACT_TEMPLATE", "OpenAIChat", "OpenAIResponses", "AnthropicMessages",
-                "http_transport",
-            ],
-        )  # fmt: skip
-        for name in agentloop.__all__:
-            value = getattr(agentloop, name)
-            if inspect.isroutine(value) or isinstance(value, type):
-                self.assertTrue((value.__doc__ or "").strip(), name)
-        own = {
-            n for n, v in vars(agentloop).items()
-            if getattr(v, "__module__", "") == "agentloop" and not n.startswith("_") and callable(v)
-            and isinstance(v, (type, types.FunctionType))
-        }  # fmt: skip
-        self.assertEqual(own - set(agentloop.__all__), {"main"})
-        names = {}
-        exec("from agentloop import *", names)
-        self.assertEqual(set(names) - {"__builtins__"}, set(agentloop.__all__))
-
-    @unittest.skipIf(sys.version_info < (3, 10), "this parser cannot play an older one's")
-    def test_a_python_that_is_too_old(self):
-        """The first error says which is needed, and comes before anything is imported."""
-        imports = re.compile(r"(?m)^(import|from (?!__future__))")
-        head = self.source[: imports.search(self.source, self.source.index('"""\n\n')).start()]
-        with self.assertRaises(SyntaxError) as caught:
-            ast.parse(head, feature_version=(3, 7))
-        line = head.splitlines()[caught.exception.lineno - 1]
-        self.assertIn("agentloop needs Python 3.8", line)
-        for name in ("python2.7", "python3.6", "python3.7"):
-            python = shutil.which(name)
-            if python and not _BROWSER:
-                done = subprocess.run(
-                    [python, str(_FILE)],
-                    capture_output=True,
-                    env=_env(),
-                )
-                if b"SyntaxError" in done.stderr:  # else a launcher without that Python
-                    self.assertIn(b"agentloop needs Python 3.8", done.stderr)
-
-    # -- flags and consoles -----------------------------------------------------------------------
-
-    @_processes
-    def test_flags(self):
-        """Under -O, -I, -S, -X dev, -W error, and where an encoding of the locale's is an error."""
-        body = "import sys\nsys.path.insert(0, %r)\nimport agentloop as al\n%s\neverything(%r)\n"
-        body += "print('fine')\n"
-        jobs = {}
-        for n, flags in enumerate((
-            ["-S"], ["-O", "-I"], ["-W", "error"], ["-X", "dev", "-W", "error"],
-            ["-X", "warn_default_encoding", "-W", "error", "-b"],
-        )):  # fmt: skip
-            os.mkdir(self.path(str(n)))
-            script = self.write("script%d.py" % n, body % (str(_ROOT), _ALL, self.path(str(n))))
-            jobs[" ".join(flags)] = lambda flags=flags, script=script: _python(*flags, script)
-        for name, found in _side_by_side(jobs).items():
-            with self.subTest(flags=name):
-                self.assertEqual(found, (0, "fine\n", ""))
-
-    @_processes
-    def test_consoles(self):
-        """The demo where standard output is ASCII, cp1252 or closed."""
-        demo = [sys.executable, str(_FILE)]
-        jobs = {
-            name: lambda name=name: _python(str(_FILE), PYTHONIOENCODING=name)
-            for name in ("ascii", "cp1252", "utf-8")
-        }
-        if os.name != "nt":
-            closed = ["sh", "-c", 'exec "$0" "$@" >&- 2>&-', *demo]
-            jobs["closed"] = lambda: (subprocess.call(closed, env=_env()), "model_ended", "")
-        for name, (status, out, err) in _side_by_side(jobs).items():
-            with self.subTest(console=name):
-                self.assertEqual((status, err), (0, ""))
-                self.assertIn("model_ended", out)
-
-    def test_without_streams(self):
-        """sys.stdout and sys.stderr are None under pythonw and some services."""
-        al = self.module()
-        with mock.patch.object(sys, "stdout", None), mock.patch.object(sys, "stderr", None):
-            _scene(al).everything(self.folder)
-
-    # -- other systems ----------------------------------------------------------------------------
-
-    def test_without_fcntl(self):
-        """No locks at all, or those of Windows."""
-        gone = {"fcntl": None, "msvcrt": None}
-        with mock.patch.dict(sys.modules, gone):
-            _scene(self.module()).everything(self.folder)
-        calls = []
-
-        def locking(fd, how, number):
-            calls.append((how, number, os.lseek(fd, 0, os.SEEK_CUR)))
-            if len(calls) in (2, 3):
-                raise OSError(errno.EACCES if len(calls) == 2 else 0, "locked")  # 0 under Wine
-
-        windows = types.SimpleNamespace(LK_NBLCK=2, LK_LOCK=1, LK_UNLCK=0, locking=locking)
-        with mock.patch.dict(sys.modules, dict(gone, msvcrt=windows)):
-            al = self.module()
-            path = self.path("locked.jsonl")
-            model = al.Scripted([al.AgentFinish("ok")])
-            self.assertEqual(al.run(model, "go", journal=path).output, "ok")
-            data = _bytes(path)
-            for _ in range(2):
-                with self.assertRaises(BlockingIOError) as caught:
-                    al.run(model, "go", journal=path)
-                self.assertEqual(caught.exception.filename, path)
-                self.assertEqual(caught.exception.errno, errno.EAGAIN)
-            self.assertEqual(al.run(al.Scripted([]), "go", journal=path).output, "ok")
-            # one byte far behind the end, so that everyone can read
-            self.assertEqual((_bytes(path), calls), (data, [(2, 1, 1 << 40)] * 4))
-            self.assertEqual(al.AgentRun.load(path).output, "ok", "load needs no lock")
-
-    def test_users_modules(self):
-        """Frozen dataclasses and postponed annotations in the user's tools."""
-        for future in (False, True):
-            with self.subTest(future=future):
-                _scene(agentloop, future=future).core()
-
-
-def _cut_tool(n: int) -> int:
-    return n
-
-
-_IMPORT_IT = '''
-import builtins, json, os, signal, sys, warnings
-sys.path.insert(0, %r)
-HEAVY = """argparse asyncio concurrent.futures difflib http.client socket sqlite3 ssl subprocess
-    urllib.request logging threading email http.server ctypes pickle random tempfile""".split()
-before = set(sys.modules)
-opened, changed = [], []
-
-def hook(event, args):
-    if event == "open":
-        path = args[0] if isinstance(args[0], str) else ""
-        if not path.endswith((".py", ".pyc", ".so", ".pyd", ".zip")) and not os.path.isdir(path):
-            opened.append([event, str(args[0])])
-    elif event.split(".")[0] in "socket subprocess shutil tempfile urllib sqlite3 ctypes".split():
-        opened.append([event, repr(args)])
-    elif event in "os.mkdir os.remove os.rename os.system os.putenv os.fork os.chdir".split():
-        opened.append([event, repr(args)])
-
-def state():
-    return {
-        "environ": dict(os.environ), "filters": list(warnings.filters), "path": list(sys.path),
-        "sigint": signal.getsignal(signal.SIGINT), "limit": sys.getrecursionlimit(),
-        "hook": sys.excepthook, "display": sys.displayhook, "builtins": sorted(vars(builtins)),
-        "print": builtins.print, "stdout": (id(sys.stdout), sys.stdout.errors),
-    }
-
-was = state()
-if hasattr(sys, "addaudithook"):
-    sys.addaudithook(hook)
-__import__(sys.argv[1])
-found, now = list(opened), state()
-loaded = [name for name in HEAVY if name in sys.modules and name not in before]
-changed = [k for k in was if was[k] != now[k]]
-print(json.dumps({"loaded": loaded, "opened": found, "changed": changed}))
-'''
-
-
-# == generated input ==============================================================================
-
-
-class _Paint(enum.Enum):
-    RED = "red"
-    BLUE = 2
-
-
-@dataclasses.dataclass
-class _Tree:
-    name: str
-    weight: float = 1.0
-    children: typing.Optional[typing.List["_Tree"]] = None
-
-
-def _fuzz_tools():
-    def plain(a: int, b: str = "x", c: bool = False, d: typing.Optional[float] = None) -> str:
-        return "ok"
-
-    def nested(
-        node: _Tree, colors: typing.List[_Paint] = (), pair: typing.Tuple[int, str] = (1, "a")
-    ) -> object:
-        return node
-
-    def unions(
-        x: typing.Union[int, str, typing.List[int], typing.Dict[str, _Tree], None],
-        y: typing.Optional[typing.Set[int]] = None,
-    ) -> object:
-        return x
-
-    def loose(
-        x: typing.Any, when: typing.Optional[decimal.Decimal] = None, **rest: float
-    ) -> object:
-        return x
-
-    def raising(kind: int = 0) -> str:
-        errors = [
-            ValueError("v"),
-            KeyError(),
-            StopIteration(1),
-            RecursionError(),
-            _Odd(),
-            AssertionError(),
-        ]
-        raise errors[kind % len(errors)]
-
-    schema = {"type": "object", "required": ["q"], "additionalProperties": False}
-    foreign = agentloop.Tool("foreign", "From elsewhere.", schema, lambda **arguments: arguments)
-    return agentloop.registry([plain, nested, unions, loose, raising, foreign])
-
-
-class _Odd(Exception):
-    def __str__(self):
-        raise ValueError("not even this")
-
-
-_WORDS = [
-    "", " ", "a", "b", "x", "q", "name", "red", "RED", "true", "null", "5", "1.5", "NaN", "-0", "1e400",
-    "9" * 30, "\ud800", "\x00", "\u2028", "\u00e9", "{}", "[]", '{"a": 1}', '{"a": 1', "<think>",
-    "</think>", "```json\n{}\n```", "Thought: hm\n", "Action: plain\n", "Action Input: ", "\n",
-    "Final Answer: ", "Observation: ", "None", "{'a': 1}", "functions.plain", "**Action:** plain",
-    "Action Input\uff1a{", "plain", "nested",
-]  # fmt: skip
-
-
-_KEYS = [
-    "a", "b", "c", "d", "x", "y", "q", "node", "name", "weight", "children", "colors", "pair",
-    "kind", "seen", "type", "content", "tool_calls", "id", "function", "arguments", "index", "delta",
-    "message", "usage", "status",
-]  # fmt: skip
-
-
-_DEEP = [40, 300]  # levels; .ci/fuzz.py goes further
-
-
-def _scalar(rng):
-    number = rng.choice([0, 1, -1, 5.0, 2**70, 1e300, float("nan"), float("inf"), 0.1])
-    return rng.choice([None, True, False, number, rng.choice(_WORDS), rng.randrange(-9, 99)])
-
-
-def _value(rng, depth=4):
-    """Any JSON value; now and then a very deep one."""
-    kind = rng.random()
-    if depth <= 0 or kind < 0.4:
-        return _scalar(rng)
-    if kind < 0.6:
-        return [_value(rng, depth - 1) for _ in range(rng.randrange(4))]
-    if kind < 0.99:
-        return {rng.choice(_KEYS): _value(rng, depth - 1) for _ in range(rng.randrange(4))}
-    deep = 0
-    for _ in range(rng.choice(_DEEP)):
-        deep = [deep] if rng.random() < 0.5 else {"children": [deep]}
-    return deep
-
-
-def _dumped(tree):
-    """JSON text; the encoder itself gives up on what is too deep."""
-    try:
-        return json.dumps(tree)
-    except RecursionError:
-        return '{"a": ' * 900 + "1" + "}" * 900
-
-
-def _mutated(rng, data):
-    """Bytes with some damage: cut, doubled, random ones and telling words put in."""
-    data = bytearray(data)
-    for _ in range(rng.choice([0, 1, 1, 2, 5])):
-        at, length = rng.randrange(len(data) + 1), rng.choice([1, 2, 8, 40])
-        kind = rng.randrange(6)
-        if kind == 0:
-            del data[at : at + length]
-        elif kind == 1:
-            data[at:at] = data[at : at + length] * rng.choice([1, 2, 30])
-        elif kind == 2:
-            data[at:at] = bytes(rng.randrange(256) for _ in range(rng.choice([1, 4])))
-        elif kind == 3:
-            data[at:at] = rng.choice(_WORDS).encode("utf-8", "surrogatepass")
-        elif kind == 4:
-            data[at:at] = _dumped(_value(rng, 2)).encode()
-        else:
-            del data[at:]
-    return bytes(data)
-
-
-def _replaced(rng, tree, odds=0.06):
-    """The same JSON with something in it replaced by something else, or left out."""
-    if rng.random() < odds:
-        return _value(rng, 2)
-    if isinstance(tree, dict):
-        return {k: _replaced(rng, v, odds) for k, v in tree.items() if rng.random() > odds / 3}
-    return [_replaced(rng, v, odds) for v in tree] if isinstance(tree, list) else tree
-
-
-_CALL = {"id": "c1", "type": "function", "function": {"name": "plain", "arguments": '{"a": 1}'}}
-
-
-_REPLIES = {  # protocol: (a whole reply, the events of a streamed one)
-    "OpenAIChat": (
-        {
-            "choices": [
-                {
-                    "index": 0,
-                    "message": {"role": "assistant", "content": "Hm.", "tool_calls": [_CALL]},
-                    "finish_reason": "tool_calls",
-                }
-            ],
-            "usage": {"prompt_tokens": 9, "completion_tokens": 3},
-        },
-        [
-            {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hm"}}]},
-            {"choices": [{"index": 0, "delta": {"tool_calls": [dict(_CALL, index=0)]}}]},
-            {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
-            {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3}},
-        ],
-    ),
-    "OpenAIResponses": (
-        {
-            "status": "completed",
-            "output": [
-                {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "x"},
-                {
-                    "type": "message",
-                    "role": "assistant",
-                    "content": [{"type": "output_text", "text": "Hm."}],
-                },
-                {
-                    "type": "function_call",
-                    "call_id": "c1",
-                    "name": "plain",
-                    "arguments": '{"a": 1}',
-                },
-            ],
-            "usage": {"input_tokens": 9, "output_tokens": 3},
-        },
-        [
-            {"type": "response.output_text.delta", "output_index": 0, "delta": "Hm."},
-            {
-                "type": "response.output_item.done",
-                "output_index": 1,
-                "item": {
-                    "type": "function_call",
-                    "call_id": "c1",
-                    "name": "plain",
-                    "arguments": "{}",
-                },
-            },
-            {"type": "response.completed", "response": {"status": "completed", "output": []}},
-        ],
-    ),
-    "AnthropicMessages": (
-        {
-            "type": "message",
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "thinking": "Hm", "signature": "x"},
-                {"type": "text", "text": "Hm."},
-                {"type": "tool_use", "id": "c1", "name": "plain", "input": {"a": 1}},
-            ],
-            "stop_reason": "tool_use",
-            "usage": {"input_tokens": 9, "output_tokens": 3},
-        },
-        [
-            {"type": "message_start", "message": {"role": "assistant", "content": [], "usage": {}}},
-            {
-                "type": "content_block_start",
-                "index": 0,
-                "content_block": {"type": "text", "text": ""},
-            },
-            {
-                "type": "content_block_delta",
-                "index": 0,
-                "delta": {"type": "text_delta", "text": "Hm."},
-            },
-            {"type": "content_block_stop", "index": 0},
-            {
-                "type": "content_block_start",
-                "index": 1,
-                "content_block": {"type": "tool_use", "id": "c1", "name": "plain", "input": {}},
-            },
-            {
-                "type": "content_block_delta",
-                "index": 1,
-                "delta": {"type": "input_json_delta", "partial_json": '{"a": 1}'},
-            },
-            {"type": "content_block_stop", "index": 1},
-            {
-                "type": "message_delta",
-                "delta": {"stop_reason": "tool_use"},
-                "usage": {"output_tokens": 3},
-            },
-            {"type": "message_stop"},
-        ],
-    ),
-}
-
-
-class FuzzTest(_FolderCase):
-    """Generated replies, arguments and files: steps, and the documented exceptions only."""
-
-    def setUp(self):
-        super().setUp()
-        self.tools = _fuzz_tools()
-        log = logging.getLogger("agentloop")  # what servers do wrong is told there
-        level = log.level
-        log.setLevel(logging.CRITICAL)
-        self.addCleanup(log.setLevel, level)
-
-    def cases(self, number, play):
-        """play(rng) for so many seeds; what goes wrong is told with its seed."""
-        for seed in range(number):
-            rng = random.Random(seed)
-            start = time.process_time()
-            try:
-                play(rng)
-            except Exception as e:
-                raise AssertionError("seed %d: %s: %s" % (seed, type(e).__name__, e)) from e
-            self.assertLess(time.process_time() - start, 2, "seed %d hangs" % seed)
-
-    def sound(self, run, statuses=_STATUSES, allow_nan=False):
-        """What holds of every run: steps have a status, all can be written, read and shown."""
-        for step in run.steps:
-            self.assertIsInstance(step.status, str)
-            self.assertTrue(step.status)
-            self.assertIn(step.status, statuses or {step.status})
-            for event in (step, step.action):
-                odd = [c for c in str(event) if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
-                self.assertEqual(odd, [], repr(str(event)))
-        if run.finish is not None:
-            self.assertNotIn("\n", str(run.finish))
-        text = json.dumps(agentloop.to_json(run), allow_nan=allow_nan)
-        once = agentloop.to_json(
-            agentloop.from_json(json.loads(text))
-        )  # what was no JSON is text now
-        self.assertEqual(agentloop.to_json(agentloop.from_json(once)), once)
-        return run
-
-    def test_arguments(self):
-        """Any JSON value as the arguments of each kind of tool: one step, and it goes on."""
-        reached = dict.fromkeys(("ok", "invalid_arguments", "tool_error"), 0)
-
-        def play(rng):
-            tool, given = rng.choice(list(self.tools)), _value(rng)
-            if rng.random() < 0.7:
-                names = [
-                    n
-                    for n in self.tools[tool].parameters.get("properties", {"q": 0})
-                    if rng.random() < 0.8
-                ]
-                given = {name: _value(rng, 2) for name in names}
-            if rng.random() < 0.4:
-                given = _mutated(rng, json.dumps(given).encode()).decode("utf-8", "replace")
-            sent = json.dumps(given)
-            model = agentloop.Scripted(
-                [agentloop.AgentAction(tool, given), agentloop.AgentFinish("x")]
-            )
-            run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
-            self.assertEqual((run.state, len(run.steps)), ("model_ended", 1))
-            self.assertEqual(
-                json.dumps(run.steps[0].action.tool_input), sent, "the step keeps what was sent"
-            )
-            reached[run.steps[0].status] += 1
-
-        self.cases(1500, play)
-        self.assertGreater(min(reached.values()), 20, reached)
-
-    def test_replies_of_a_model(self):
-        """Any object as a reply: steps, or a TypeError that carries the run."""
-        ends = {"steps": 0, "TypeError": 0}
-
-        def action(rng):
-            name = rng.choice([*self.tools, "nope", "", None, 5, "\udc80", ["x"]])
-            call_id = rng.choice(["", "", "c1", "c2", None, 7, "\x00", ["x"]])
-            given = rng.choice([_value(rng), {"a": 1}, b"x", {1: 2}, (1,), {"x": {1, 2}}, object()])
-            return agentloop.AgentAction(
-                name, given, call_id, rng.choice(["", "so", None, 3]), _value(rng)
-            )
-
-        def play(rng):
-            def model(run, tools):
-                kind = rng.random()
-                if kind < 0.5:
-                    return [action(rng) for _ in range(rng.randrange(1, 4))]
-                if kind < 0.75:
-                    return action(rng)
-                if kind < 0.85:
-                    raise agentloop.InvalidResponse(rng.choice(["", "unreadable"]), _value(rng))
-                if kind < 0.95:
-                    return agentloop.AgentFinish(_value(rng), rng.choice(["", "so"]))
-                return rng.choice(
-                    [None, 5, {}, "x", object(), [None], [agentloop.AgentFinish("x")]]
-                )
-
-            try:
-                run = agentloop.run(model, "go", self.tools, max_requests=4)
-                ends["steps"] += 1
-                self.assertEqual((run.pending, run.started), ([], []))
-            except TypeError as e:
-                run = e.agent_run
-                ends["TypeError"] += 1
-            self.sound(run)
-            self.assertLessEqual(run.requests, 4)
-
-        self.cases(600, play)
-        self.assertGreater(min(ends.values()), 20, ends)
-
-    def test_replies_of_servers(self):
-        """Any bytes as a reply, streamed or not; the request after it is sound JSON."""
-        ended = {}
-
-        def play(rng):
-            protocol, streamed = rng.choice(sorted(_REPLIES)), rng.random() < 0.5
-            found = _REPLIES[protocol][streamed]
-            if rng.random() < 0.6:
-                found = _replaced(rng, found)
-            events = found if isinstance(found, list) and streamed else [found]
-            data = b"".join(
-                b"data: %s\n\n" % json.dumps(e).encode() if streamed else json.dumps(e).encode()
-                for e in events
-            )
-            if streamed and rng.random() < 0.7:
-                data += b"data: [DONE]\n\n"
-            if rng.random() < 0.4:
-                data = _mutated(rng, data)
-            status = rng.choice([200] * 12 + [400, 404, 429, 500])
-            kind = "text/event-stream" if streamed else "application/json"
-            kind = rng.choice([kind] * 8 + ["text/html", "", None])
-            cut = rng.randrange(len(data) + 1)
-
-            def transport(method, url, headers, body, timeout):
-                json.loads(body.decode("utf-8"))
-                sent = {} if kind is None else {"content-type": kind}
-                return status, sent, iter([data[:cut], data[cut:]])
-
-            told = []
-            model = getattr(agentloop, protocol)(
-                "m", api_key="k-secret", retries=0, transport=transport,
-                on_text=told.append if streamed else None,
-            )  # fmt: skip
-            try:
-                run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
-                end = run.state
-            except agentloop.ModelError as e:
-                run, end = self.sound(e.agent_run), e.kind
-                self.assertNotIn("k-secret", str(e))
-            self.assertTrue(all(isinstance(t, str) for t in told))
-            ended[protocol, streamed, end] = ended.get((protocol, streamed, end), 0) + 1
-            json.dumps(model.body(run.follow_up("more"), self.tools), allow_nan=False).encode(
-                "utf-8"
-            )
-
-        self.cases(1200, play)
-        kinds = {
-            "auth", "rate_limit", "context_length", "bad_request", "server", "timeout",
-            "connection", "bad_response", "model_ended", "budget_exhausted",
-        }  # fmt: skip
-        self.assertLessEqual({e for _, _, e in ended}, kinds)
-        for protocol in _REPLIES:  # the sound ones among them are understood
-            for streamed in (True, False):
-                self.assertGreater(
-                    ended.get((protocol, streamed, "budget_exhausted"), 0), 10, protocol
-                )
-
-    def test_texts(self):
-        """Whatever a text model writes is a call, an answer, or an invalid response."""
-        seen = {"call": 0, "answer": 0, "invalid_response": 0}
-
-        def play(rng):
-            text = "".join(rng.choice(_WORDS) for _ in range(rng.randrange(1, 12)))
-            if rng.random() < 0.2:
-                text = 'Thought: so\nAction: plain\nAction Input: {"a": %s}\n' % json.dumps(
-                    _value(rng, 2)
-                )
-            if rng.random() < 0.2:
-                text = _mutated(rng, text.encode("utf-8", "replace")).decode("utf-8", "replace")
-            prompts = []
-            model = agentloop.ReActText(lambda prompt: prompts.append(prompt) or text)
-            run = self.sound(agentloop.run(model, "go", self.tools, max_requests=2))
-            kind = (
-                "answer"
-                if run.finish
-                else "call"
-                if run.steps[0].action.tool
-                else run.steps[0].status
-            )
-            seen[kind] += 1
-            self.assertTrue(all(isinstance(p, str) for p in prompts))
-
-        self.cases(1000, play)
-        self.assertGreater(min(seen.values()), 20, seen)
-
-    def test_journals(self):
-        """Any damage to a file: a run, or a ValueError that names the file and a line."""
-        for name in ("fsync", "fdatasync"):
-            if hasattr(os, name):
-                patch = mock.patch.object(os, name, lambda fd: None)
-                patch.start()
-                self.addCleanup(patch.stop)
-        play = _Play(
-            self.path("sample"),
-            [["pay 1"], "?", ["look 1", "nix 1"], "no", ["put 1"], "yes"],
-            check=True,
-        )
-        play.values = {"pay 1": [agentloop.Image(b"x")], "look 1": {1}}
-        play.go()
-        sample = re.sub(
-            rb'"time": ?[0-9.]+', b'"time": 1', play.data()
-        )  # so that a seed stays the same case
-        lines = [json.loads(line) for line in sample.splitlines()]
-        path = self.path("run.jsonl")
-        ends = {"run": 0, "ValueError": 0}
-
-        def done(run, tools):
-            return agentloop.AgentFinish("done")
-
-        def attempt(rng):
-            if rng.random() < 0.5:
-                data = _mutated(rng, sample)
-            else:
-                events = list(lines)
-                for _ in range(rng.choice([1, 1, 2])):
-                    at = rng.randrange(len(events))
-                    kind = rng.random()
-                    if kind < 0.6:
-                        events[at] = _replaced(rng, events[at], 0.15)
-                    elif kind < 0.75:
-                        del events[at]
-                    elif kind < 0.9:
-                        events.insert(at, rng.choice(lines))
-                    else:
-                        events = events[:at] or events
-                data = b"".join(json.dumps(e).encode() + b"\n" for e in events)
-            with open(path, "wb") as f:
-                f.write(data)
-            for use in (
-                agentloop.AgentRun.load,
-                lambda p: agentloop.run(done, "go", play.tools, journal=p, max_requests=20),
-            ):
-                try:
-                    self.sound(use(path), statuses=None, allow_nan=True)  # a word may be anyone's
-                    ends["run"] += 1
-                except ValueError as e:
-                    self.assertIn(path, str(e))
-                    self.assertRegex(str(e).replace(path, ""), r"line \d")
-                    ends["ValueError"] += 1
-
-        self.cases(600, attempt)
-        self.assertGreater(min(ends.values()), 50, ends)
-
-
-# == examples and course ==========================================================================
+}  # fmt: skip
 
 
 _EXAMPLE_SECONDS = 15 if _WINE else 5  # Wine takes up to 2 s to start a process
 
+
 _ARGUMENTS = {  # the figures of the benchmark take too long, and depend on what else runs here
-    "benchmark.py": ["--quick", "growth", "parallel", "memory", "wire", "journal"],
+    "benchmark.py": ["--quick", "growth", "parallel", "memory", "wire", "journal"]
 }
 
 
@@ -16395,21 +16201,11 @@ for line in sys.stdin:
 """
 
 
-def _blocks(path):
-    """The Python blocks of a Markdown file: (line, source)."""
-    text = path.read_text(encoding="utf-8")
-    for found in re.finditer(r"(?ms)^( *)```python[^\n]*\n(.*?)^ *```", text):
-        yield text.count("\n", 0, found.start()) + 1, textwrap.dedent(found.group(2))
-
-
-@_processes
-@unittest.skipUnless((_ROOT / "examples").is_dir(), "the examples are not here")
-class ExamplesTest(_FolderCase):
+class ExampleTests(_ExampleCase):
     """Every example runs offline as it stands, and shows what it says it shows."""
 
     @classmethod
     def setUpClass(cls):
-        cls.examples = _ROOT / "examples"
         cls.scratch = tempfile.mkdtemp(prefix="agentloop-")
         cls.pool = concurrent.futures.ThreadPoolExecutor(3)
         cls.files = [p.name for p in sorted(cls.examples.glob("*.py"))]
@@ -16477,7 +16273,7 @@ class ExamplesTest(_FolderCase):
                 if not more:
                     self.assertLess(seconds, _EXAMPLE_SECONDS)
 
-    def test_course(self):
+    def test_checks_of_the_course(self):
         """Each check fails for the exercise as handed out, with a hint; not for the solution."""
         for lesson in self.lessons:
             with self.subTest(lesson):
@@ -16515,48 +16311,31 @@ class ExamplesTest(_FolderCase):
         for name in re.findall(r"\]\(([\w./]+)\)", index):
             self.assertTrue((self.examples / name).exists(), name)
 
-    # -- what people, models and servers do to them
-
-    def module(self, name):
-        """An example as a module."""
-        with mock.patch.object(sys, "path", [str(self.examples), *sys.path]):
-            return importlib.import_module(name)
-
     def test_with_a_model_that_does_not_answer(self):
         """Each example asks for a limit on output tokens, and says in a line that nobody answers."""
         asked = collections.defaultdict(list)
 
         class Refusing(http.server.BaseHTTPRequestHandler):
+            def answer(self, status, body):
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 asked[self.path.split("/")[1]].append(json.loads(body))
-                answer = b'{"error": {"message": "no such key"}}'
-                self.send_response(401)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
+                self.answer(401, b'{"error": {"message": "no such key"}}')
 
             def do_GET(self):
-                answer = b'{"data": [{"id": "m"}]}'
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
+                self.answer(200, b'{"data": [{"id": "m"}]}')
 
-            def log_message(self, *words):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
+        base_url = self.serve(Refusing)
         jobs = {}
         for name in self.files:
             source = (self.examples / name).read_text(encoding="utf-8")
             if "/" not in name and '"--model"' in source and "OPENAI_API_KEY" not in source:
-                url = "http://127.0.0.1:%d/%s/v1" % (server.server_port, name)
-                more = ["--model", "m", "--base-url", url]
+                more = ["--model", "m", "--base-url", "%s/%s/v1" % (base_url, name)]
                 more += ["--server", sys.executable, "-c", _BAD_MCP, "new"] * (name[:3] == "mcp")
                 jobs[name] = self.pool.submit(self.example, name, more, "Hello.\n")
         self.assertGreater(len(jobs), 20)
@@ -16569,6 +16348,10 @@ class ExamplesTest(_FolderCase):
                 for body in asked[name]:
                     limit = body.get("max_completion_tokens", body.get("max_tokens", 0))
                     self.assertTrue(0 < limit <= 4000, body)
+
+
+class ExampleAgentTests(_ExampleCase):
+    """What people, models and servers do to the examples."""
 
     def test_memory_of_odd_messages(self):
         memory = self.module("memory")
@@ -16612,16 +16395,12 @@ class ExamplesTest(_FolderCase):
                 self.assertTrue(web.is_public(address))
         read_web = web.web_reader().function
         for url in (
-            "http://127.1/",
-            "http://[::1]/",
-            "ftp://x/",
-            "//x",
-            "http://user@127.0.0.1:22/",
-        ):
+            "http://127.1/", "http://[::1]/", "ftp://x/", "//x", "http://user@127.0.0.1:22/",
+        ):  # fmt: skip
             with self.subTest(url), self.assertRaises(PermissionError):
                 read_web(url)
 
-    @unittest.skipIf(sys.implementation.name == "pypy", "its authorizer is told too little")
+    @unittest.skipIf(sys.implementation.name == "pypy", "its authorizer learns too little")
     def test_ask_sqlite_can_only_read(self):
         import sqlite3  # not everywhere: Pyodide has it as a package of its own
 
@@ -16704,17 +16483,13 @@ class ExamplesTest(_FolderCase):
         git = shutil.which("git") is not None
         table = [  # settings of the repository, files there and written, git is asked about
             ("", {}, {".gitconfig": evil, ".config/git/config": evil}, False),
-            (
-                "",
-                {},
-                {".git/config": evil, ".GIT/config": evil, "a/../.git/hooks/x": script},
-                False,
-            ),
+            ("", {}, {".git/config": evil, ".GIT/config": evil, "a/../.git/hooks/x": script},
+             False),
             ("", {}, {"a/.git": "gitdir: b", "GIT~1/config": evil, ".git./config": evil}, False),
             (None, {}, bare, True),
             (own, {"clean.sh": script, "a.txt": "1\n"}, {".gitattributes": "* filter=z\n"}, True),
             ("[include]\n\tpath = ../more\n", {}, {"more": evil}, True),
-        ]
+        ]  # fmt: skip
         for settings, there, written, asked_about in table if git else ():
             with self.subTest(settings=settings, written=list(written)):
                 folder = Path(tempfile.mkdtemp(dir=self.folder)) / "w"
@@ -16804,17 +16579,8 @@ class ExamplesTest(_FolderCase):
     def test_trace_viewer(self):
         viewer = self.module("trace_viewer")
         for odd in (
-            "",
-            '"x"',
-            "null",
-            "[1]",
-            "1e308",
-            "1e309",
-            "-5",
-            "true",
-            '{"a": 1}',
-            "9" * 400,
-        ):
+            "", '"x"', "null", "[1]", "1e308", "1e309", "-5", "true", '{"a": 1}', "9" * 400,
+        ):  # fmt: skip
             with self.subTest(time=odd):
                 field = ', "time": %s' % odd if odd else ""
                 first = '{"event": "turn", "version": 1, "task": "t", "time": 1}\n'
@@ -16865,7 +16631,9 @@ class ExamplesTest(_FolderCase):
                     viewer.main()
                 self.assertIn(path, str(caught.exception.code))
 
-    # -- MCP
+
+class McpExampleTests(_ExampleCase):
+    """The example with MCP servers: versions, contents, headers, and servers that misbehave."""
 
     def test_mcp_versions(self):
         """Which protocol a server speaks is found out, however it answers."""
@@ -16921,14 +16689,15 @@ class ExamplesTest(_FolderCase):
 
     def test_mcp_contents(self):
         mcp = self.module("mcp_tools")
-        text, png = {"type": "text", "text": "a"}, base64.b64encode(_PNG).decode()
+        picture = b"\x89PNG\r\n\x1a\n"
+        text, png = {"type": "text", "text": "a"}, base64.b64encode(picture).decode()
         image = {"type": "image", "data": png, "mimeType": "image/png"}
         blob = {
             "type": "resource",
             "resource": {"uri": "x:1", "blob": png, "mimeType": "image/gif"},
         }
         note = {"type": "resource", "resource": {"uri": "x:2", "text": "hi"}}
-        shown = agentloop.Image(_PNG)
+        shown = agentloop.Image(picture)
         for result, expected in [
             ({"content": [text]}, "a"),
             ({"content": [text, text]}, "a\na"),
@@ -17041,18 +16810,7 @@ class ExamplesTest(_FolderCase):
                 parts = (json.dumps(question).encode(), json.dumps([reply]).encode())
                 return self.answer(200, body % parts, **stream)
 
-            def handle_error(self, *words):
-                pass
-
-            def log_message(self, *words):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Old)
-        server.daemon_threads, server.handle_error = True, lambda *words: None
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        url = "http://127.0.0.1:%d" % server.server_port
+        url = self.serve(Old)
         with mcp.MCPServer(url + "/mcp", timeout=10, roots=[self.folder]) as connection:
             self.assertEqual((connection.version, list(connection.tools())), ("2025-06-18", ["t"]))
         names = [name if isinstance(name, str) else list(name) for name, _ in seen]
@@ -17071,6 +16829,42 @@ class ExamplesTest(_FolderCase):
                     with mcp.MCPServer(url + path, timeout=0.5) as connection:
                         connection.tools()
                 self.assertIn(words, str(caught.exception))
+
+
+def _blocks(path):
+    """The Python blocks of a Markdown file: (line, source)."""
+    text = path.read_text(encoding="utf-8")
+    for found in re.finditer(r"(?ms)^( *)```python[^\n]*\n(.*?)^ *```", text):
+        yield text.count("\n", 0, found.start()) + 1, textwrap.dedent(found.group(2))
+
+
+class _WeatherAnswers:
+    """What a model would say to the pages' questions, made from the request."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def pop(self, index):
+        _, _, body = self.server.seen[-1]
+        last = body["messages"][-1]
+        text = str(last["content"])
+        tools = [t.get("function", t)["name"] for t in body.get("tools", ())]
+        if "Thought:" in text:  # of ReActText
+            looked = "Observation: rain" in text
+            return (
+                "Final Answer: rain"
+                if looked
+                else 'Action: get_weather\nAction Input: {"city": "Paris"}'
+            )
+        if tools and "rain" not in text:
+            return ("get_weather", {"city": "Paris"})
+        if "report" in tools:
+            return ("report", {"city": "Paris", "celsius": 14, "raining": True})
+        return "It is raining in Paris."
+
+
+class ExamplePageTests(_ExampleCase):
+    """The code of README.md and of the pages beside the examples."""
 
     def blocks(self, path, joined=False):
         """Run the Python blocks of a page; joined: each goes on from those above it."""
@@ -17110,38 +16904,193 @@ class ExamplesTest(_FolderCase):
                 self.blocks(page, joined=True)
 
 
-class _WeatherAnswers:
-    """What a model would say to the pages' questions, made from the request."""
+# What a participant might write, made from the solution: (what stands there, what is written in its
+# place, words of the hint that this has to get). An empty hint: it is right all the same.
+_SLIPS = {
+    "00_check_laptop": [
+        ('"model_ended"', '"succeeded"', "the demo did not end as 'succeeded'"),
+        ("STATE =", "STAT =", "The check needs STATE: keep the names"),
+    ],
+    "01_build_your_own": [
+        ("return reply[", "print(reply[", "cannot be read"),
+        ('return reply["answer"], steps', 'return reply["answer"]', "the answer and the steps"),
+        ('return reply["answer"], steps', "import sys; sys.exit()",
+         "ends the program, like sys.exit()"),
+        ('return reply["answer"], steps', "raise SystemExit(0)",
+         "ends the program, like sys.exit()"),
+        ("def lookup_stock", "exit(0)\n\n\ndef lookup_stock", "line 4 ends the program"),
+        ("except Exception as error", "except ZeroDivisionError as error",
+         "ended with LookupError"),
+        ("except Exception as error", "except BaseException as error",
+         "catch Exception, not everything"),
+        ("sorted(tools)", "sorted(tolls)", "name 'tolls' is not defined\". Did you mean tools?"),
+        ("requests = 0", "request = 0", "On this way through the function nothing was assigned"),
+        ('; there are: {known}"', '"', "should name the tools there are"),
+        ("f\"no tool {action['tool']}; there are: {known}\"", '"wrong"',
+         "asked for a tool that does not exist"),
+        ('f"{type(error).__name__}: {error}"', "str(error)", "does not say what went wrong"),
+        ('f"{type(error).__name__}: {error}"', "error", "should be a text"),
+        ('f"{type(error).__name__}: {error}"', "'failed'",
+         "the observation should say so, not 'failed'"),
+        ("            steps.append(", "                continue\n            steps.append(",
+         "that should be a step"),
+        ('seen.add(action["id"])', "pass", "call c1 came twice, and twice it reserved"),
+        ('if action["id"] in seen', 'if action["tool"] in seen', "call c1 came twice"),
+        ('                seen.add(action["id"])\n', "", "call c1 came twice"),
+        ("raise ValueError(", "continue\n                    raise ValueError(",
+         "each call should have its step"),
+        ("if requests == max_requests", "if requests > max_requests",
+         "the model was asked 4 times"),
+        ("return None, steps", "return '', steps", "None is the answer"),
+        ("return None, steps", "raise RuntimeError('no budget')",
+         "step 4, a budget of requests: exercise.py, line 14"),
+        ("requests += 1", "pass", "the model was asked 50 times, and no end to it"),
+    ],
+    "02_tools": [
+        ("from typing import Literal\n", "", "Is `from typing import Literal` missing at the top?"),
+        ("quantity: int", "quantity: str", "Use int"),
+        ('= "medium"', "", "let it have the default 'medium'"),
+        ('Literal["small", "medium", "large"]', "str", "name the three words with Literal"),
+        (" This cannot be undone.", "", "say, in your words, that sending cannot be undone"),
+        ("This cannot be undone.", "This can be undone.", "say, in your words"),
+        ("This cannot be undone.", "It is irreversible.", ""),
+        ("This cannot be undone.", "Once sent, it can't be called back.", ""),
+        ("This cannot be undone.", "There is no way to revert this.", ""),
+        ("This cannot be undone.", "It is permanent, nobody can revoke it.", ""),
+        ("quantity: the number of pieces, 1 to 10.", "quantity: the number.", "ten pieces at most"),
+        ("1 to 10.", "one to ten.", ""),
+        ("        quantity: the number of pieces, 1 to 10.\n", "", "what is quantity?"),
+        ("    if not 1 <= quantity <= 10:", "    if quantity > 10:", "0 should raise ValueError"),
+        ("    if not 1 <= quantity <= 10:", "    if quantity < 1:", "11 should raise ValueError"),
+        ("1 <= quantity <= 10", "1 < quantity < 10", "for 1 I got"),
+        ("raise ValueError(", "return str(", "0 should raise ValueError"),
+        ("raise ValueError(", "exit(", "ends the program"),
+    ],
+    "03_errors": [
+        ('raise ValueError(f"there', 'return str(f"there', "counts as ok"),
+        ('raise ValueError(f"there', 'raise ValuError(f"there', "Did you mean ValueError?"),
+        ("; the rooms are {', '.join(FREE)}", "", "should name the rooms there are"),
+        ("{FREE[room]}", "9, 14 and 15", "Green is asked for at 14 and free at 10"),
+        ("{room} is taken at {hour}", "taken", "should name the hour"),
+        ('return f"booked {room} at {hour}"', "exit()", "ends the program"),
+    ],
+    "04_real_model": [
+        ("import json\n", "", "Is `import json` missing at the top?"),
+        ("import urllib.request\n", "", "Is `import urllib` missing at the top?"),
+        ('base_url + "/chat/completions"', '"https://api.openai.com/v1/chat/completions"',
+         "to go to api.openai.com"),
+        ('"/chat/completions"', '"/v1/chat/completions"',
+         "chat() asked for /v1/v1/chat/completions"),
+        ("body, headers)", "None, headers)", "the server got a GET"),
+        ("body, headers)", "body)", "Content-Type"),
+        ('json.dumps({"model": "tiny", "messages": messages})', "str(messages)",
+         "the body is no JSON"),
+        ('"messages": messages}', '"messages": "Hi"}', "should be those given to chat()"),
+        ('["choices"][0]["message"]["content"]', "", "chat() gave {"),
+        ("        return json.load(reply)", "        json.load(reply)",
+         "does it lack its `return`?"),
+        ('"tiny", base_url=base_url, ', '"tiny", ', "your code wanted to go to api.openai.com"),
+        ("    return agentloop.OpenAIChat", "    agentloop.OpenAIChat",
+         "make_model() returned None"),
+        (", temperature=0", "", "the body has no temperature"),
+        ('system="Answer in one short sentence.", ', "", "there is no system text"),
+        ("except agentloop.ModelError", "except OSError", "Catch ModelError"),
+        ('    return run.output, run.usage["input_tokens"] +', "    return",
+         "the answer and the tokens"),
+        ('run.usage["input_tokens"] + ', "", "took 923 tokens"),
+    ],
+    "05_limits": [
+        ("isinstance(event, agentloop.AgentStep)", "event.status", "An AgentAction has tool"),
+        ("isinstance(event, agentloop.AgentStep)", "isinstance(event, agentlop.AgentStep)",
+         "agentlop"),
+        (">= max_tokens", "> max_tokens", "300 tokens are used up after 3 requests"),
+        ('return run, "budget" if', 'return "budget" if', "should return the run and a word"),
+        ('            return run, "tokens"', "            exit(0)", "ends the program"),
+    ],
+    "06_accept": [
+        ("    return accept", "    return accept()",
+         "a function to be returned has no () behind it"),
+        ("    return accept", "    pass", "it should end with `return accept`"),
+        ("def make_accept", "def make_acept", "The check needs make_accept: keep the names"),
+        ("return None", "return True",
+         "accept() returns None or a text that says why; it gave True"),
+        ("return None", 'return ""', "accept() returns None or a text"),
+        ("return None", "exit()", "ends the program"),
+        ('sorted(world["archive"] + world["inbox"])', 'world["inbox"]',
+         "shrinks while the model works"),
+        ('world["archive"] + left]', "world.archive + left]",
+         'A dict is asked with brackets: ["archive"]'),
+        ("if left:", "if run.answer:", "An AgentRun has task, steps"),
+        ("if left:", "if left and (not run.steps or run.steps[0].tool):",
+         "An AgentStep has action"),
+        ("def accept(run)", "def accept()", "Keep the parameters"),
+        ("if left:", 'if len(run.steps) >= 2 and world["inbox"]: return None\n        if left:',
+         "nothing moved"),
+        ('return f"still', 'world["inbox"].clear(); return f"still', "It should only look"),
+    ],
+    "07_crash_and_resume": [
+        ("return list(run.pending)", "break", "I got []"),
+        ("return list(run.pending)", "return", "propose() returned None"),
+        ("return list(run.pending)", "return event", "should return a list"),
+        ("return list(run.pending)", "return [event.tool]", "the list holds actions"),
+        ("return list(run.pending)", "exit()", "ends the program"),
+        ("isinstance(event, agentloop.AgentAction) and ", "", "ask isinstance() first which it is"),
+        ("event.tool", "event.name", "An AgentAction has tool"),
+        (' and event.tool == "pay"', "", "I got ['look_up_bill']"),
+        ("run, tools, journal=journal):", "run, tools):",
+         "Does propose() hand journal=journal to stream()?"),
+        ("    return agentloop.run", "    agentloop.run", "decide() should return the run"),
+        ('"denied"', '"no"', "no should end the call as 'denied'"),
+        ("if not yes", "if yes", "the answer was no, and it was paid"),
+        ('if action.tool == "pay":', "if True:", "the no was for each pay, and for pay alone"),
+        ("list(run.pending):", "run.pending:", "walk over list(run.pending)"),
+        ("run, tools, journal=journal)\n", "run, tools)\n", "Does decide() use the journal?"),
+        ("run.close(action", "action.close(action", "An AgentAction has tool"),
+    ],
+    "08_text_model": [
+        ("raise agentloop.InvalidResponse(FORM, log=text)", "return None",
+         "step 3, neither: parse() returned None"),
+        ("raise agentloop.InvalidResponse(FORM, log=text)", "raise ValueError(text)",
+         "Raise agentloop.InvalidResponse"),
+        ('FORM = "', 'FORM = "No." or "', "say how to write, not 'No.'"),
+        ("AgentAction(tool, rest, log=written)", "AgentAction(tool, rest)",
+         "hand the text on as log=text"),
+        ("AgentAction(tool, rest,", "AgentAction(rest, tool,", "the tool in"),
+        ('if mark == "Final Answer":', 'if "Final Answer" in line:',
+         "step 4, a mark begins a line"),
+        (
+            "            return agentloop.AgentAction(tool, rest, log=written)",
+            "            found = agentloop.AgentAction(tool, rest, log=written)\n"
+            "    if tool:\n        return found",
+            "step 5, what it makes up does not count",
+        ),
+        ('    tool = ""\n', "    exit()\n", "ends the program"),
+    ],
+    "09_conversation": [
+        (" if run is None else run.follow_up(question)", "", "run.follow_up() makes the next turn"),
+        ("    return agentloop.run", "    agentloop.run", "ask() should return the run, not None"),
+        ("del run.history[:left_out]", "run.history[:] = run.history[-count:]",
+         "which is everything"),
+        ("del run.history[:left_out]", "return run.history[left_out:]", "should leave ['b', 'c']"),
+        ("except Exception", "except ValueError", "Catch it around the call"),
+        ("except Exception", "except BaseException", "catch Exception, not everything"),
+        ("handler(kind, event)", "handler(event, kind)", "the handler should get"),
+        ("            print(f", "            break\n            print(f", "did not end"),
+        ("    return run\n", "", "watch() should return the run"),
+    ],
+    "10_read_a_framework": [
+        ('looked at": 1', 'looked at": 1000', "is none of them"),
+        ('is called": ', 'is called": 1 + ', "That is not it; look in the class Tool"),
+        ('verbose=True)": "l"', 'verbose=True)": "?"', 'from_langchain.md, "Parameters", says it'),
+        ('verbose=True)": "l"', 'verbose=True)": "a"', "is not a (del run.history[:-2])"),
+    ],
+}  # fmt: skip
 
-    def __init__(self, server):
-        self.server = server
 
-    def pop(self, index):
-        _, _, body = self.server.seen[-1]
-        last = body["messages"][-1]
-        text = str(last["content"])
-        tools = [t.get("function", t)["name"] for t in body.get("tools", ())]
-        if "Thought:" in text:  # of ReActText
-            looked = "Observation: rain" in text
-            return (
-                "Final Answer: rain"
-                if looked
-                else 'Action: get_weather\nAction Input: {"city": "Paris"}'
-            )
-        if tools and "rain" not in text:
-            return ("get_weather", {"city": "Paris"})
-        if "report" in tools:
-            return ("report", {"city": "Paris", "celsius": 14, "raining": True})
-        return "It is raining in Paris."
-
-
-@_processes
-@unittest.skipUnless((_ROOT / "examples").is_dir(), "the examples are not here")
-class CourseTest(_FolderCase):
+class CourseTests(_ExampleCase):
     """The course's checks let no slip pass; its tools and its pages do what they say."""
 
-    examples = _ROOT / "examples"
-    lessons = [p.parent.name for p in sorted(examples.glob("course/[0-9]*/lesson.py"))]
+    lessons = [p.parent.name for p in sorted(_ROOT.glob("examples/course/[0-9]*/lesson.py"))]
 
     def test_what_a_participant_might_write(self):
         """Each slip gets a hint that names it, and no check takes it for right."""
@@ -17164,9 +17113,9 @@ class CourseTest(_FolderCase):
                         self.assertEqual(right, not hint, text)
                         self.assertIn(hint, text)
 
-    def course(self, *lessons):
+    def course(self, *lessons, name="copy"):
         """A copy of the course with these lessons only; its folder."""
-        copy = Path(self.folder) / "copy" / "examples" / "course"
+        copy = Path(self.folder) / name / "examples" / "course"
         shutil.copytree(str(self.examples / "course"), str(copy), copy_function=shutil.copyfile)
         shutil.copyfile(str(_FILE), str(copy.parents[1] / "agentloop.py"))
         for folder in copy.glob("[0-9]*"):
@@ -17175,35 +17124,38 @@ class CourseTest(_FolderCase):
         return copy
 
     def test_checks_that_are_ended_from_inside(self):
-        copy = self.course("00_check_laptop")
-        exercise = copy / "00_check_laptop" / "exercise.py"
-        cases = [
+        endless = "not yet: exercise.py still ran after 1 seconds. Does a loop never end?\n"
+        sleeper = "import threading, time\nthreading.Thread(target=time.sleep, args=[9]).start()"
+        rows = [
             ("import sys; sys.exit()", "exercise.py, line 1 ends the program"),
             ("import os; os._exit(0)", "exercise.py ended the program, with status 0"),
             ("import os; os._exit(1)", "ended the program"),
             ("STATE = input()", "Nobody types while a check runs"),
-            (
-                "import threading, time\nthreading.Thread(target=time.sleep, args=[9]).start()",
-                "STATE",
-            ),
+            (sleeper, "STATE"),
             ("import agentlop", "Nothing has to be installed for this course"),
+            ("while True: pass", endless),
         ]
-        for source, hint in cases:
+        jobs = {}
+        for n, (source, _) in enumerate(rows):
+            copy = self.course("00_check_laptop", name="copy%d" % n)
+            exercise = copy / "00_check_laptop" / "exercise.py"
+            exercise.write_text(source, encoding="utf-8")
+            if "while" in source:
+                shared = (copy / "checking.py").read_text(encoding="utf-8")
+                shared = shared.replace("SECONDS = 20", "SECONDS = 1")
+                (copy / "checking.py").write_text(shared, encoding="utf-8")
+            jobs[source] = lambda path=str(exercise.parent / "check.py"): _python(path)
+        jobs["all"] = lambda: _python(str(Path(self.folder, "copy5/examples/course/checking.py")))
+        found = _side_by_side(jobs)
+        for source, hint in rows:
             with self.subTest(source):
-                exercise.write_text(source, encoding="utf-8")
-                status, out, err = _python(str(exercise.parent / "check.py"))
+                status, out, err = found[source]
                 self.assertEqual((status, err, len(out.splitlines())), (1, "", 1))
                 self.assertTrue(out.startswith("not yet: "), out)
                 self.assertIn(hint, out)
-        status, out, err = _python(str(copy / "checking.py"))
+        status, out, err = found["all"]  # the checks of all lessons that are there
         self.assertEqual((status, err), (1, ""))
         self.assertTrue(out.startswith("00_check_laptop      not yet: "), out)
-        exercise.write_text("while True: pass", encoding="utf-8")
-        shared = (copy / "checking.py").read_text(encoding="utf-8")
-        (copy / "checking.py").write_text(shared.replace("SECONDS = 20", "SECONDS = 1"), "utf-8")
-        status, out, err = _python(str(exercise.parent / "check.py"))
-        hint = "not yet: exercise.py still ran after 1 seconds. Does a loop never end?\n"
-        self.assertEqual((status, out, err), (1, hint, ""))
 
     def test_reset(self):
         """Exercises come back as handed out; what was written is kept, however often."""
