@@ -326,7 +326,7 @@ def main():
     model = good_listener
     if options.model:
         model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
-    if not options.question:
+    if options.question is None:
         return compare(model, options.embeddings)
     memory = kinds(model, options.embeddings)[options.memory]
     archive = Archive(options.file)
