@@ -66,7 +66,7 @@ def document_tools(index):
             return rows("rowid BETWEEN ? AND ?", row - 1, row + 5)
         raise LookupError(f"no paragraph begins at {source}")
 
-    return [search, read_on]
+    return [search, read_on]  # not read_only: threads cannot share the connection
 
 
 def names_its_sources(run):
