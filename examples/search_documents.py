@@ -108,7 +108,7 @@ def main():
             Path(folder, name).write_text(text, "utf-8")
         tools = document_tools(build_index(options.folder or folder))
     run = agentloop.AgentRun(options.question)
-    for event in agentloop.stream(model, run, tools, accept=names_its_sources):
+    for event in agentloop.stream(model, run, tools, max_requests=6, accept=names_its_sources):
         print(event)
     print(f"{run.state} after {run.requests} requests")
 
