@@ -7,11 +7,19 @@ _EXAMPLES:
         "tool_error: PermissionError: localhost is ",
     ],
 
+    "course/10_read_a_framework/lesson.py": the row "a reply in no form  ValueError ..." becomes
+        "a malformed reply   ValueError                  none   model_ended, 3 can be sold   2",
+
 `test_read_web_reads_public_addresses_only`: `web.web_reader().function` becomes `web.read_web.function`.
 """
 
+import concurrent.futures
 import contextlib
+import shutil
 import socket
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -117,6 +125,40 @@ class NewExamplesTest(unittest.TestCase):
         with mock.patch.object(web.socket, "getaddrinfo", return_value=two):
             with self.assertRaisesRegex(PermissionError, "10.0.0.7"):
                 read_web("http://two.example/")
+
+    def test_fan_out_stops_where_nothing_gets_through(self):
+        fan_out = self.module("fan_out")
+
+        def job(number, folder, spec):
+            return {"run": number, "state": spec["states"][number % 3], "paid": 0, "error": ""}
+
+        with mock.patch.object(fan_out, "job", job):
+            for states, count in [(["failed"] * 3, 3), (["failed", "failed", "succeeded"], 50)]:
+                with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                    spec = {"states": states}
+                    rows = fan_out.all_runs(pool, 50, "", spec, progress=lambda line: None)
+                self.assertEqual(len(rows), count)
+
+    def test_arguments_that_do_not_fit(self):
+        """A message without a letter is a turn; a folder or picture that is not there is said."""
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        for arguments, status, words in [
+            (["memory.py", ""], 0, "Noted."),
+            (["memory.py", "--memory", "search", "?"], 0, "Noted."),
+            (["search_documents.py", "--folder", "none"], 0, "budget_exhausted after 6 requests"),
+            (["see_images.py", "--picture", "none.png"], 2, "--picture needs --model"),
+            (["see_images.py", "--picture", "none.png", "--model", "m"], 1, "none.png"),
+        ]:
+            with self.subTest(arguments):
+                line = [sys.executable, str(self.examples / arguments[0]), *arguments[1:]]
+                done = subprocess.run(
+                    line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60
+                )
+                out = done.stdout.decode("utf-8")
+                self.assertEqual(done.returncode, status, out)
+                self.assertIn(words, out)
+                self.assertNotIn("Traceback", out)
 
 
 if __name__ == "__main__":
