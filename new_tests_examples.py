@@ -11,6 +11,12 @@ _EXAMPLES:
         "a malformed reply   ValueError                  none   model_ended, 3 can be sold   2",
 
 `test_read_web_reads_public_addresses_only`: `web.web_reader().function` becomes `web.read_web.function`.
+
+`test_skills_stay_in_their_folder`: Wine's os.symlink says yes and makes no link, so
+
+            os.symlink(str(root / "secret.txt"), str(root / "tea" / "link"))
+            if os.path.islink(str(root / "tea" / "link")):
+                outside.append("link")
 """
 
 import concurrent.futures
