@@ -49,7 +49,10 @@ class NewExamplesTest(unittest.TestCase):
             "/": ([head + b"<p>A&amp;B<script>if (a < b) {}</script> c<style>d"], []),
             "/latin": ([plain + b"\xe4 <b>b"], []),
             "/long": ([head], [b"<p>word</p>" * 1000]),
-            "/chunks": ([head.replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n")], [chunk]),
+            "/chunks": (
+                [head.replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n")],
+                [chunk],
+            ),
             "/silent": ([head], [b""]),
             "/says_nothing": ([], [b""]),
             "/drips": ([head], [b"."]),
@@ -144,6 +147,15 @@ class NewExamplesTest(unittest.TestCase):
                     spec = {"states": states}
                     rows = fan_out.all_runs(pool, 50, "", spec, progress=lambda line: None)
                 self.assertEqual(len(rows), count)
+
+    def test_trim_context_looks_at_odd_calls(self):
+        trim, calls = self.module("trim_context"), []
+        for number, arguments in enumerate(('{"number": 7}', "{}", "[]", "7", "null", "{", "")):
+            calls.append({"id": str(number), "function": {"arguments": arguments}})
+        self.assertIn(
+            "pages [7, '?', '?', '?', '?', '?', '?']",
+            trim.look([{"role": "assistant", "tool_calls": calls}]),
+        )
 
     def test_arguments_that_do_not_fit(self):
         """A message without a letter is a turn; a folder or picture that is not there is said."""
