@@ -21,8 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # agentloop.py lies one folder up
 import agentloop  # noqa: E402
 
-SECONDS = 0.5  # that a query may take
-ROWS = 20  # that are shown
+SECONDS, ROWS = 0.5, 20  # that a query may take; that are shown of its result
 HIDDEN = {("customers", "card_number")}  # refused in every part of a query
 if sys.implementation.name == "pypy":  # its authorizer is not told the names of columns
     sys.exit("ask_sqlite.py needs CPython: on PyPy hidden columns could be read")
@@ -100,9 +99,8 @@ SCRIPT = [agentloop.AgentAction("schema", {}), *CALLS, agentloop.AgentFinish("An
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model")
-    parser.add_argument("--base-url")
-    parser.add_argument("--file", help="a database of yours")
+    for name in ("--model", "--base-url", "--file"):
+        parser.add_argument(name)
     options = parser.parse_args()
     model = agentloop.Scripted(SCRIPT)
     if options.model:

@@ -104,6 +104,9 @@ def all_runs(executor, count, folder, spec, progress=print):
                 rows.append(dict(row, error=error))
             if len(rows) % max(1, count // 4) == 0:
                 progress("   %d of %d" % (len(rows), count))
+            if len(rows) == 3 and all(row["state"] == "failed" for row in rows):
+                progress("   the first three have failed: no more are begun")
+                break
     finally:
         for future in futures:
             future.cancel()  # after Ctrl-C: what has not begun does not begin

@@ -19,7 +19,7 @@ from typing import List, Literal
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # agentloop.py lies one folder up
 import agentloop  # noqa: E402
 
-Action, Finish = agentloop.AgentAction, agentloop.AgentFinish
+Action, Step, Finish = agentloop.AgentAction, agentloop.AgentStep, agentloop.AgentFinish
 
 
 def hand_over(to: Literal["billing", "repairs"]) -> str:
@@ -43,8 +43,7 @@ DRAWERS = {"money": [refund], "books": [search_books]}
 
 def went_well(event, tool):
     """Whether this event is the step of a call to `tool` that went well."""
-    step = isinstance(event, agentloop.AgentStep)
-    return step and event.action.tool == tool and event.status == "ok"
+    return isinstance(event, Step) and event.action.tool == tool and event.status == "ok"
 
 
 def drive_with_hand_over(models, run):
@@ -91,9 +90,7 @@ def main():
     parser.add_argument("--base-url")
     options = parser.parse_args()
     handing = following(Action("hand_over", {"to": "billing"}))
-    paying = following(
-        None, Action("refund", {"euros": 12.5}), Finish("You have 12.50 euros back.")
-    )
+    paying = following(None, Action("refund", {"euros": 12.5}), Finish("You have it back."))
     models = {"front": handing, "billing": paying, "repairs": handing}
     finding = following(
         Action("refund", {"euros": 5}),  # not there yet

@@ -29,6 +29,7 @@ keeps less. A summary is lossy and the prompt decides what is lost: read it (it 
 """
 
 import argparse
+import contextlib
 import copy
 import importlib.util
 import json
@@ -137,6 +138,14 @@ class Archive:
             )
         kept = "SELECT vector FROM vectors WHERE name = ? ORDER BY n"
         return [json.loads(text) for (text,) in self.db.execute(kept, (name,))]
+
+
+@contextlib.contextmanager
+def open_archive(path):
+    """An archive that is closed whatever happens; Windows cannot remove a file that is open."""
+    archive = Archive(path)
+    with contextlib.closing(archive.db):
+        yield archive
 
 
 # -- the kinds of memory: each chooses what is shown ---------------------------------------------
@@ -300,18 +309,15 @@ def compare(model, embeddings):
     with tempfile.TemporaryDirectory() as folder:
         for name, memory in kinds(model, embeddings).items():
             path = Path(folder) / f"{name}.sqlite"
-            archive = Archive(path)
-            for sentence in SAID:
-                ask(model, archive, memory, sentence)
-            archive.db.close()
-
-            archive = Archive(path)  # as another process would, a week later
-            run = ask(model, archive, memory, "What is my order number?")
-            shown = sum(len(as_text(turn)) for turn in run.history)
-            print(f"{name:12} {len(run.history):5} {shown:6}  {run.output}")
-            if name == "summary":
-                print("    the summary:", archive.summary()[1].replace("\n", " "))
-            archive.db.close()
+            with open_archive(path) as archive:
+                for sentence in SAID:
+                    ask(model, archive, memory, sentence)
+            with open_archive(path) as archive:  # as another process would, a week later
+                run = ask(model, archive, memory, "What is my order number?")
+                shown = sum(len(as_text(turn)) for turn in run.history)
+                print(f"{name:12} {len(run.history):5} {shown:6}  {run.output}")
+                if name == "summary":
+                    print("    the summary:", archive.summary()[1].replace("\n", " "))
 
 
 def main():
@@ -326,12 +332,11 @@ def main():
     model = good_listener
     if options.model:
         model = agentloop.OpenAIChat(options.model, base_url=options.base_url, max_tokens=2000)
-    if not options.question:
+    if options.question is None:
         return compare(model, options.embeddings)
     memory = kinds(model, options.embeddings)[options.memory]
-    archive = Archive(options.file)
-    print(ask(model, archive, memory, options.question).output)
-    archive.db.close()
+    with open_archive(options.file) as archive:
+        print(ask(model, archive, memory, options.question).output)
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def document_tools(index):
             return rows("rowid BETWEEN ? AND ?", row - 1, row + 5)
         raise LookupError(f"no paragraph begins at {source}")
 
-    return [search, read_on]
+    return [search, read_on]  # not read_only: threads cannot share the connection
 
 
 def names_its_sources(run):
@@ -108,7 +108,7 @@ def main():
             Path(folder, name).write_text(text, "utf-8")
         tools = document_tools(build_index(options.folder or folder))
     run = agentloop.AgentRun(options.question)
-    for event in agentloop.stream(model, run, tools, accept=names_its_sources):
+    for event in agentloop.stream(model, run, tools, max_requests=6, accept=names_its_sources):
         print(event)
     print(f"{run.state} after {run.requests} requests")
 

@@ -82,6 +82,8 @@ def main():
     parser.add_argument("--base-url")
     parser.add_argument("--picture", type=Path, help="a picture instead of the red card")
     options = parser.parse_args()
+    if options.picture and not options.model:
+        parser.error("--picture needs --model: the offline model sees single colours only")
     adapter = agentloop.OpenAIChat(
         options.model or "any", base_url=options.base_url, max_tokens=1000
     )
@@ -90,7 +92,10 @@ def main():
     card = square("red")
     if options.picture:
         kind = mimetypes.guess_type(options.picture.name)[0] or "image/png"
-        card = agentloop.Image(options.picture.read_bytes(), kind)
+        try:
+            card = agentloop.Image(options.picture.read_bytes(), kind)
+        except (OSError, ValueError) as error:
+            sys.exit(f"--picture: {error}")
     task = ["What colour is this card? Has the kitchen's wall the same?", card]
 
     tools, run, body = agentloop.registry([take_photo]), agentloop.AgentRun(task), {}

@@ -15,6 +15,7 @@ was true one call ago. Which agent is still right, and what does the simulation 
 """
 
 import argparse
+import contextlib
 import sqlite3
 import sys
 import tempfile
@@ -134,10 +135,10 @@ def main():
     for name, model in agents.items():
         print(name)
         with tempfile.TemporaryDirectory() as folder:
-            real = RealStore(Path(folder) / "shop.db")
             simulated_run = play("simulated", model, SimulatedStore())
-            real_run = play("real", model, real)
-            real.db.close()  # Windows cannot remove a file that is open
+            real = RealStore(Path(folder) / "shop.db")
+            with contextlib.closing(real.db):  # Windows cannot remove a file that is open
+                real_run = play("real", model, real)
         print("  first difference:", first_difference(simulated_run, real_run))
         play("simulated, fixed", model, SimulatedStore(writes_first=True))
 

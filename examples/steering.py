@@ -88,13 +88,13 @@ def main():
     print("Something is said while it works")
     remarks = queue.Queue()  # filled by another thread: a chat window, a web page, input()
 
-    def slow_user(run, tools):
-        """The model, and a user who speaks up when the first price has come."""
+    def with_user(run, tools):
+        """The model; the user speaks up when the first price has come."""
         if len(run.steps) == 1 and not run.history:
             remarks.put("Not by plane, please: by train.")
         return model(run, tools)
 
-    run = drive(slow_user, agentloop.AgentRun("Book my journey to Rome."), [find, book], remarks)
+    run = drive(with_user, agentloop.AgentRun("Book my journey to Rome."), [find, book], remarks)
     first = run.history[0]
     print(f"   {run.state}: {run.output}")
     print(f"   the first turn: {[f'{s.action.tool} {s.status}' for s in first.steps]}")

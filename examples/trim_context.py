@@ -98,13 +98,21 @@ class Compaction:
             self.upto, self.summary = upto, turn.output
 
 
+def page_asked_for(arguments):
+    """The text {"number": 7} -> 7; "?" where the model wrote something else."""
+    try:
+        return json.loads(arguments)["number"]
+    except (ValueError, LookupError, TypeError):
+        return "?"
+
+
 def look(messages):
     """Say how long it is, whether each call has its result, and which pages were asked for."""
     calls = [call for message in messages for call in message.get("tool_calls", ())]
     results = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
     paired = "yes" if [call["id"] for call in calls] == results else "NO"
     size = sum(len(str(message)) for message in messages) // 4
-    pages = [json.loads(call["function"]["arguments"])["number"] for call in calls]
+    pages = [page_asked_for(call["function"]["arguments"]) for call in calls]
     return f"about {size // 100 * 100} tokens, paired: {paired}, pages {pages}"
 
 
@@ -151,7 +159,8 @@ def main():
     ]:
         messages = adapter(trim).body(run, tools)["messages"]
         print(f"{title}: {look(messages)}")
-    print(f"   the summary: {messages[2]['content']}")
+    if compaction.summary:
+        print(f"   the summary: {messages[2]['content']}")
     print(f"the run still holds {len(run.steps)} steps")
 
 

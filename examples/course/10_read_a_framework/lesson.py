@@ -23,7 +23,7 @@ TROUBLES = [
     ("nothing goes wrong", [LOOK, ANSWER]),
     ("an unknown tool", [LOOK.replace("lookup", "get"), LOOK, ANSWER]),
     ("a tool that raises", [LOOK, LOOK.replace("A1", "B7"), ANSWER]),
-    ("a reply in no form", [LOOK, "Thought: It depends.", ANSWER]),
+    ("a malformed reply", [LOOK, "Thought: It depends.", ANSWER]),
     ("a model without end", [LOOK] * 9),
 ]
 
@@ -31,7 +31,7 @@ TROUBLES = [
 PLACES = [
     ("def _call(", "the loop"),
     ("def _should_continue(", "the budget"),
-    ("def _iter_next_step(", "ask the model; a reply in no form"),
+    ("def _iter_next_step(", "ask the model; a malformed reply"),
     ("def _perform_agent_action(", "run a tool; an unknown tool"),
     ("def return_stopped_response(", "what is said at the limit"),
     ("def _prepare_intermediate_steps(", "which steps the model is shown"),
