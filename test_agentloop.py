@@ -15910,12 +15910,8 @@ _EXAMPLES = {
         ),
     ],
     "read_web.py": [
-        "/tea, status 200\\nTea\\nFour [http://127.0.0.1:",
-        "/m] minutes.",
-        "PermissionError: 169.254.169.254 is 169.254.169.254, port 80: not public",
-        'read_web(url="http://localhost:22/") -> tool_error: PermissionError: localhost is ',
-        "PermissionError: only http:// and https:// are read",
-        "/slow takes more than 1.0 s",
+        'read_web(url="http://tea.example/old") -> ok: http://tea.example/tea\\nTea\\nTakes 4 minutes.',
+        "tool_error: PermissionError: localhost is ",
     ],
     "real_model.py": [
         "A scripted model; the top of this file says how to get a real one.",
@@ -16119,7 +16115,7 @@ _EXAMPLES = {
     "course/10_read_a_framework/lesson.py": [
         'an unknown tool     "3 can be sold"             2      model_ended, 3 can be sold   2',
         "a tool that raises  KeyError                    none   model_ended, 3 can be sold   2",
-        "a reply in no form  ValueError                  none   model_ended, 3 can be sold   2",
+        "a malformed reply   ValueError                  none   model_ended, 3 can be sold   2",
         'a model without end "I ran out of iterations."  4      budget_exhausted, None       4',
     ],
 }  # fmt: skip
@@ -16393,7 +16389,7 @@ class ExampleAgentTests(_ExampleCase):
         for address in ("93.184.215.14", "2606:4700::1111"):
             with self.subTest(address):
                 self.assertTrue(web.is_public(address))
-        read_web = web.web_reader().function
+        read_web = web.read_web.function
         for url in (
             "http://127.1/", "http://[::1]/", "ftp://x/", "//x", "http://user@127.0.0.1:22/",
         ):  # fmt: skip
@@ -16441,7 +16437,8 @@ class ExampleAgentTests(_ExampleCase):
         outside = ["../secret.txt", str(root / "secret.txt"), ".", "x/../../secret.txt"]
         with contextlib.suppress(OSError, NotImplementedError):  # Windows may refuse links
             os.symlink(str(root / "secret.txt"), str(root / "tea" / "link"))
-            outside.append("link")
+            if os.path.islink(str(root / "tea" / "link")):  # Wine says yes and makes none
+                outside.append("link")
         for name in outside:
             with self.subTest(name), self.assertRaises(PermissionError):
                 read_skill("tea", name)
