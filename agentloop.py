@@ -51,7 +51,6 @@ import enum
 import errno
 import functools
 import inspect
-import io
 import itertools
 import json
 import math
@@ -6384,210 +6383,133 @@ def _backoff(tries: int) -> float:
 
 
 # -- what the deltas of a stream add up to ---------------------------------------------------------
+#
+# `_merge_values` has the rules. The assemblers collect the values that belong together, and
+# merge them once, at the end: each character is copied once, whatever the number of pieces.
 
 # Texts that are written piece by piece. Elsewhere, equal pieces are one repeated value.
-_WRITTEN_TEXTS = frozenset((
+_WRITTEN_TEXTS = (
     "content", "refusal", "reasoning", "reasoning_content", "thinking", "text", "summary", "data",
     "transcript", "arguments", "partial_json",
-))  # fmt: skip
+)  # fmt: skip
+_SET_ONCE = ("role", "type", "id", "index")  # the first value stays
+
+_Collected = Dict[str, List[Any]]  # what came for each key: {"text": ["a", "b"]}
 
 
-class _StreamedText:
-    """A text that comes in pieces: "a", "b" -> "ab". Of other keys, "x", "x" -> "x"."""
-
-    def __init__(self, key: str) -> None:
-        self.is_one_value = key not in _WRITTEN_TEXTS  # so far, all pieces are equal
-        self.first = ""
-        self.all = io.StringIO()
-
-    def add(self, piece: str) -> None:
-        if self.is_one_value:
-            self.first = self.first or piece
-            self.is_one_value = piece == self.first
-        self.all.write(piece)
-
-    def value(self) -> str:
-        return self.first if self.is_one_value else self.all.getvalue()
+def _collect(values: _Collected, delta: _JsonObject) -> None:
+    for key, value in delta.items():
+        values.setdefault(key, []).append(value)
 
 
-class _StreamedValue:
-    """What the deltas say of one key: texts are joined, lists extended, objects merged.
+def _merge_collected(values: _Collected) -> _JsonObject:
+    """{"text": ["a", "b"], "index": [0, 0]} -> {"text": "ab", "index": 0}"""
+    return {key: _merge_values(key, found) for key, found in values.items()}
 
-    Of other values the last one wins. Null and empty values say nothing new.
 
-    Attributes:
-        parts: a _StreamedText, a _StreamedObject or a list for neighbours of that kind;
-            mostly one.
-        empty: the first empty value, as a list of one: the value where no other came.
+def _merge_objects(objects: Iterable[_JsonObject]) -> _JsonObject:
+    """{"text": "a"}, {"text": "b"} -> {"text": "ab"}"""
+    values: _Collected = {}
+    for one in objects:
+        _collect(values, one)
+    return _merge_collected(values)
+
+
+def _merge_values(key: str, values: List[Any]) -> Any:
+    """What the values of one key add up to. Null and empty ones say nothing new.
+
+    Texts are joined, lists too, objects are merged; of anything else the last one counts.
     """
-
-    def __init__(self, key: str) -> None:
-        self.key = key
-        self.parts: List[Any] = []
-        self.empty: List[Any] = []
-
-    def add(self, value: Any) -> None:
-        if not value and type(value) not in (int, float, bool):
-            self.empty = self.empty or [value]
-        elif isinstance(value, str):
-            self._part(_StreamedText, self.key).add(value)
-        elif isinstance(value, dict):
-            self._part(_StreamedObject).add(value)
-        elif isinstance(value, list):
-            self.extend(self._part(list), value)
-        else:
-            if self.parts and type(self.parts[-1]) in (int, float, bool):
-                self.parts.pop()
-            self.parts.append(value)
-
-    def _part(self, kind: Any, *arguments: Any) -> Any:
-        """The last part where it is of this kind, else a new one."""
-        if not self.parts or type(self.parts[-1]) is not kind:
-            self.parts.append(kind(*arguments))
-        return self.parts[-1]
-
-    def extend(self, entries: List[Any], more: List[Any]) -> None:
-        entries += more
-
-    def value(self) -> Any:
-        if not self.parts:
-            return self.empty[0]
-        if any(type(part) is list for part in self.parts):
-            return self._as_parts_of_content()
-        last = self.parts[-1]
-        if isinstance(last, (_StreamedText, _StreamedObject)):
-            return last.value()
+    pieces = [v for v in values if v or type(v) in (int, float, bool)]
+    if not pieces:
+        return values[0]
+    if key in _SET_ONCE:
+        return pieces[0]
+    if key == "name":
+        return _merge_name(pieces) or values[0]
+    if any(type(piece) is list for piece in pieces):
+        entries = _merge_lists(pieces)
+        return _merge_details(entries) if key == "reasoning_details" else entries
+    last = pieces[-1]
+    if len(pieces) == 1:
         return last
-
-    def _as_parts_of_content(self) -> List[Any]:
-        """A text beside lists is an entry of its own; what is neither is left out.
-
-        "a", [{"type": "x"}] -> [{"type": "text", "text": "a"}, {"type": "x"}]
-        """
-        entries: List[Any] = []
-        for part in self.parts:
-            if type(part) is list:
-                entries += part
-            elif isinstance(part, _StreamedText):
-                entries.append({"type": "text", "text": part.value()})
-        return entries
+    if isinstance(last, dict):
+        return _merge_objects(piece for piece in pieces if isinstance(piece, dict))
+    if not isinstance(last, str):
+        return last
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    if key not in _WRITTEN_TEXTS and texts.count(last) == len(texts):
+        return last
+    return "".join(texts)
 
 
-class _FirstValue(_StreamedValue):
-    """The first value that is not empty stays: "call_1", "call_2" -> "call_1"."""
+def _merge_lists(pieces: List[Any]) -> List[Any]:
+    """[1], [2] -> [1, 2]. A text beside lists is a part of a message, as are its entries.
 
-    def add(self, value: Any) -> None:
-        if not self.parts:
-            super().add(value)
+    "a", "b", [{"type": "x"}] -> [{"type": "text", "text": "ab"}, {"type": "x"}]
+    """
+    entries: List[Any] = []
+    for kind, group in itertools.groupby(pieces, type):
+        if kind is list:
+            entries += itertools.chain.from_iterable(group)
+        elif kind is str:
+            entries.append({"type": "text", "text": "".join(group)})
+    return entries
 
 
-class _StreamedName(_StreamedValue):
+def _merge_name(pieces: List[Any]) -> str:
     """A name is split or repeated: "ge", "t" -> "get"; "get", "get" -> "get"."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self.pieces: List[str] = []
-        self.length = 0
-
-    def add(self, value: Any) -> None:
-        if not isinstance(value, str) or not value:
-            self.empty = self.empty or [value]
-        elif len(value) != self.length or value != "".join(self.pieces):
-            self.pieces.append(value)
-            self.length += len(value)
-
-    def value(self) -> Any:
-        return "".join(self.pieces) if self.pieces else self.empty[0]
+    name = ""
+    for piece in pieces:
+        if isinstance(piece, str) and piece != name:
+            name += piece
+    return name
 
 
-class _StreamedDetails(_StreamedValue):
+def _merge_details(entries: List[Any]) -> List[Any]:
     """`reasoning_details` (OpenRouter): neighbours of one type and index are one entry.
 
-    [{"type": "t", "index": 0, "text": "a"}], [{"type": "t", "index": 0, "text": "b"}]
+    Its texts are joined; of other keys the last value counts.
+
+    [{"type": "t", "index": 0, "text": "a"}, {"type": "t", "index": 0, "text": "b"}]
     -> [{"type": "t", "index": 0, "text": "ab"}]
     """
 
-    def extend(self, entries: List[Any], more: List[Any]) -> None:
-        for piece in more:
-            if not isinstance(piece, dict):
-                entries.append(piece)
-                continue
-            last = entries[-1] if entries else None
-            if not isinstance(last, _ReasoningDetail) or not last.goes_on_with(piece):
-                last = _ReasoningDetail()
-                entries.append(last)
-            last.add(piece)
+    def identify(entry: Any) -> Any:
+        if isinstance(entry, dict) and "type" in entry:
+            return entry["type"], entry.get("index")
+        return object()  # it stands alone
 
-    def value(self) -> Any:
-        value = super().value()
-        if not isinstance(value, list):
-            return value
-        return [e.value() if isinstance(e, _ReasoningDetail) else e for e in value]
-
-
-class _ReasoningDetail:
-    """One entry: its texts are joined; for other keys, the last value wins."""
-
-    def __init__(self) -> None:
-        self.fields: _JsonObject = {}
-        self.texts: Dict[str, _StreamedText] = {}
-
-    def goes_on_with(self, piece: _JsonObject) -> bool:
-        if "type" not in piece:
-            return False
-        return all(self.fields.get(key) == piece.get(key) for key in ("type", "index"))
-
-    def add(self, piece: _JsonObject) -> None:
-        for key, value in piece.items():
-            if key in ("text", "summary", "data") and isinstance(value, str):
-                self.fields.setdefault(key, "")  # its place among the keys
-                self.texts.setdefault(key, _StreamedText(key)).add(value)
-            elif key not in self.fields or value not in (None, "", [], {}):
-                self.fields[key] = value
-
-    def value(self) -> _JsonObject:
-        return {**self.fields, **{key: text.value() for key, text in self.texts.items()}}
+    merged: List[Any] = []
+    for _, group in itertools.groupby(entries, identify):
+        pieces = list(group)
+        if len(pieces) == 1:
+            merged += pieces
+            continue
+        detail: _JsonObject = {}
+        for piece in pieces:
+            _update(detail, piece)
+        for key in ("text", "summary", "data"):
+            if isinstance(detail.get(key), str):
+                detail[key] = "".join(_str(piece.get(key)) for piece in pieces)
+        merged.append(detail)
+    return merged
 
 
-_STREAMED_KEYS: Dict[str, Any] = {
-    "role": _FirstValue,
-    "type": _FirstValue,
-    "id": _FirstValue,
-    "index": _FirstValue,
-    "name": _StreamedName,
-    "reasoning_details": _StreamedDetails,
-}
-
-
-class _StreamedObject:
-    """What deltas add up to: {"text": "x"}, {"text": "y"} -> {"text": "xy"}."""
-
-    def __init__(self) -> None:
-        self.fields: Dict[str, _StreamedValue] = {}
-
-    def add(self, delta: _JsonObject) -> None:
-        for key, value in delta.items():
-            field = self.fields.get(key)
-            if field is None:
-                field = self.fields[key] = _STREAMED_KEYS.get(key, _StreamedValue)(key)
-            field.add(value)
-
-    def value(self) -> _JsonObject:
-        return {key: field.value() for key, field in self.fields.items()}
+def _update(fields: _JsonObject, more: _JsonObject) -> None:
+    """An empty value overwrites nothing: {"a": 1}, {"a": 0, "b": 2} -> {"a": 1, "b": 2}."""
+    for key, value in more.items():
+        if value or key not in fields:
+            fields[key] = value
 
 
 class _StreamedCall:
-    """A call of a Chat Completions stream: its first id, its name, all of its deltas."""
+    """A call of a Chat Completions stream: its first id and name, and all that came for it."""
 
     def __init__(self) -> None:
         self.call_id = ""
         self.name = ""
-        self.deltas = _StreamedObject()
-
-    def add(self, delta: _JsonObject) -> None:
-        self.call_id = self.call_id or _str(delta.get("id"))
-        self.name = self.name or _str(_dict(delta.get("function")).get("name"))
-        self.deltas.add({key: value for key, value in delta.items() if key != "index"})
+        self.values: _Collected = {}
 
 
 class _StreamedCalls:
@@ -6613,31 +6535,59 @@ class _StreamedCalls:
         {"index": 0, "function": {"arguments": "{}"}} then is a piece of it.
         """
         index = delta.get("index")
-        call = self._owner(index, _str(delta.get("id")))
-        if call is None or self._opens_another(call, delta):
-            call = _StreamedCall()
-            self.calls.append(call)
-            if type(index) in _SCALAR_TYPES:
-                self.by_index[index] = call
-        call.add(delta)
-        self.by_id.setdefault(call.call_id, call)
-
-    def _owner(self, index: Any, call_id: str) -> Optional[_StreamedCall]:
-        if index is not None and type(index) in _SCALAR_TYPES:
-            return self.by_index.get(index)
-        if call_id and call_id in self.by_id:
-            return self.by_id[call_id]
-        return self.calls[-1] if self.calls else None
-
-    @staticmethod
-    def _opens_another(call: _StreamedCall, delta: _JsonObject) -> bool:
-        """True for a call a: f and a delta {"id": "b", "function": {"name": "g"}}."""
+        has_index = isinstance(index, (int, float, str))
         call_id = _str(delta.get("id"))
         name = _str(_dict(delta.get("function")).get("name"))
-        return bool(name and call_id and call.name and call.call_id not in ("", call_id))
+        call = self.calls[-1] if self.calls else None
+        if has_index:
+            call = self.by_index.get(index)
+        elif call_id in self.by_id:
+            call = self.by_id[call_id]
+        if call and call.name and name and call_id and call.call_id not in ("", call_id):
+            call = None
+        if call is None:
+            call = _StreamedCall()
+            self.calls.append(call)
+            if has_index:
+                self.by_index[index] = call
+        call.call_id = call.call_id or call_id
+        call.name = call.name or name
+        if call_id:
+            self.by_id.setdefault(call_id, call)
+        _collect(call.values, {key: value for key, value in delta.items() if key != "index"})
 
-    def value(self) -> List[_JsonObject]:
-        return [call.deltas.value() for call in self.calls]
+
+class _StreamedChoice:
+    """One choice of a Chat Completions stream."""
+
+    def __init__(self) -> None:
+        self.fields: _JsonObject = {}
+        self.reason = ""
+        self.has_begun = False
+        self.calls = _StreamedCalls()
+        self.message: _Collected = {"role": ["assistant"]}
+
+    def add(self, choice: _JsonObject) -> None:
+        _update(self.fields, choice)
+        self.reason = _str(self.fields.get("finish_reason"))
+        delta = _dict(choice.get("delta"))
+        message = _dict(choice.get("message"))
+        if message:  # MiniMax: at last all of it once more
+            self.calls = _StreamedCalls()
+            self.message = {"role": ["assistant"]}
+            delta = message
+        if delta or self.reason:
+            self.has_begun = True
+        for call in _dicts(delta.get("tool_calls")):
+            self.calls.add(call)
+        _collect(self.message, {k: v for k, v in delta.items() if k != "tool_calls"})
+
+    def value(self) -> _JsonObject:
+        message = _merge_collected(self.message)
+        if self.calls.calls:
+            message["tool_calls"] = [_merge_collected(c.values) for c in self.calls.calls]
+        message.setdefault("content", None)  # some servers miss the key
+        return {**self.fields, "message": message}
 
 
 class _IndexedItems:
@@ -6676,10 +6626,6 @@ class _Assembler:
         """Add an event, such as {"choices": [{"delta": {"content": "a"}}]}."""
         raise NotImplementedError
 
-    def finish(self) -> None:
-        """The stream says [DONE]."""
-        self.is_over = True
-
     def is_complete(self) -> bool:
         """Whether the reply has ended; if not, the stream was cut."""
         raise NotImplementedError
@@ -6687,51 +6633,6 @@ class _Assembler:
     def document(self) -> _JsonObject:
         """The document, for example {"choices": [{"message": {"content": "ab"}}]}."""
         raise NotImplementedError
-
-
-def _update_non_empty(fields: _JsonObject, more: _JsonObject) -> None:
-    """Take over what is not empty: {"a": 1}, {"a": 0, "b": 2} -> {"a": 1, "b": 2}."""
-    for key, value in more.items():
-        if value:
-            fields[key] = value
-
-
-class _StreamedChoice:
-    """One choice of a Chat Completions stream."""
-
-    def __init__(self) -> None:
-        self.fields: _JsonObject = {}
-        self.reason = ""
-        self.has_begun = False
-        self._restart()
-
-    def _restart(self) -> None:
-        self.calls = _StreamedCalls()
-        self.message = _StreamedObject()
-        self.message.add({"role": "assistant"})
-
-    def add(self, choice: _JsonObject) -> None:
-        _update_non_empty(self.fields, choice)
-        self.reason = _str(self.fields.get("finish_reason"))
-        delta = _dict(choice.get("delta"))
-        message = choice.get("message")
-        if message and isinstance(message, dict):  # MiniMax: at last all of it once more
-            self._restart()
-            delta = message
-        if delta or self.reason:
-            self.has_begun = True
-        if "tool_calls" in delta:
-            delta = dict(delta)
-            for call in _dicts(delta.pop("tool_calls")):
-                self.calls.add(call)
-        self.message.add(delta)
-
-    def value(self) -> _JsonObject:
-        message = self.message.value()
-        if self.calls.calls:
-            message["tool_calls"] = self.calls.value()
-        message.setdefault("content", None)  # some servers miss the key
-        return {**self.fields, "message": message}
 
 
 class _ChatAssembler(_Assembler):
@@ -6744,20 +6645,17 @@ class _ChatAssembler(_Assembler):
         self.choices: Dict[int, _StreamedChoice] = {}
 
     def add(self, event: _JsonObject) -> None:
-        _update_non_empty(self.fields, event)
+        _update(self.fields, event)
         for choice in _dicts(event.get("choices")):
             _check_no_error(choice)
             index = _count(choice.get("index"))
-            if index == 0 or not self.only_first:
-                self._add_choice(index, choice)
-
-    def _add_choice(self, index: int, choice: _JsonObject) -> None:
-        if index not in self.choices:
-            self.choices[index] = _StreamedChoice()
-        streamed = self.choices[index]
-        streamed.add(choice)
-        self.reason = streamed.reason
-        self.on_text(_join_text(_dict(choice.get("delta")).get("content")))
+            if index > 0 and self.only_first:
+                continue
+            if index not in self.choices:
+                self.choices[index] = _StreamedChoice()
+            self.choices[index].add(choice)
+            self.reason = self.choices[index].reason
+            self.on_text(_join_text(_dict(choice.get("delta")).get("content")))
 
     def is_complete(self) -> bool:
         """With [DONE], or where each choice that has begun has a finish reason."""
@@ -6765,8 +6663,8 @@ class _ChatAssembler(_Assembler):
         return self.is_over or (bool(reasons) and all(reasons))
 
     def document(self) -> _JsonObject:
-        choices = [choice for _, choice in sorted(self.choices.items())]
-        return {**self.fields, "choices": [choice.value() for choice in choices]}
+        choices = [choice.value() for _, choice in sorted(self.choices.items())]
+        return {**self.fields, "choices": choices}
 
 
 class _ResponsesAssembler(_Assembler):
@@ -6781,17 +6679,14 @@ class _ResponsesAssembler(_Assembler):
         kind = event.get("type")
         if kind == "response.output_text.delta":
             self.on_text(event.get("delta"))
-        elif kind == "response.output_item.done":
-            self._add_item(event)
+        elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
+            index = _count(event.get("output_index", self.items.next_index))
+            self.items.add(index, event["item"])
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             self._end(_dict(event.get("response")), str(kind)[len("response.") :])
 
-    def _add_item(self, event: _JsonObject) -> None:
-        if isinstance(event.get("item"), dict):
-            index = _count(event.get("output_index", self.items.next_index))
-            self.items.add(index, event["item"])
-
     def _end(self, response: _JsonObject, status: str) -> None:
+        self.is_over = True
         self.response = {**response, "status": response.get("status") or status}
         done = self.items.in_order()
         if status == "failed":
@@ -6801,7 +6696,6 @@ class _ResponsesAssembler(_Assembler):
             # gateways send no `output_item.done` for some items: then the output has
             # more, and counts.
             self.response["output"] = done or response.get("output")
-        self.is_over = True
 
     def is_complete(self) -> bool:
         return bool(self.response)
@@ -6816,19 +6710,19 @@ class _AnthropicAssembler(_Assembler):
     def __init__(self, on_text: Callable[[Any], None]) -> None:
         super().__init__(on_text)
         self.fields: _JsonObject = {}
-        self.usage = _StreamedObject()
+        self.usage: _Collected = {}
         self.blocks = _IndexedItems()
         # Of several blocks at an index, the one that the deltas belong to.
-        self.block_by_index: Dict[int, _StreamedObject] = {}
-        self.has_stopped = False  # message_stop came
+        self.block_by_index: Dict[int, _Collected] = {}
+        self.has_stopped = False
 
     def add(self, event: _JsonObject) -> None:
         kind = event.get("type")
         index = _count(event.get("index"))
-        self.usage.add(_dict(event.get("usage")))
+        _collect(self.usage, _dict(event.get("usage")))
         if kind == "message_start":
             message = _dict(event.get("message"))
-            self.usage.add(_dict(message.get("usage")))
+            _collect(self.usage, _dict(message.get("usage")))
             self._add_fields(message)
         elif kind == "content_block_start":
             self._start_block(index, _dict(event.get("content_block")))
@@ -6837,17 +6731,16 @@ class _AnthropicAssembler(_Assembler):
         elif kind == "message_delta":
             self._add_fields(_dict(event.get("delta")))
         elif kind == "message_stop":
-            self.has_stopped = self.is_over = True
+            self.is_over = True
+            self.has_stopped = True
 
     def _add_fields(self, fields: _JsonObject) -> None:
-        for key, value in fields.items():
-            if value is not None:
-                self.fields[key] = value
+        _update(self.fields, fields)
         self.reason = _str(self.fields.get("stop_reason"))
 
     def _start_block(self, index: int, start: _JsonObject) -> None:
-        block = _StreamedObject()
-        block.add(start)
+        block: _Collected = {}
+        _collect(block, start)
         self.blocks.add(index, block)
         self.block_by_index[index] = block
         self.on_text(start.get("text"))
@@ -6859,15 +6752,15 @@ class _AnthropicAssembler(_Assembler):
         fields.pop("type", None)
         if "citation" in fields:
             fields["citations"] = [fields.pop("citation")]
-        self.block_by_index[index].add(fields)
+        _collect(self.block_by_index[index], fields)
         self.on_text(delta.get("text"))
 
     def is_complete(self) -> bool:
         return self.has_stopped or bool(self.reason)
 
     def document(self) -> _JsonObject:
-        content = [self._finish_block(block.value()) for block in self.blocks.in_order()]
-        return {**self.fields, "content": content, "usage": self.usage.value()}
+        content = [self._finish_block(_merge_collected(b)) for b in self.blocks.in_order()]
+        return {**self.fields, "content": content, "usage": _merge_collected(self.usage)}
 
     @staticmethod
     def _finish_block(block: _JsonObject) -> _JsonObject:
@@ -7629,8 +7522,8 @@ class _Adapter(_Client):
         assembler = self._new_assembler(on_text)
         try:
             for event in events:
-                if event is None:
-                    assembler.finish()
+                if event is None:  # [DONE]
+                    assembler.is_over = True
                 else:
                     assembler.add(event)
                 if assembler.is_over:
@@ -7800,10 +7693,7 @@ def _join_messages(messages: List[_JsonObject]) -> Any:
     """
     if len(messages) < 2:
         return messages[0] if messages else None
-    joined = _StreamedObject()
-    for message in messages:
-        joined.add(message)
-    return joined.value()
+    return _merge_objects(messages)
 
 
 class OpenAIChat(_Adapter):
