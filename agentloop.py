@@ -6490,16 +6490,18 @@ class _StreamedChoice:
         _update(self.fields, choice)
         self.reason = _str(self.fields.get("finish_reason"))
         delta = _dict(choice.get("delta"))
-        message = _dict(choice.get("message"))
-        if message:  # MiniMax: at last all of it once more
+        message = choice.get("message")
+        if message and isinstance(message, dict):  # MiniMax: at last all of it once more
             self.calls = _StreamedCalls()
             self.message = {"role": ["assistant"]}
             delta = message
         if delta or self.reason:
             self.has_begun = True
-        for call in _dicts(delta.get("tool_calls")):
-            self.calls.add(call)
-        _collect(self.message, {k: v for k, v in delta.items() if k != "tool_calls"})
+        if "tool_calls" in delta:
+            delta = dict(delta)
+            for call in _dicts(delta.pop("tool_calls")):
+                self.calls.add(call)
+        _collect(self.message, delta)
 
     def value(self) -> _JsonObject:
         message = _merge_collected(self.message)
@@ -7741,38 +7743,7 @@ class OpenAIResponses(_Adapter):
 
     OpenAIResponses("gpt-5", reasoning={"effort": "low"})
 
-    Args:
-        model: the name that the server knows.
-        base_url: with or without /v1, a trailing slash or the full path; default: the
-            variable OPENAI_BASE_URL, else https://api.openai.com/v1.
-        api_key: a str, or a function that gives one for each request on the wire;
-            default: the variable OPENAI_API_KEY. With "" none is sent.
-        headers: sent along with each request, {"X-Title": "my app"}.
-        system: the system text.
-        on_text: called with the text as it arrives; makes the request a stream. Where a
-            stream breaks and is asked again, it is called again from the start of the
-            reply.
-        timeout: the longest silence, in seconds.
-        deadline: the longest time for one request of the run with all its retries, in
-            seconds.
-        retries: how often a request is asked again: 4 allows five requests on the wire.
-        trim: how many replies to send, the last ones; or a function from the steps to
-            those to send, which may return changed copies of them. Tasks stay, calls keep
-            their results.
-        max_observation: characters of an observation that are sent; of a longer one the
-            middle is left out.
-        ssl_context: an ssl.SSLContext for the default transport.
-        transport: `transport(method, url, headers, body, timeout)` gives (status,
-            headers, chunks).
-        body: further fields of the request, such as temperature=0.2. A list `tools` (a
-            server's own) stands before the run's. A misspelt setting is a TypeError.
-
-    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that
-    cannot be read, ValueError for a tool that servers refuse.
-
-    What the caller changes in a run between two requests is sent: replace a step, or its
-    observation. Do not change an object inside an observation: only changes within lists
-    and dicts of plain JSON are noticed.
+    Its settings, their defaults and what calling it raises are those of OpenAIChat.
     """
 
     _path = "/responses"
@@ -7956,41 +7927,14 @@ class AnthropicMessages(_Adapter):
 
     AnthropicMessages("claude-sonnet-4-5", max_tokens=8000, cache=True)
 
+    Its settings and what calling it raises are those of OpenAIChat. Default of `base_url`:
+    the variable ANTHROPIC_BASE_URL, else https://api.anthropic.com; of `api_key`: the
+    variable ANTHROPIC_API_KEY. Of its own it has
+
     Args:
-        model: the name that the server knows.
-        base_url: with or without /v1, a trailing slash or the full path; default: the
-            variable ANTHROPIC_BASE_URL, else https://api.anthropic.com.
-        api_key: a str, or a function that gives one for each request on the wire;
-            default: the variable ANTHROPIC_API_KEY. With "" none is sent.
-        headers: sent along with each request, {"X-Title": "my app"}.
-        system: the system text.
-        on_text: called with the text as it arrives; makes the request a stream. Where a
-            stream breaks and is asked again, it is called again from the start of the
-            reply.
-        timeout: the longest silence, in seconds.
-        deadline: the longest time for one request of the run with all its retries, in
-            seconds.
-        retries: how often a request is asked again: 4 allows five requests on the wire.
-        trim: how many replies to send, the last ones; or a function from the steps to
-            those to send, which may return changed copies of them. Tasks stay, calls keep
-            their results.
-        max_observation: characters of an observation that are sent; of a longer one the
-            middle is left out.
-        ssl_context: an ssl.SSLContext for the default transport.
-        transport: `transport(method, url, headers, body, timeout)` gives (status,
-            headers, chunks).
         max_tokens: the output limit, which this API demands.
         cache: set breakpoints, so that system text, tools and history are cached; bytes
             then differ only in the one that moves on.
-        body: further fields of the request, such as temperature=0.2. A list `tools` (a
-            server's own) stands before the run's. A misspelt setting is a TypeError.
-
-    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that
-    cannot be read, ValueError for a tool that servers refuse.
-
-    What the caller changes in a run between two requests is sent: replace a step, or its
-    observation. Do not change an object inside an observation: only changes within lists
-    and dicts of plain JSON are noticed.
     """
 
     _path = "/messages"
@@ -8257,29 +8201,26 @@ _REACT_LABEL = r"""(?imsx)
 """
 
 
-_ALL_LABELS = (
-    "thought", "action input", "action", "observation", "final answer", "question",
-)  # fmt: skip
-
-
 class _ReActReply:
     """A completion, its labels found: "Thought: t\nAction: look" -> labels thought,
     action.
 
     Attributes:
-        text: the completion without its draft in think tags.
+        completion: the completion as it came.
+        text: without its draft in think tags.
         labels: the matches of _REACT_LABEL outside code blocks, in order.
     """
 
     def __init__(self, completion: str) -> None:
+        self.completion = completion
         self.text = re.sub(_THINKING, "", completion).strip()
         matches = re.finditer(_REACT_LABEL, self.text)
         self.labels = [match for match in matches if match.group("label")]
 
     def find(self, *names: str, after: int = -1) -> Optional["re.Match[str]"]:
-        """The first label of one of these names, in lower case, behind a position."""
+        """The first label of one of these names, or of any, behind a position."""
         for match in self.labels:
-            if match.start() > after and match.group("label").lower() in names:
+            if match.start() > after and (not names or match.group("label").lower() in names):
                 return match
         return None
 
@@ -8288,7 +8229,7 @@ class _ReActReply:
         label = r"(?:Thought|Action|Action Input|Final Answer)[ \t*_]*[:\uff1a]"
         return re.search(rf"(?im)^[ \t>#*_]*{label}", self.text) is not None
 
-    def answer_at(self, label: "re.Match[str]") -> str:
+    def read_answer(self, label: "re.Match[str]") -> AgentFinish:
         """The answer behind a Final Answer label, without the markup that belongs to the
         label.
 
@@ -8300,68 +8241,41 @@ class _ReActReply:
         if label.group("opening") and not label.group("closing"):
             answer = answer.rstrip("*_ ")
         bold = re.fullmatch(r"\*\*((?:(?!\*\*).)+)\*\*", answer)
-        return bold.group(1).strip() if bold else answer
+        if bold:
+            answer = bold.group(1).strip()
+        return AgentFinish(answer, self.text, self.completion)
 
+    def read_action(self, label: "re.Match[str]") -> AgentAction:
+        """The call behind an Action label, its input still a text. What follows it was
+        invented, and is not in the log.
 
-class _ReActCall:
-    """A call as text.
-
-    Attributes:
-        name: the tool's name, "search".
-        given: the text of its input, '{"query": "x"}'.
-        start: where its label begins in the reply's text.
-        end: where its input ends; what follows was invented.
-    """
-
-    def __init__(self, name: str, given: str, start: int, end: int) -> None:
-        self.name = name
-        self.given = given
-        self.start = start
-        self.end = end
-
-
-def _read_call(reply: _ReActReply) -> Optional[_ReActCall]:
-    """The first Action with its input; None where there is none.
-
-    Beside "Action: search" and an Action Input, models write 'Action: search ({"query":
-    "x"})'.
-    """
-    label = reply.find("action")
-    if label is None:
-        return None
-    text = reply.text
-    line = text[label.end() :].partition("\n")[0]
-    line_end = label.end() + len(line)
-    inline = re.match(r"[^({]*\w[^\w({]*(?=[({])", line)
-    if inline:
-        given, end = _read_inline_input(text, label.end() + inline.end(), line_end)
-        return _ReActCall(_clean_name(inline.group()), given, label.start(), end)
-    following = reply.find(*_ALL_LABELS, after=label.start())
-    if following is None or following.group("label").lower() != "action input":
-        return _ReActCall(_clean_name(line), "", label.start(), line_end)
-    value = _read_json_input(text, following.end())
-    if value is None:
-        invented = reply.find(*_ALL_LABELS, after=following.start())
-        end = invented.start() if invented else len(text)
-        value = text[following.end() : end].strip(), end
-    return _ReActCall(_clean_name(line), value[0], label.start(), value[1])
-
-
-def _clean_name(text: str) -> str:
-    """'**`search`** ' -> 'search'"""
-    return text.strip(" \t\r*_`'\"[]()")
-
-
-def _read_inline_input(text: str, start: int, line_end: int) -> Tuple[str, int]:
-    """The input in brackets behind a name, and its end: '({"a": 1})' -> '{"a": 1}'."""
-    if text[start] == "(":
-        start += 1
-    value = _read_json_input(text, start)
-    return value or (text[start:line_end].strip().rstrip(")"), line_end)
+        Beside "Action: search" and an Action Input, models write 'Action: search
+        ({"query": "x"})'.
+        """
+        text = self.text
+        name = text[label.end() :].partition("\n")[0]
+        given = ""
+        end = line_end = label.end() + len(name)
+        inline = re.match(r"[^({]*\w[^\w({]*(?=[({])", name)
+        following = self.find(after=label.start())
+        if inline:
+            name = inline.group()
+            start = label.end() + inline.end()
+            if text[start] == "(":
+                start += 1
+            rest = text[start:line_end].strip().rstrip(")")
+            given, end = _read_json_input(text, start) or (rest, line_end)
+        elif following and following.group("label").lower() == "action input":
+            invented = self.find(after=following.start())
+            section_end = invented.start() if invented else len(text)
+            rest = text[following.end() : section_end].strip()
+            given, end = _read_json_input(text, following.end()) or (rest, section_end)
+        name = name.strip(" \t\r*_`'\"[]()")  # "**`search`** "
+        return AgentAction(name, given, "", text[:end].rstrip(), self.completion)
 
 
 def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
-    """A fenced block or one JSON value at a position, and its end."""
+    """A fenced block or one JSON value at a position, and its end; None for others."""
     fence = re.compile(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```").match(text, start)
     if fence:
         return fence.group(1), fence.end()
@@ -8373,6 +8287,9 @@ def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
     except ValueError:
         return None
     return text[opening.end() : end], end
+
+
+_NOTHING = ("", "none", "null", "n/a")  # as the name of a tool, or as its input
 
 
 class ReActText:
@@ -8410,19 +8327,19 @@ class ReActText:
         self.max_observation = max_observation
 
     def __call__(self, run: AgentRun, tools: Registry) -> Decision:
-        completion = self._complete_and_count(self.prompt(run, tools), run)
-        reply = _ReActReply(completion)
-        call = _read_call(reply)
-        if call is not None and self._means_no_tool(call.name, tools):
-            call = None
+        reply = _ReActReply(self._complete_and_count(self.prompt(run, tools), run))
+        called = reply.find("action")
         final = reply.find("final answer")
-        if final and (call is None or final.start() < call.start):
-            return AgentFinish(reply.answer_at(final), reply.text, completion)
-        if call is None:
-            return self._decide_unlabelled(reply, completion, tools)
-        tool_input = self._as_arguments(call.given, tools.get(call.name))
-        log = reply.text[: call.end].rstrip()
-        return AgentAction(call.name, tool_input, "", log, completion)
+        if called:
+            action = reply.read_action(called)
+            if action.tool.lower() in _NOTHING and action.tool not in tools:
+                called = None  # "Action: None" means an answer
+        if final and (called is None or final.start() < called.start()):
+            return reply.read_answer(final)
+        if called is None:
+            return self._decide_unlabelled(reply, tools)
+        action.tool_input = self._as_arguments(action.tool_input, tools.get(action.tool))
+        return action
 
     def prompt(self, run: AgentRun, tools: Registry) -> str:
         """The prompt as it would go out now. Without `trim` it only grows."""
@@ -8475,10 +8392,6 @@ class ReActText:
             raise TypeError(f"complete(prompt) returns a str; got {_preview(completion)}")
         return completion
 
-    def _means_no_tool(self, name: str, tools: Registry) -> bool:
-        """ "Action: None" means an answer, unless a tool has that name."""
-        return not name or (name.lower() in ("none", "n/a", "null") and name not in tools)
-
     def _as_arguments(self, given: str, tool: Optional[Tool]) -> Any:
         """The input as arguments: "Rome" -> {"city": "Rome"}; the text if unclear."""
         try:
@@ -8487,7 +8400,7 @@ class ReActText:
             value = given
         if type(value) is dict:
             return value
-        if given.strip().lower() in ("", "none", "null", "n/a"):
+        if given.strip().lower() in _NOTHING:
             return {}
         if re.match(r"\s*(?:\{|\w+\s*=)", given):  # a broken object, or search(query="x")
             return given
@@ -8501,23 +8414,24 @@ class ReActText:
         return {names[0]: value}
 
     def _decide_unlabelled(
-        self, reply: _ReActReply, completion: str, tools: Registry
+        self, reply: _ReActReply, tools: Registry
     ) -> Union[AgentAction, AgentFinish]:
         """A call or an answer as one JSON object; else the text is the answer."""
         wrapped = self._read_wrapped(reply.text)
-        if wrapped is not None:
-            name = _to_text(wrapped["action"])
-            tool_input = wrapped.get("action_input")
-            if name.lower() == "final answer":
-                return AgentFinish(tool_input, reply.text, completion)
-            if name in tools:
-                arguments = self._as_arguments(_to_text(tool_input), tools[name])
-                return AgentAction(name, arguments, "", reply.text, completion)
-        if wrapped is not None or not reply.text or reply.has_label_anywhere():
-            raise InvalidResponse(_FORM_REMINDER, completion, reply.text)
-        return AgentFinish(reply.text, reply.text, completion)
+        if wrapped is None and reply.text and not reply.has_label_anywhere():
+            return AgentFinish(reply.text, reply.text, reply.completion)
+        wrapped = wrapped or {}
+        name = _to_text(wrapped.get("action", ""))
+        tool_input = wrapped.get("action_input")
+        if name.lower() == "final answer":
+            return AgentFinish(tool_input, reply.text, reply.completion)
+        if name in tools:
+            arguments = self._as_arguments(_to_text(tool_input), tools[name])
+            return AgentAction(name, arguments, "", reply.text, reply.completion)
+        raise InvalidResponse(_FORM_REMINDER, reply.completion, reply.text)
 
-    def _read_wrapped(self, text: str) -> Optional[_JsonObject]:
+    @staticmethod
+    def _read_wrapped(text: str) -> Optional[_JsonObject]:
         """{"action": "look", "action_input": 1}, bare, fenced, or below a key; else None."""
         json_input = _read_json_input(text, 0)
         try:
@@ -8526,9 +8440,7 @@ class ReActText:
             return None
         if isinstance(value, dict) and len(value) == 1 and "action" not in value:
             value = next(iter(value.values()))
-        if not isinstance(value, dict) or "action" not in value:
-            return None
-        return value
+        return value if isinstance(value, dict) and "action" in value else None
 
 
 # == command line ==================================================================================

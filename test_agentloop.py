@@ -8220,8 +8220,12 @@ class RequestTests(_ModelCase):
                 kind = _CLASSES[protocol]
                 own = ["max_tokens", "cache"] if protocol == "anthropic" else []
                 self.assertEqual(list(inspect.signature(kind).parameters), [*names, *own, "body"])
-                for name in [*names, *own, "body"]:
+                # What the three have in common stands once.
+                explained = [*names, "body"] if protocol == "chat" else own
+                for name in explained:
                     self.assertRegex(kind.__doc__, r"\n +%s: \S" % name)
+                if protocol != "chat":
+                    self.assertIn("those of OpenAIChat", kind.__doc__)
 
     def test_the_smallest_request(self):
         rows = {
