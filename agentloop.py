@@ -4473,9 +4473,11 @@ _PORTABLE_ID = r"[a-zA-Z0-9]{9}\Z"  # a call id that every provider takes
 
 
 def _contents_of(turns: List[AgentRun]) -> List[Any]:
-    """The objects that the text of these turns is made of, in order.
+    """The objects that the messages of these turns are made of, in order.
 
-    A task "go" and a step -> ["go", observation, status, tool, arguments, ...]
+    What a caller replaced since the last request is another object in this list.
+
+    A task "go" and one step -> ["go", observation, status, tool, arguments, ...]
     """
     contents: List[Any] = []
     for turn in turns:
@@ -4508,13 +4510,13 @@ class _Conversation:
         open_parts: what the user says next: the parts of one message, which may get more.
         open_bytes: that message encoded; b"" where a part came since.
         settings: what the encoding depends on beside the run; others begin it anew.
-        contents: see `_contents_of`, for what is in here.
-        observations: the lists and dicts of plain JSON among the observations in here,
-            which a caller may change in place.
-        copies: of these, as they were.
+        contents: what is in here, see `_contents_of`.
+        observations: the lists and dicts of plain JSON among them, which a caller may
+            change in place.
+        copies: the same, as they were.
         turn_count: how many turns are in here.
-        step_count: how many steps of the last one.
-        has_finish: whether its finish is in here.
+        step_count: how many steps of the last of these turns.
+        has_finish: whether the finish of the last of these turns is in here.
         ids: the call ids in here, those of the run and those on the wire.
         assistant_keys: properties of the assistant's messages, which a server may refuse
             by name.
@@ -4541,7 +4543,10 @@ class _Conversation:
         self.input_tokens = 0
 
     def is_beginning_of(self, contents: List[Any], settings: Any) -> bool:
-        """Whether these contents begin with what is in here, and nobody changed it."""
+        """Whether what is in here can be sent again: the caller changed nothing of it.
+
+        `contents` are those of the turns to send.
+        """
         if settings != self.settings or len(contents) < len(self.contents):
             return False
         # subtle: not `==`, which a tool's result may define, and which would look at all of
@@ -7036,7 +7041,7 @@ class _Adapter(_Client):
         raise NotImplementedError
 
     def _encode_tool(self, tool: Tool) -> _JsonObject:
-        """A tool as the server is told of it: {"name": "look", "parameters": {...}}."""
+        """A tool in the request: {"name": "look", "parameters": {...}}."""
         raise NotImplementedError
 
     def _user_message(self, parts: List[Any]) -> _JsonObject:
@@ -7169,7 +7174,7 @@ class _Adapter(_Client):
         return _Conversation(settings)
 
     def _put_turns(self, conversation: _Conversation, turns: List[AgentRun]) -> None:
-        """Put what is not in it yet: the rest of its last turn, and the turns after it."""
+        """Put what is new: the rest of the last turn that was sent, then the others."""
         first = max(conversation.turn_count - 1, 0)
         for number, turn in enumerate(turns[first:], first):
             if number == conversation.turn_count:
@@ -7333,18 +7338,19 @@ class _Adapter(_Client):
             return False
         words = failure.words
         if re.search("(?i)encrypted content is not supported", words):
-            words = "'include' is not supported"  # of a model that does not reason
+            words = "'include' is not supported"  # what asks for it, see OpenAIResponses
         elif failure.error.get("param"):
             words = f"'{_to_text(failure.error['param'])}': {words}"
         added = self._top_level_fields(conversation).keys() - self._never_left_out
         can_be_left_out = (conversation.assistant_keys | added) - self._left_out
+        can_be_left_out -= self.extra.keys()
         for name, is_demanded in _judge_properties(words):
             if is_demanded and name in self._can_be_added - self._demanded:
                 _log(f"the server demands {name!r}: it is added where a reply has none")
                 self._demanded |= {name}
                 self._left_out -= {name}
                 return True
-            if not is_demanded and name in can_be_left_out - self.extra.keys():
+            if not is_demanded and name in can_be_left_out:
                 _log(f"the server refuses {name!r}: it is left out from now on")
                 self._left_out |= {name}
                 return True
@@ -7528,9 +7534,9 @@ def _repair_function(function: Any, tool: str) -> _JsonObject:
     return repaired
 
 
-def _is_blank_part(part: _JsonObject, kind: str) -> bool:
+def _is_blank_text(part: _JsonObject) -> bool:
     """True for {"type": "text", "text": " "}."""
-    return part.get("type") == kind and not _str(part.get("text")).strip()
+    return part.get("type") == "text" and not _str(part.get("text")).strip()
 
 
 def _reason_of(choices: List[_JsonObject]) -> str:
@@ -7679,7 +7685,7 @@ class OpenAIChat(_Adapter):
         # A message with neither text nor call is refused; so is an empty part.
         content = message.get("content")
         if isinstance(content, list):
-            kept = [part for part in _dicts(content) if not _is_blank_part(part, "text")]
+            kept = [part for part in _dicts(content) if not _is_blank_text(part)]
             message["content"] = kept or ("" if calls else stand_in)
         elif not calls and not _str(content).strip():
             message["content"] = stand_in
@@ -8082,7 +8088,7 @@ class AnthropicMessages(_Adapter):
             content = self._without_halves(content)
         blocks = []
         for block in content:
-            if _is_blank_part(block, "text"):
+            if _is_blank_text(block):
                 continue  # returned at times, refused always
             if _is_use(block):
                 block = {**block, "input": self._repair_input(block.get("input"))}
