@@ -6858,12 +6858,12 @@ def _is_list_of_calls(text: str, tools: Registry) -> bool:
 _REFUSED = r"""
     un(?:supported|known|recogni[sz]ed|expected) | extra | additional
   | invalid(?!_request_error)
-  | not\ (?:supported|permitted|allowed|recogni[sz]ed|expected|valid)
 """
+_NOT_TAKEN = r"not\ (?:supported|permitted|allowed|recogni[sz]ed|expected|valid)"
 _DEMANDED = r"""
     \bmissing\b | \brequired\b | must\ be\ (?:passed|sent|provided|included|present|set)
 """
-_VERDICT = rf"(?xi) (?P<demand>{_DEMANDED}) | {_REFUSED}"
+_VERDICT = rf"(?xi) (?P<demand>{_DEMANDED}) | {_REFUSED} | {_NOT_TAKEN}"
 # Where a refusal names a property. Other words are no names: include, store, stream.
 _NAMED_PROPERTY = rf"""(?xi)
     (?<!function\ )(?<!tool\ )
@@ -6872,9 +6872,10 @@ _NAMED_PROPERTY = rf"""(?xi)
   | \b (\w*_\w*)                                  # stream_options
   | (?:{_REFUSED})                                # Unknown parameter: reasoning
     (?:\ (?:request|keyword|property|properties|parameters?|fields?|arguments?|keys?
-          |supplied|in\ messages?|not\ permitted|not\ allowed))*
+          |supplied|in\ messages?|{_NOT_TAKEN}))*
     (?:\(s\))? :? \ (\w+)
-  | \b (\w+) \b (?=(?:\ is|\ are|\ was)? :? \ (?:{_REFUSED}))   # reasoning is not supported
+  | \b (\w+) \b                                  # reasoning is not supported
+    (?=(?:\ is|\ are|\ was)? :? \ (?:{_REFUSED} | not\ ))
 """
 _READ_OF_REFUSAL = 8000  # characters; each name is compared with each verdict
 
