@@ -4634,21 +4634,22 @@ def _trim_turns(
     """
     if trim is None:
         return turns
-    replies = [reply for turn in turns for reply in _group_by_reply(turn.steps)]
     if callable(trim):
         steps = [step for turn in turns for step in turn.steps]
         kept = _match_copies(steps, trim(list(steps)))
     else:
+        replies = [reply for turn in turns for reply in _group_by_reply(turn.steps)]
         first = max(0, len(replies) - trim)
         kept = {id(step): step for reply in replies[first:] for step in reply}
-    trimmed = []
-    for turn in turns:
-        shown: List[AgentStep] = []
-        for reply in _group_by_reply(turn.steps):
-            if any(id(step) in kept for step in reply):
-                shown += [kept.get(id(step), step) for step in reply]
-        trimmed.append(AgentRun(turn.task, shown, finish=turn.finish))
-    return trimmed
+    return [_trim_turn(turn, kept) for turn in turns]
+
+
+def _trim_turn(turn: AgentRun, kept: Dict[int, AgentStep]) -> AgentRun:
+    steps: List[AgentStep] = []
+    for reply in _group_by_reply(turn.steps):
+        if any(id(step) in kept for step in reply):
+            steps += [kept.get(id(step), step) for step in reply]
+    return AgentRun(turn.task, steps, finish=turn.finish)
 
 
 def _match_copies(steps: List[AgentStep], chosen: Iterable[AgentStep]) -> Dict[int, AgentStep]:
@@ -6352,22 +6353,24 @@ def _merge_values(key: str, values: List[Any]) -> Any:
     if key == "name":
         return _merge_name(pieces) or values[0]
     if any(type(piece) is list for piece in pieces):
-        entries = _merge_lists(pieces)
-        return _merge_details(entries) if key == "reasoning_details" else entries
+        return _merge_lists(key, pieces)
     last = pieces[-1]
-    if len(pieces) == 1:
-        return last
-    if isinstance(last, dict):
-        return _merge_objects(piece for piece in pieces if isinstance(piece, dict))
-    if not isinstance(last, str):
-        return last
-    texts = [piece for piece in pieces if isinstance(piece, str)]
-    if key not in _WRITTEN_TEXTS and texts.count(last) == len(texts):
-        return last
-    return "".join(texts)
+    alike = [piece for piece in pieces if type(piece) is type(last)]
+    if type(last) is dict:
+        return _merge_objects(alike)
+    if type(last) is str:
+        return _merge_texts(key, alike)
+    return last
 
 
-def _merge_lists(pieces: List[Any]) -> List[Any]:
+def _merge_texts(key: str, pieces: List[str]) -> str:
+    """("content", ["a", "a"]) -> "aa"; ("channel", ["a", "a"]) -> "a": one repeated value."""
+    if key not in _WRITTEN_TEXTS and pieces.count(pieces[0]) == len(pieces):
+        return pieces[0]
+    return "".join(pieces)
+
+
+def _merge_lists(key: str, pieces: List[Any]) -> List[Any]:
     """[1], [2] -> [1, 2]. A text beside lists is a part of a message, as are its entries.
 
     "a", "b", [{"type": "x"}] -> [{"type": "text", "text": "ab"}, {"type": "x"}]
@@ -6378,6 +6381,8 @@ def _merge_lists(pieces: List[Any]) -> List[Any]:
             entries += itertools.chain.from_iterable(group)
         elif kind is str:
             entries.append({"type": "text", "text": "".join(group)})
+    if key == "reasoning_details":
+        return _merge_details(entries)
     return entries
 
 
@@ -6459,26 +6464,28 @@ class _StreamedCalls:
         {"index": 0, "function": {"arguments": "{}"}} then is a piece of it.
         """
         index = delta.get("index")
-        has_index = isinstance(index, (int, float, str))
         call_id = _str(delta.get("id"))
         name = _str(_dict(delta.get("function")).get("name"))
-        call = self.calls[-1] if self.calls else None
-        if has_index:
-            call = self.by_index.get(index)
-        elif call_id in self.by_id:
-            call = self.by_id[call_id]
-        if call and call.name and name and call_id and call.call_id not in ("", call_id):
-            call = None
-        if call is None:
+        call = self._find(index, call_id)
+        is_another = bool(call and call.name and call.call_id not in ("", call_id))
+        if call is None or (is_another and name and call_id):
             call = _StreamedCall()
             self.calls.append(call)
-            if has_index:
+            if isinstance(index, (int, str)):
                 self.by_index[index] = call
         call.call_id = call.call_id or call_id
         call.name = call.name or name
         if call_id:
             self.by_id.setdefault(call_id, call)
         _collect(call.values, {key: value for key, value in delta.items() if key != "index"})
+
+    def _find(self, index: Any, call_id: str) -> Optional[_StreamedCall]:
+        """The call that a delta belongs to, see rule 1."""
+        if isinstance(index, (int, str)):
+            return self.by_index.get(index)
+        if call_id in self.by_id:
+            return self.by_id[call_id]
+        return self.calls[-1] if self.calls else None
 
 
 class _StreamedChoice:
@@ -7683,16 +7690,24 @@ class OpenAIChat(_Adapter):
         if message.get("function_call") is not None:
             # The form before `tool_calls` is no call; some servers send an empty one.
             del message["function_call"]
-        # A message with neither text nor call is refused; so is an empty part.
-        content = message.get("content")
+        needed = "" if calls else stand_in
+        content = self._repair_content(message.get("content"), needed)
+        if content is not None or "content" in message:
+            message["content"] = content
+        return [message]
+
+    @staticmethod
+    def _repair_content(content: Any, needed: str) -> Any:
+        """Without empty parts, which are refused, as is a message with neither text nor call.
+
+        `needed` stands for no text; "" where there are calls: None and "" stay as they came.
+        """
         if isinstance(content, list):
             kept = [part for part in _dicts(content) if not _is_blank_text(part)]
-            message["content"] = kept or ("" if calls else stand_in)
-        elif not calls and not _str(content).strip():
-            message["content"] = stand_in
-        elif content is not None and not isinstance(content, str):
-            message["content"] = None
-        return [message]
+            return kept or needed
+        if needed and not _str(content).strip():
+            return needed
+        return content if isinstance(content, str) else None
 
     # reading
 
