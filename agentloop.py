@@ -64,7 +64,7 @@ import types
 import typing
 from _thread import RLock
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, FrozenSet, Generator, Iterable, Iterator, List
+from typing import Any, Callable, Deque, Dict, FrozenSet, Generator, Iterable, Iterator, List
 from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
 
 # subtle: `dataclass` looks this module up in sys.modules, because the annotations are
@@ -477,20 +477,17 @@ def _parse_leniently(text: str, json_error: ValueError) -> Any:
 
 State = Literal["running", "model_ended", "succeeded", "budget_exhausted"]  # of a run
 Reason = Literal["stop", "refusal", "return_direct"]  # of a finish
-Status = Union[  # of a step
-    Literal[
-        "ok",  # the tool returned
-        "unknown_tool",  # there is no tool of that name
-        "invalid_arguments",  # they do not fit the tool's parameters
-        "tool_error",  # the tool raised
-        "duplicate_call",  # its id was used before in the conversation
-        "invalid_response",  # the reply could not be read
-        "not_accepted",  # `accept` rejected the finish
-        "unknown_outcome",  # it was interrupted, and may have taken effect
-        "not_executed",  # the run ended, or another turn began, before it started
-    ],
-    str,  # any word that a caller gave to `AgentRun.close`, such as "denied"
-]
+# Of a step: any word that a caller gave to `AgentRun.close`, such as "denied", or
+#     ok                 the tool returned
+#     unknown_tool       there is no tool of that name
+#     invalid_arguments  they do not fit the tool's parameters
+#     tool_error         the tool raised
+#     duplicate_call     its id was used before in the conversation
+#     invalid_response   the reply could not be read
+#     not_accepted       `accept` rejected the finish
+#     unknown_outcome    it was interrupted, and may have taken effect
+#     not_executed       the run ended, or another turn began, before it started
+Status = str
 
 
 class _Data:
@@ -698,18 +695,24 @@ Event = Union[AgentAction, AgentStep, AgentFinish]  # what `stream` yields
 Decision = Union[AgentFinish, AgentAction, List[AgentAction]]  # what a model returns
 
 
-def _group_by_reply(steps: Iterable[AgentStep]) -> List[List[AgentStep]]:
-    """Neighbouring steps of one reply together: [a1, a2, b1] -> [[a1, a2], [b1]].
+_StepOrAction = typing.TypeVar("_StepOrAction", AgentStep, AgentAction)
 
-    A step about a reply without calls stands alone; so does one of a run made by hand,
+
+def _group_by_reply(items: Iterable[_StepOrAction]) -> List[List[_StepOrAction]]:
+    """Neighbouring steps, or actions, of one reply together: [a1, a2, b1] -> [[a1, a2], [b1]].
+
+    One about a reply without calls stands alone; so does one of a run made by hand,
     without request and message.
     """
-    groups: List[List[AgentStep]] = []
-    for step in steps:
-        if groups and _same_reply(groups[-1][-1].action, step.action):
-            groups[-1].append(step)
+    groups: List[List[_StepOrAction]] = []
+    last: Any = None
+    for item in items:
+        action: Any = getattr(item, "action", item)
+        if last is not None and _same_reply(last, action):
+            groups[-1].append(item)
         else:
-            groups.append([step])
+            groups.append([item])
+        last = action
     return groups
 
 
@@ -761,7 +764,7 @@ def _call_locked(function: Callable[..., Any], *args: Any) -> Any:
 class _RunInternals(_Data):
     """What others keep on a run. It is neither compared, shown, copied nor written."""
 
-    _stream: Any = None  # the stream that drives this run, see loop
+    _stream: Any = None  # the stream that drives this run and yields its new steps, see loop
     # {adapter: the conversation as sent}, see models
     _encoded: Optional[Dict[Any, Any]] = None
 
@@ -875,11 +878,7 @@ class AgentRun(_RunInternals):
                 self.close(action, _UNKNOWN_OUTCOME, "unknown_outcome")
             else:
                 self.close(action, _NOT_EXECUTED, "not_executed")
-        # Lists of its own: resuming this run must not change the other's history.
-        earlier = dataclasses.replace(
-            self, steps=list(self.steps), pending=[], started=[], usage=dict(self.usage), history=[]
-        )
-        turn = AgentRun(task, history=[*self.history, earlier])
+        turn = AgentRun(task, history=[*self.history, self._copy_turn()])
         turn._encoded = self._encoded
         self._encoded = None
         return turn
@@ -929,18 +928,34 @@ class AgentRun(_RunInternals):
             )
         return "; ".join(parts)
 
-    def _find_pending(self, action: AgentAction) -> int:
-        """The place of the action itself in `pending`, else of the first of the same `call_id`."""
+    def _copy_turn(self) -> "AgentRun":
+        """Without the history, with lists of its own: resuming the run does not change it."""
+        turn = copy.copy(self)
+        for f in dataclasses.fields(turn):
+            value = getattr(turn, f.name)
+            if isinstance(value, (list, dict)):
+                setattr(turn, f.name, value.copy())
+        turn.history = []
+        return turn
+
+    def _index_of_pending(self, action: AgentAction) -> int:
+        """The place of the action itself in `pending`, -1 where it is not there."""
         for index, pending in enumerate(self.pending):
             if pending is action:
                 return index
-        for index, pending in enumerate(self.pending):
+        return -1
+
+    def _find_pending(self, action: AgentAction) -> AgentAction:
+        """The action itself, else the first pending one of the same `call_id`."""
+        if self._index_of_pending(action) >= 0:
+            return action
+        for pending in self.pending:
             if pending.call_id == action.call_id:
-                return index
+                return pending
         raise ValueError(f"the call {action.call_id!r} is not pending; see run.pending")
 
     def _close_pending(self, action: AgentAction, observation: Any, status: str) -> AgentStep:
-        pending = self.pending[self._find_pending(action)]
+        pending = self._find_pending(action)
         if self.steps and self.steps[-1].action is pending:
             # A signal handler came while the call got its step.
             raise ValueError(f"the call {action.call_id!r} has its step already")
@@ -950,24 +965,24 @@ class AgentRun(_RunInternals):
 
     def _record(self, step: AgentStep) -> bool:
         """Record the step of a pending action; False where the caller closed it."""
-        is_recorded: bool = _call_locked(self._record_pending, step)
+        is_recorded: bool = _call_locked(self._move_to_steps, step)
         return is_recorded
 
-    def _record_pending(self, step: AgentStep) -> bool:
-        for pending in self.pending:
-            if pending is step.action:
-                self._move_to_steps(step)
-                return True
-        return False
-
-    def _move_to_steps(self, step: AgentStep) -> None:
-        # The step first: Ctrl-C may leave a call in both lists, which `_drop_done` puts
-        # right. One that is in neither would be forgotten. The place is found only now,
-        # since a signal handler may have closed another call.
+    def _move_to_steps(self, step: AgentStep) -> bool:
+        """Record the step of a pending action; False where it is not pending."""
+        if self._index_of_pending(step.action) < 0:
+            return False
+        # Ctrl-C may come in between. The stream that is to write the step gets it first:
+        # the steps after it must not be written without it. A call in both lists is put
+        # right by `_drop_done`; one that is in neither would be forgotten.
+        if self._stream is not None:
+            self._stream.new_steps.append(step)
         self.steps.append(step)
-        del self.pending[self._find_pending(step.action)]
+        # The place is found only now, since a signal handler may have closed another call.
+        del self.pending[self._index_of_pending(step.action)]
         if step.action.call_id in self.started:
             self.started.remove(step.action.call_id)
+        return True
 
     def _drop_done(self) -> None:
         """Take what has its step out of `pending` and `started`.
@@ -1065,7 +1080,7 @@ def from_json(d: _JsonObject) -> Any:
         if d["type"] == "Image":
             import base64
 
-            return Image(base64.b64decode(d["data"]), d["media_type"])
+            return Image(base64.b64decode(d["data"]), d.get("media_type", "image/png"))
         cls = _CLASSES[d["type"]]
         values = {}
         for f in dataclasses.fields(cls):
@@ -1129,42 +1144,24 @@ def _suggest_name(name: Any, known: Iterable[Any]) -> str:
     return f"{_did_you_mean(name, names)}; known: {listed}"
 
 
-def _no_details() -> str:
-    return ""
-
-
-class _ArgumentFault:
+class _Fault:
     """One thing that is wrong with the arguments.
 
     Attributes:
-        problem: for example "expected integer".
-        details: gives the rest of the text, for example ', got "many"'. It is called only
-            where the fault is shown: most are not, since a union tries one alternative
-            after the other.
         path: the keys that lead to the value, for example ("items", 2, "qty").
-        count: how many faults this one stands for, see `_Mismatch`.
+        describe: gives the text, 'expected integer, got "many"'. It is called only where
+            the fault is shown: most are not, since a union tries one alternative after
+            the other.
     """
 
-    def __init__(
-        self,
-        problem: str,
-        details: Callable[[], str] = _no_details,
-        path: Tuple[Any, ...] = (),
-        count: int = 1,
-    ) -> None:
-        self.problem = problem
-        self.details = details
+    def __init__(self, path: Tuple[Any, ...], describe: Callable[[], str]) -> None:
         self.path = path
-        self.count = count
-
-    def below(self, key: Any) -> "_ArgumentFault":
-        """The fault as the parent of the value sees it: its path ("qty",) -> (2, "qty")."""
-        return _ArgumentFault(self.problem, self.details, (key, *self.path), self.count)
+        self.describe = describe
 
     def __str__(self) -> str:
         """args.items[2].qty: expected integer, got "many\""""
         path = "".join(_path_step(key) for key in self.path)
-        return f"args{path}: {self.problem}{self.details()}"
+        return f"args{path}: {self.describe()}"
 
 
 def _path_step(key: Any) -> str:
@@ -1179,22 +1176,11 @@ def _path_step(key: Any) -> str:
 
 
 class _Mismatch(Exception):
-    """A value does not fit its annotation; `faults` say why.
+    """A value does not fit its annotation; `faults` say why."""
 
-    The first twenty are kept, and one that counts for the rest, so that the work for each
-    level of a deep value is bounded.
-    """
-
-    def __init__(self, faults: List[_ArgumentFault]) -> None:
+    def __init__(self, faults: List[_Fault]) -> None:
         super().__init__()
-        self.faults = faults[:_MAX_FAULTS]
-        more = sum(fault.count for fault in faults[_MAX_FAULTS:])
-        if more:
-            self.faults.append(_ArgumentFault("more", count=more))
-
-    def below(self, key: Any) -> List[_ArgumentFault]:
-        """The faults as the parent of the value sees them."""
-        return [fault.below(key) for fault in self.faults]
+        self.faults = faults
 
     def __str__(self) -> str:
         """args.n: missing; args.x: expected integer, got "many"; and 7 more"""
@@ -1206,35 +1192,10 @@ class _Mismatch(Exception):
             if shown and length > _MAX_FAULT_CHARACTERS:
                 break
             shown.append(text)
-        more = sum(fault.count for fault in self.faults) - len(shown)
+        more = len(self.faults) - len(shown)
         if more:
             shown.append(f"and {more:,} more")
         return "; ".join(shown)
-
-
-_Hint = Callable[[Any], str]  # from the value, what may help
-
-
-def _no_hint(value: Any) -> str:
-    return ""
-
-
-def _expected(what: str, value: Any, hint: _Hint = _no_hint) -> _Mismatch:
-    """The _Mismatch that says 'expected integer, got "many"', and a hint."""
-
-    def details() -> str:
-        return f", got {_preview(value)}{hint(value)}"
-
-    return _Mismatch([_ArgumentFault(f"expected {what}", details)])
-
-
-def _missing(names: Iterable[str], arguments: _JsonObject) -> List[_ArgumentFault]:
-    """A fault for each name that the arguments lack."""
-    return [_ArgumentFault("missing", path=(n,)) for n in names if n not in arguments]
-
-
-def _unknown_name(name: Any, known: Iterable[str]) -> _Mismatch:
-    return _Mismatch([_ArgumentFault("unknown name", lambda: _suggest_name(name, known))])
 
 
 class _InvalidArguments(ValueError):
@@ -1254,38 +1215,57 @@ class _BoundArguments:
 # -- types: a schema for the model, a conversion of what it sends ----------------------------------
 
 
-class _Outcome:
-    """What a union made of a value: `converted`, or the `faults` where none fits."""
-
-    def __init__(self, value: Any, converted: Any, faults: List[_ArgumentFault]) -> None:
-        self.value = value  # subtle: kept, so that no other value gets its id meanwhile
-        self.converted = converted
-        self.faults = faults
-
-
-class _Mode:
-    """How values are converted.
+class _Place:
+    """Where a value stands in the arguments, and how it is converted there.
 
     A union tries each of its alternatives strictly, then each leniently, and so does
     every union in its value, again for each try of the outer one. In recursive types that
-    would be exponential. So the unions in a union share a memo: each converts a part of
-    the value once.
+    would be exponential. So the unions in a union share `outcomes`: each converts what
+    stands at a place once.
 
     Attributes:
+        path: the keys that lead to the value, for example ("items", 2, "qty").
         strict: take no other spelling, such as "5" for an integer.
-        memo: the outcomes by union, id of the value (which may have no hash) and
-            `strict`. None outside of any union.
+        outcomes: by union, path and `strict`, what the value became and what is wrong
+            with it. None outside of any union.
     """
 
     def __init__(
-        self, strict: bool, memo: Optional[Dict[Tuple["_Type", int, bool], _Outcome]] = None
+        self,
+        path: Tuple[Any, ...] = (),
+        strict: bool = False,
+        outcomes: Optional[Dict[Tuple["_Union", Tuple[Any, ...], bool], Any]] = None,
     ) -> None:
+        self.path = path
         self.strict = strict
-        self.memo = memo
+        self.outcomes = outcomes
+
+    def below(self, key: Any) -> "_Place":
+        """The place of an item of the value."""
+        return _Place((*self.path, key), self.strict, self.outcomes)
+
+    def expected(
+        self, what: str, value: Any, hint: Optional[Callable[[Any], str]] = None
+    ) -> _Mismatch:
+        """The _Mismatch that says 'expected integer, got "many"', and a hint."""
+
+        def describe() -> str:
+            text = f"expected {what}, got {_preview(value)}"
+            return text if hint is None else text + hint(value)
+
+        return _Mismatch([_Fault(self.path, describe)])
+
+    def missing(self, names: Iterable[str], arguments: _JsonObject) -> List[_Fault]:
+        """A fault for each name that the arguments lack."""
+        return [
+            _Fault((*self.path, name), lambda: "missing") for name in names if name not in arguments
+        ]
+
+    def unknown(self, name: Any, known: Iterable[str]) -> _Fault:
+        return _Fault((*self.path, name), lambda: "unknown name" + _suggest_name(name, known))
 
 
-_STRICT = _Mode(strict=True)
-_LENIENT = _Mode(strict=False)
+_TOP = _Place()  # of the arguments as a whole
 
 
 class _Type:
@@ -1293,46 +1273,39 @@ class _Type:
 
     Attributes:
         schema: the JSON Schema that the model is shown.
-        passthrough_classes: the Python classes whose values need neither check nor
-            conversion.
         json_types: the Python classes of the JSON values that may be meant for this type.
+        limit_types: the classes of the limits, such as the 1 of Ge(1), that say something
+            about the values.
         length_keyword: "Length" where JSON Schema has minLength, "Items" for minItems; ""
             where the values have no length.
         has_own_description: whether the schema's description is from an `Annotated`.
     """
 
     schema: _JsonObject
-    passthrough_classes: FrozenSet[type] = frozenset()
     json_types: Tuple[type, ...] = ()
+    limit_types: Tuple[type, ...] = ()
     length_keyword = ""
     has_own_description = False
 
     def __init__(self, schema: _JsonObject) -> None:
         self.schema = schema
 
-    def convert(self, value: Any, mode: _Mode) -> Any:
+    def convert(self, value: Any, place: _Place) -> Any:
         """The value as the annotated Python type. _Mismatch where it does not fit."""
         return value
 
-    def distance(self, value: Any) -> Optional[int]:
+    def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         """How far a value is from this type: by it a union finds the alternative meant.
 
-        0 fits by its shape, as far as the first level shows; None is another JSON type.
-        Between them, 1 is a text that is not one of the choices; an object has 1 for each
-        name that is missing or unknown, and 50 for each tag (a Literal) with another value,
-        more than wrong names are likely to add up to.
+        (wrong tags, wrong names): how many fields have another value than their Literal,
+        and how many names are missing or unknown. Only objects have more than (0, 0), and
+        only their first level is looked at. None: the value is of another JSON type.
         """
-        if type(value) in self.json_types:
-            return 0
-        return None
-
-    def compares_with(self, limit: Any) -> bool:
-        """Whether a limit such as Ge(1) says something about the values."""
-        return False
+        return (0, 0) if type(value) in self.json_types else None
 
     def takes_null(self) -> bool:
         try:
-            return self.convert(None, _STRICT) is None
+            return self.convert(None, _Place(strict=True)) is None
         except _Mismatch:
             return False
 
@@ -1347,98 +1320,6 @@ class _AnyType(_Type):
     """Any value, as it is."""
 
 
-class _Null(_Type):
-    passthrough_classes = frozenset([type(None)])
-    json_types = (type(None),)
-
-    def convert(self, value: Any, mode: _Mode) -> None:
-        """None, "null", "None" -> None."""
-        if value is None:
-            return
-        is_text = type(value) is str and not mode.strict
-        if is_text and value.strip().lower() in ("null", "none"):
-            return
-        raise _expected("null", value)
-
-
-class _Boolean(_Type):
-    passthrough_classes = frozenset([bool])
-    json_types = (bool,)
-
-    def convert(self, value: Any, mode: _Mode) -> bool:
-        """True, "true", "True", 1 -> True. Not "yes", "1", 1.0."""
-        if type(value) is bool:
-            return value
-        if type(value) is int and not mode.strict and value in (0, 1):
-            return value == 1
-        if type(value) is str and not mode.strict:
-            word = value.strip().lower()
-            if word in ("true", "false"):
-                return word == "true"
-        raise _expected("boolean", value)
-
-
-# The digits are bounded: reading many of them takes quadratic time.
-_INTEGER = r"\s*([+-]?[0-9]{1,1000})(\.0+)?\s*\Z"
-_DECIMAL = r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
-
-
-class _Integer(_Type):
-    passthrough_classes = frozenset([int])
-    json_types = (int,)
-
-    def compares_with(self, limit: Any) -> bool:
-        return type(limit) in (int, float)
-
-    def convert(self, value: Any, mode: _Mode) -> int:
-        """5, 5.0, " 5", "5.0" -> 5. Not 5.5, "1_000", True."""
-        if type(value) is int:  # subtle: bool is a subclass of int
-            return value
-        if type(value) is float and not mode.strict and value.is_integer():
-            return int(value)
-        if type(value) is str and not mode.strict:
-            digits = re.match(_INTEGER, value)
-            if digits:
-                return int(digits[1])
-        raise _expected("integer", value)
-
-
-class _Number(_Type):
-    json_types = (float, int)
-
-    def compares_with(self, limit: Any) -> bool:
-        return type(limit) in (int, float)
-
-    def convert(self, value: Any, mode: _Mode) -> float:
-        """2.5, "2.5" -> 2.5; 5 -> 5.0. Not "nan", 1e999, True."""
-        number = value
-        if type(value) is int and not mode.strict:
-            try:
-                number = float(value)
-            except OverflowError:
-                raise _expected("number", value) from None
-        elif type(value) is str and not mode.strict and re.match(_DECIMAL, value):
-            number = float(value)
-        if type(number) is float and math.isfinite(number):
-            return number
-        raise _expected("number", value)
-
-
-class _String(_Type):
-    passthrough_classes = frozenset([str])
-    json_types = (str,)
-    length_keyword = "Length"
-
-    def convert(self, value: Any, mode: _Mode) -> str:
-        """ "a" -> "a", 5 -> "5". Not 1.1, which may have been written 1.10."""
-        if type(value) is str:
-            return value
-        is_integer = type(value) is int and not mode.strict
-        if is_integer and value.bit_length() < _MAX_INTEGER_BITS:
-            return str(value)
-        raise _expected("string", value)
-
-
 # "Any value" is spelled out: an empty schema means "object only" to some grammar
 # converters, a description without a type is refused by others (llama.cpp issue 19716).
 _WORDS = [{"type": word} for word in ("string", "number", "boolean", "object")]
@@ -1446,23 +1327,13 @@ _ANY_ITEM: _JsonObject = {"anyOf": [*_WORDS, {"type": "null"}]}
 _ANY_ARRAY = {"type": "array", "items": _ANY_ITEM}
 _ANY = _AnyType({"anyOf": [*_WORDS, _ANY_ARRAY, {"type": "null"}]})
 
-_NULL = _Null({"type": "null"})
-_STRING = _String({"type": "string"})
-_SCALARS: Dict[Any, _Type] = {
-    type(None): _NULL,
-    bool: _Boolean({"type": "boolean"}),
-    int: _Integer({"type": "integer"}),
-    float: _Number({"type": "number"}),
-    str: _STRING,
-}
-
 
 _MAX_ENCODED_DEPTH = 30  # it comes on top of the depth of the value that it is in
 
 
-def _decode(value: Any, opening: str, mode: _Mode) -> Any:
+def _decode(value: Any, opening: str, place: _Place) -> Any:
     """A list or dict that came as JSON text: ("[1]", "[") -> [1]. Else the value."""
-    if type(value) is str and not mode.strict and value.lstrip()[:1] == opening:
+    if type(value) is str and not place.strict and value.lstrip()[:1] == opening:
         try:
             return _parse_json(value, max_depth=_MAX_ENCODED_DEPTH)
         except ValueError:
@@ -1470,76 +1341,60 @@ def _decode(value: Any, opening: str, mode: _Mode) -> Any:
     return value
 
 
-def _convert_each(items: List[Any], types: Iterable[_Type], mode: _Mode) -> List[Any]:
-    """Each item by its own type. All faults are collected, for one message."""
-    converted: List[Any] = []
-    faults: List[_ArgumentFault] = []
-    for index, (item, item_type) in enumerate(zip(items, types)):
-        try:
-            converted.append(item_type.convert(item, mode))
-        except _Mismatch as mismatch:
-            faults += mismatch.below(index)
-    if faults:
-        raise _Mismatch(faults)
-    return converted
-
-
 class _Array(_Type):
-    """A list, tuple or set: `make` is the class. Each item is of one type, `item`."""
+    """A list, tuple or set: `make` is the class.
+
+    Each item is of one type, `item`; in a tuple such as Tuple[int, str] each is of its own
+    one of `types`.
+    """
 
     json_types = (list,)
-    length_keyword = "Items"
 
-    def __init__(self, item: _Type, make: Callable[[Iterable[Any]], Any]) -> None:
+    def __init__(
+        self,
+        item: _Type,
+        make: Callable[[Iterable[Any]], Any],
+        types: Optional[List[_Type]] = None,
+    ) -> None:
         super().__init__({"type": "array", "items": item.schema})
         self.item = item
         self.make = make
+        self.types = types
+        if types is None:
+            self.length_keyword = "Items"
+        else:
+            # prefixItems without items is refused by two large providers.
+            self.schema["minItems"] = len(types)
+            self.schema["maxItems"] = len(types)
 
-    def convert(self, value: Any, mode: _Mode) -> Any:
+    def convert(self, value: Any, place: _Place) -> Any:
         """[1, "2"] -> [1, 2], "[1, 2]" -> [1, 2]. A single item is never made a list."""
-        items = _decode(value, "[", mode)
+        items = _decode(value, "[", place)
         if type(items) is not list:
-            raise _expected("array", items, self._hint)
-        converted = items
-        if not self._pass_through(items):
-            converted = _convert_each(items, self._types_of(items), mode)
+            raise place.expected("array", items, self._hint)
+        types: Iterable[_Type] = itertools.repeat(self.item)
+        if self.types is not None:
+            types = self.types
+            if len(items) != len(self.types):
+                raise place.expected(f"array of {len(self.types)} items", items)
+        converted: List[Any] = []
+        faults: List[_Fault] = []  # all of them, for one message
+        for index, (item, item_type) in enumerate(zip(items, types)):
+            try:
+                converted.append(item_type.convert(item, place.below(index)))
+            except _Mismatch as mismatch:
+                faults += mismatch.faults
+        if faults:
+            raise _Mismatch(faults)
         try:
             return self.make(converted)
         except TypeError:
-            raise _expected("array of items that a set can hold", items) from None
-
-    def _pass_through(self, items: List[Any]) -> bool:
-        # One pass in C, not a call per item.
-        return self.item.passthrough_classes.issuperset(map(type, items))
-
-    def _types_of(self, items: List[Any]) -> Iterable[_Type]:
-        return itertools.repeat(self.item)
+            raise place.expected("array of items that a set can hold", items) from None
 
     def _hint(self, value: Any) -> str:
         if type(value) is str and value.lstrip()[:1] == "[":
             return "; in brackets it must be JSON"
         return f"; a single item is written {_preview([value])}"
-
-
-class _FixedTuple(_Array):
-    """A tuple with a type for each item: Tuple[int, str]."""
-
-    length_keyword = ""
-
-    def __init__(self, types: List[_Type], item: _Type) -> None:
-        super().__init__(item, tuple)
-        self.types = types
-        # prefixItems without items is refused by two large providers.
-        self.schema["minItems"] = len(types)
-        self.schema["maxItems"] = len(types)
-
-    def _pass_through(self, items: List[Any]) -> bool:
-        return False
-
-    def _types_of(self, items: List[Any]) -> Iterable[_Type]:
-        if len(items) != len(self.types):
-            raise _expected(f"array of {len(self.types)} items", items)
-        return self.types
 
 
 def _object_hint(value: Any) -> str:
@@ -1565,25 +1420,24 @@ class _Mapping(_Type):
         self.key = key
         self.value = value
 
-    def convert(self, value: Any, mode: _Mode) -> _JsonObject:
+    def convert(self, value: Any, place: _Place) -> _JsonObject:
         """{"1": "2"} -> {1: 2} for Dict[int, int]."""
-        entries = _decode(value, "{", mode)
+        entries = _decode(value, "{", place)
         if type(entries) is not dict:
-            raise _expected("object", entries, _object_hint)
-        if self.key is _STRING and isinstance(self.value, _AnyType):
-            return entries
+            raise place.expected("object", entries, _object_hint)
         converted: Dict[Any, Any] = {}
-        faults: List[_ArgumentFault] = []
+        faults: List[_Fault] = []
         for name, item in entries.items():
             try:
-                key = self.key.convert(name, _LENIENT)
-                converted[key] = self.value.convert(item, mode)
+                # The name is always a str: for it another spelling is the only one.
+                key = self.key.convert(name, _Place((*place.path, name)))
+                converted[key] = self.value.convert(item, place.below(name))
             except _Mismatch as mismatch:
-                faults += mismatch.below(name)
+                faults += mismatch.faults
         if faults:
             raise _Mismatch(faults)
         if len(converted) < len(entries):
-            raise _expected("object with distinct keys", entries)
+            raise place.expected("object with distinct keys", entries)
         return converted
 
 
@@ -1622,77 +1476,82 @@ class _Record(_Type):
         self.make = make
         self.extra = extra
         self.reserved = frozenset(reserved)
-        self.passthrough = {name: each.passthrough_classes for name, each in fields.items()}
+        # A str for a str field needs no look: this saves two calls for most arguments.
+        scalars = {name: each for name, each in fields.items() if isinstance(each, _Scalar)}
+        self.exact = {name: each.cls for name, each in scalars.items() if each.is_exact}
         # null for a field that may be left out, and takes no null, means "not given".
         optional = [name for name in fields if name not in required]
         self.skips_null = {name for name in optional if not fields[name].takes_null()}
 
-    def convert(self, value: Any, mode: _Mode) -> Any:
+    def convert(self, value: Any, place: _Place) -> Any:
         """{"sku": "a", "qty": "2"} -> Item("a", 2)."""
         entries = value
         if type(value) is not dict:
-            entries = self._read_entries(value, mode)
-        passthrough = self.passthrough
+            entries = self._read_entries(value, place)
+        exact = self.exact
         converted: _JsonObject = {}
-        faults: List[_ArgumentFault] = []
+        faults: List[_Fault] = []
         for name, item in entries.items():
-            if type(item) in passthrough.get(name, ()):  # saves a call for most arguments
+            if exact.get(name) is type(item):
                 converted[name] = item
                 continue
             if item is None and name in self.skips_null:
                 continue
+            field_type = self.fields.get(name)
+            if field_type is None and name not in self.reserved:
+                field_type = self.extra
+            if field_type is None:
+                faults.append(place.unknown(name, self.fields))
+                continue
             try:
-                converted[name] = self._find_type(name).convert(item, mode)
+                converted[name] = field_type.convert(item, place.below(name))
             except _Mismatch as mismatch:
-                faults += mismatch.below(name)
+                faults += mismatch.faults
         # Where as many values were converted as there are fields, no field is missing,
         # unless some of the values are extra ones. This saves a look for each name in
         # most calls.
         if self.extra is not None or len(converted) < len(self.fields):
-            faults += _missing(self.required, entries)
+            faults += place.missing(self.required, entries)
         if faults:
             raise _Mismatch(faults)
         if self.make is None:
             return converted
+        return self._construct(converted, place)
+
+    def _construct(self, converted: _JsonObject, place: _Place) -> Any:
+        make: Any = self.make
         try:
-            return self.make(**converted)
+            return make(**converted)
         except Exception as error:  # what the class demands, for example in __post_init__
             text = _one_line(_safe_str(error) or type(error).__name__)
-        raise _Mismatch([_ArgumentFault(text)])
+        raise _Mismatch([_Fault(place.path, lambda: text)])
 
-    def _read_entries(self, value: Any, mode: _Mode) -> _JsonObject:
-        entries = _decode(value, "{", mode)
+    def _read_entries(self, value: Any, place: _Place) -> _JsonObject:
+        entries = _decode(value, "{", place)
         names = getattr(self.make, "_fields", ())  # a NamedTuple may come as a list
         if type(entries) is list and names and len(entries) <= len(names):
             return dict(zip(names, entries))
         if type(entries) is dict:
             return entries
-        raise _expected("object", entries, _object_hint)
+        raise place.expected("object", entries, _object_hint)
 
-    def _find_type(self, name: Any) -> _Type:
-        if name in self.fields:
-            return self.fields[name]
-        if self.extra is None or name in self.reserved:
-            raise _unknown_name(name, self.fields)
-        return self.extra
-
-    def distance(self, value: Any) -> Optional[int]:
+    def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         if type(value) is not dict:
             return None
-        distance = len(_missing(self.required, value))
+        wrong_tags = 0
+        wrong_names = len([name for name in self.required if name not in value])
         for name, item in value.items():
             field_type = self.fields.get(name)
             if field_type is None:
-                distance += 1
-            elif item is None and name in self.skips_null:
-                continue
+                wrong_names += 1
             elif isinstance(field_type, _Choice) and not field_type.resembles(item):
-                distance += 50
-        return distance
+                if item is not None or name not in self.skips_null:
+                    wrong_tags += 1
+        return wrong_tags, wrong_names
 
 
-def _fold(value: Any) -> str:
-    """The spelling by which choices are compared: " North" -> "north", 2.0 -> "2"."""
+def _spelling(value: Any) -> str:
+    """By which choices are compared: " North" -> "north", 2.0 -> "2"."""
     if isinstance(value, str):
         return value.strip().casefold()
     if type(value) is float and value.is_integer():
@@ -1711,69 +1570,64 @@ class _Choice(_Type):
     def __init__(
         self, members: List[Tuple[Any, Any]], names: Iterable[Tuple[str, Any]] = ()
     ) -> None:
-        self.values = [value for value, _ in members]
-        super().__init__({"enum": self.values})
-        types = {_SCALARS[type(value)].schema["type"] for value in self.values}
+        values = [value for value, _ in members]
+        super().__init__({"enum": values})
+        types = {_SCALARS[_full_name(type(value))].schema["type"] for value in values}
         if len(types) == 1:
             self.schema["type"] = types.pop()
-        listed = ", ".join(json.dumps(v, ensure_ascii=False) for v in self.values[:50])
+        if any(isinstance(value, str) for value in values):
+            self.json_types = (str,)
+        listed = ", ".join(json.dumps(v, ensure_ascii=False) for v in values[:50])
         self.description = f"one of {listed}"
         self.members = {(type(value), value): python for value, python in members}
         self.spellings: Dict[str, List[Any]] = {}
         for value, python in [*members, *names]:
-            same = self.spellings.setdefault(_fold(value), [])
+            same = self.spellings.setdefault(_spelling(value), [])
             if not any(known is python for known in same):
                 same.append(python)
 
-    def convert(self, value: Any, mode: _Mode) -> Any:
+    def convert(self, value: Any, place: _Place) -> Any:
         """ "north", " NORTH" -> "north"; an enum also by name. Never a guess of two."""
         if type(value) in _SCALAR_TYPES:
             if (type(value), value) in self.members:
                 return self.members[type(value), value]
-            same = self.spellings.get(_fold(value), [])
-            if len(same) == 1 and not mode.strict:
+            same = self.spellings.get(_spelling(value), [])
+            if len(same) == 1 and not place.strict:
                 return same[0]
-        raise _expected(self.description, value, self._hint)
+        raise place.expected(self.description, value, self._hint)
 
     def resembles(self, value: Any) -> bool:
-        return type(value) in _SCALAR_TYPES and _fold(value) in self.spellings
-
-    def distance(self, value: Any) -> Optional[int]:
-        if isinstance(value, str) and self.schema.get("type", "string") == "string":
-            return 1
-        return None
+        return type(value) in _SCALAR_TYPES and _spelling(value) in self.spellings
 
     def _hint(self, value: Any) -> str:
         if type(value) is not str:
             return ""
-        return _did_you_mean(value, [str(v) for v in self.values])
-
-
-class _Definition:
-    """A class or alias that is built once; it may hold itself."""
-
-    def __init__(self) -> None:
-        self.type: Optional[_Type] = None  # None while it is built
-        self.is_recursive = False
-        self.name = ""  # of a recursive one, in $defs
+        return _did_you_mean(value, [str(v) for v in self.schema["enum"]])
 
 
 class _Reference(_Type):
-    """Stands for a class or alias inside of itself."""
+    """Stands for a class or alias inside of itself.
 
-    def __init__(self, definition: _Definition) -> None:
-        super().__init__({"$ref": f"#/$defs/{definition.name}"})
-        self.definition = definition
+    Args:
+        name: that in $defs.
+        types: by class or alias; None while it is built.
+        hint: the class or alias.
+    """
 
-    def resolve(self) -> _Type:
-        # While it is built, it counts as what most types are, one that takes no null.
-        return self.definition.type or _STRING
+    def __init__(self, name: str, types: Dict[Any, Optional[_Type]], hint: Any) -> None:
+        super().__init__({"$ref": f"#/$defs/{name}"})
+        self.types = types
+        self.hint = hint
 
-    def convert(self, value: Any, mode: _Mode) -> Any:
-        return self.resolve().convert(value, mode)
+    def convert(self, value: Any, place: _Place) -> Any:
+        target = self.types[self.hint]
+        if target is None:  # `takes_null` asks before it is built: most types do not
+            raise place.expected("object", value)
+        return target.convert(value, place)
 
-    def distance(self, value: Any) -> Optional[int]:
-        return self.resolve().distance(value)
+    def distance(self, value: Any) -> Optional[Tuple[int, int]]:
+        target = self.types[self.hint]
+        return None if target is None else target.distance(value)
 
 
 class _Union(_Type):
@@ -1788,98 +1642,190 @@ class _Union(_Type):
         if len(schemas) == 1:
             self.schema = schemas[0]
         self.alternatives = alternatives
-        classes = [alternative.passthrough_classes for alternative in alternatives]
-        if all(classes):
-            self.passthrough_classes = frozenset().union(*classes)
 
-    def convert(self, value: Any, mode: _Mode) -> Any:
+    def convert(self, value: Any, place: _Place) -> Any:
         """Each is tried strictly, then each leniently: Union[int, str] keeps "5"."""
-        memo = mode.memo
-        if memo is None:
-            memo = {}
-        key = (self, id(value), mode.strict)
-        outcome = memo.get(key)
-        if outcome is None:
-            attempts = [_Mode(True, memo)]
-            if not mode.strict:
-                attempts.append(_Mode(False, memo))
-            outcome = memo[key] = self._try_each(value, attempts)
-        if outcome.faults:
-            raise _Mismatch(outcome.faults)
-        return outcome.converted
+        outcomes = place.outcomes
+        if outcomes is None:
+            outcomes = {}
+        key = (self, place.path, place.strict)
+        if key not in outcomes:
+            attempts = [_Place(place.path, True, outcomes)]
+            if not place.strict:
+                attempts.append(_Place(place.path, False, outcomes))
+            outcomes[key] = self._try_each(value, attempts)
+        converted, faults = outcomes[key]
+        if faults:
+            raise _Mismatch(faults)
+        return converted
 
-    def _try_each(self, value: Any, attempts: List[_Mode]) -> _Outcome:
-        mismatches: Dict[_Type, List[_ArgumentFault]] = {}
-        for mode in attempts:
-            for alternative in self._choose(value):
+    def _try_each(self, value: Any, attempts: List[_Place]) -> Tuple[Any, List[_Fault]]:
+        candidates = self.alternatives
+        if type(value) is dict:  # those whose names and tags fit, if there are any
+            fitting = [each for each in candidates if each.distance(value) == (0, 0)]
+            candidates = fitting or candidates
+        mismatches: Dict[_Type, List[_Fault]] = {}
+        for place in attempts:
+            for alternative in candidates:
                 try:
-                    return _Outcome(value, alternative.convert(value, mode), [])
+                    return alternative.convert(value, place), []
                 except _Mismatch as mismatch:
                     mismatches[alternative] = mismatch.faults
-        return _Outcome(value, None, self._explain(value, attempts[-1], mismatches))
+        return None, self._explain(value, attempts[-1], mismatches)
 
     def _explain(
-        self, value: Any, mode: _Mode, mismatches: Dict[_Type, List[_ArgumentFault]]
-    ) -> List[_ArgumentFault]:
+        self, value: Any, place: _Place, mismatches: Dict[_Type, List[_Fault]]
+    ) -> List[_Fault]:
         """The faults by the one alternative that was meant; else that none fits."""
-        value = _decode(_decode(value, "[", mode), "{", mode)
+        value = _decode(_decode(value, "[", place), "{", place)
         shortest = self.distance(value)
         meant = [each for each in mismatches if each.distance(value) == shortest]
         if shortest is not None and len(meant) == 1:
             return mismatches[meant[0]]
         words = [str(each.schema.get("type", "object")) for each in self.alternatives]
-        return _expected(" or ".join(dict.fromkeys(words)), value).faults
+        return place.expected(" or ".join(dict.fromkeys(words)), value).faults
 
-    def _choose(self, value: Any) -> List[_Type]:
-        """The alternatives whose names and tags fit an object; else all of them."""
-        if type(value) is not dict:
-            return self.alternatives
-        fitting = [a for a in self.alternatives if a.distance(value) == 0]
-        return fitting or self.alternatives
-
-    def distance(self, value: Any) -> Optional[int]:
+    def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         distances = [alternative.distance(value) for alternative in self.alternatives]
         return min((d for d in distances if d is not None), default=None)
 
 
-# -- types that JSON has as text or a number -------------------------------------------------------
+# -- types that JSON has as one text, number or word -----------------------------------------------
+
+_REFUSALS = (ValueError, TypeError, ArithmeticError)  # what a class raises for a wrong value
 
 
-class _TextForm:
-    """How the values of a class are written in JSON.
+def _call_class(cls: Any, value: Any) -> Any:
+    return cls(value)
+
+
+class _Scalar(_Type):
+    """A type whose values JSON has as one text, number or word.
 
     Args:
         description: what a model is shown, for example "date like 2024-01-31".
         schema: the JSON Schema.
-        parse: (class, JSON value) to the Python value. It raises ValueError, TypeError or
-            ArithmeticError.
-        normalize: another spelling to the one that `parse` takes.
-        normalized_classes: the Python classes of the JSON values that `normalize` takes.
+        json_types: the Python classes of the JSON values that `parse` takes.
+        parse: (class, JSON value) to the Python value. It raises one of _REFUSALS.
+        respell: another spelling to the one that `parse` takes. It raises the same.
         to_json: a Python value to the JSON that a model would have sent.
+
+    Attributes:
+        cls: the Python class.
+        is_exact: its values are in JSON as they are in Python: 5 -> 5.
     """
 
     def __init__(
         self,
         description: str,
         schema: _JsonObject,
-        parse: Callable[[Any, Any], Any],
-        normalize: Callable[[Any], Any] = str.strip,
-        normalized_classes: Tuple[type, ...] = (str,),
+        json_types: Tuple[type, ...] = (str,),
+        parse: Callable[[Any, Any], Any] = _call_class,
+        respell: Callable[[Any], Any] = str.strip,
         to_json: Callable[[Any], Any] = str,
     ) -> None:
+        super().__init__(schema)
         self.description = description
-        self.schema = schema
+        self.json_types = json_types
         self.parse = parse
-        self.normalize = normalize
-        self.normalized_classes = normalized_classes
+        self.respell = respell
         self.to_json = to_json
+        self.cls: Any = None
+        self.is_exact = False
+
+    def of(self, cls: Any) -> "_Scalar":
+        """The type of a class, which the row of the table only names."""
+        twin = copy.copy(self)
+        twin.cls = cls
+        twin.is_exact = cls in _SCALAR_TYPES and cls is not float
+        if cls is str:
+            twin.length_keyword = "Length"
+        elif self.schema["type"] in ("integer", "number"):
+            twin.limit_types = (int, float, cls)
+        elif not twin.is_exact:
+            twin.limit_types = (cls,)
+        return twin
+
+    def convert(self, value: Any, place: _Place) -> Any:
+        """ "2024-01-31" -> date(2024, 1, 31)."""
+        if type(value) in self.json_types:
+            try:
+                return self.parse(self.cls, value)
+            except _REFUSALS:
+                pass  # it may be another spelling
+        if not place.strict:
+            try:
+                return self.parse(self.cls, self.respell(value))
+            except _REFUSALS:
+                pass
+        raise place.expected(self.description, value)
+
+
+def _match(pattern: str, text: str) -> "re.Match[str]":
+    """The match; ValueError where there is none, TypeError where it is not a text."""
+    match = re.match(pattern, text)
+    if match is None:
+        raise ValueError(f"expected {pattern}")
+    return match
+
+
+def _parse_null(cls: Any, value: None) -> None:
+    return value
+
+
+def _respell_null(text: str) -> None:
+    """ "null", " None" -> None."""
+    if str.strip(text).lower() not in ("null", "none"):
+        raise ValueError("not null")
+
+
+def _respell_boolean(value: Any) -> bool:
+    """1, "true", " True" -> True. Not "yes", "1", 1.0."""
+    if type(value) is int and value in (0, 1):
+        return value == 1
+    word = str.strip(value).lower()
+    if word not in ("true", "false"):
+        raise ValueError("not a boolean")
+    return word == "true"
+
+
+def _respell_integer(value: Any) -> int:
+    """5.0, " 5", "5.0" -> 5. Not 5.5, "1_000", True."""
+    if type(value) is float and value.is_integer():
+        return int(value)
+    # The digits are bounded: reading many of them takes quadratic time.
+    return int(_match(r"\s*([+-]?[0-9]{1,1000})(\.0+)?\s*\Z", value)[1])
+
+
+_DECIMAL = r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
+
+
+def _parse_number(cls: Any, value: Any) -> float:
+    """2.5 -> 2.5. Not 5, which is not a float, or infinity."""
+    if type(value) is not float or not math.isfinite(value):
+        raise ValueError("not a finite float")
+    return value
+
+
+def _respell_number(value: Any) -> float:
+    """5 -> 5.0, "2.5" -> 2.5. Not "nan", True."""
+    if type(value) is int:
+        return float(value)
+    return float(_match(_DECIMAL, value)[0])
+
+
+def _respell_string(value: Any) -> str:
+    """5 -> "5". Not 1.1, which may have been written 1.10."""
+    if type(value) is not int or value.bit_length() >= _MAX_INTEGER_BITS:
+        raise ValueError("not an integer that can be written")
+    return str(value)
 
 
 # [0-9] and not \d, which takes the digits of every script.
-_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z"
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = r"""(?x)
-    (?P<minutes> [0-9]{2} : [0-9]{2} )
-    (?: : (?P<seconds> [0-9]{2} ) (?: \. (?P<fraction> [0-9]{1,6} ) )? )?
+    (?P<minute> [0-9]{2} : [0-9]{2} )
+    (?: : (?P<second> [0-9]{2} ) (?: \. (?P<fraction> [0-9]{1,6} ) )? )?
     (?P<zone> [Zz] | (?P<hours> [+-] [0-9]{2} ) (?: :? (?P<rest> [0-5][0-9] ) )? )?
     \Z
 """
@@ -1894,80 +1840,63 @@ _DURATION = r"""(?x)
     )?
     (?<! [PT] ) \Z   # at least one part, and one after T
 """
-_CLOCK = r"([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
 
 
-def _match(pattern: str, text: str) -> "re.Match[str]":
-    match = re.match(pattern, text)
-    if match is None:
-        raise ValueError(f"expected {pattern}")
-    return match
-
-
-def _parse_iso_date(cls: Any, text: str) -> Any:
+def _parse_date(cls: Any, text: str) -> Any:
     """ "2024-01-31" -> date(2024, 1, 31)."""
     # Alone, fromisoformat takes further forms since Python 3.11.
-    return cls.fromisoformat(_match(_DATE, text)[0])
+    return cls.fromisoformat(_match(_DATE + r"\Z", text)[0])
 
 
-def _normalize_date(text: str) -> str:
+def _respell_date(text: str) -> str:
     """ "2024-01-31T00:00:00" -> "2024-01-31": midnight carries no information."""
-    return re.sub(r"[Tt ]00:00(:00(\.0{1,6})?)?\Z", "", text.strip())
+    return re.sub(r"[Tt ]00:00(:00(\.0{1,6})?)?\Z", "", str.strip(text))
 
 
-def _parse_iso_time(cls: Any, text: str) -> Any:
-    """ "09:30:00.5Z" -> time(9, 30, 0, 500000, timezone.utc), on every Python."""
+def _spell_time(text: str) -> str:
+    """ "09:30Z" -> "09:30:00.000000+00:00": fromisoformat of Python 3.8 takes no other."""
     parts = _match(_TIME, text).groupdict("00")
     zone = ""
     if parts["zone"] in ("Z", "z"):
         zone = "+00:00"
     elif parts["zone"] != "00":
         zone = f"{parts['hours']}:{parts['rest']}"
-    fraction = parts["fraction"].ljust(6, "0")
-    # The one form that Python 3.8 takes too.
-    return cls.fromisoformat(f"{parts['minutes']}:{parts['seconds']}.{fraction}{zone}")
+    return f"{parts['minute']}:{parts['second']}.{parts['fraction']:0<6}{zone}"
 
 
-def _parse_iso_datetime(cls: Any, text: str) -> Any:
+def _parse_time(cls: Any, text: str) -> Any:
+    """ "09:30:00.5Z" -> time(9, 30, 0, 500000, timezone.utc)."""
+    return cls.fromisoformat(_spell_time(text))
+
+
+def _parse_datetime(cls: Any, text: str) -> Any:
     """ "2024-01-31T09:30:00Z" -> datetime(2024, 1, 31, 9, 30, tzinfo=timezone.utc)."""
-    import datetime
-
-    day = _parse_iso_date(datetime.date, text[:10])
-    if text[10:11] not in ("T", "t", " "):
-        raise ValueError("expected T")
-    return cls.combine(day, _parse_iso_time(datetime.time, text[11:]))
+    day = _match(f"({_DATE})[Tt ]", text)[1]
+    return cls.fromisoformat(f"{day}T{_spell_time(text[11:])}")
 
 
-def _normalize_datetime(text: str) -> str:
+def _respell_datetime(text: str) -> str:
     """ "2024-01-31" -> "2024-01-31T00:00": a date is that day's midnight."""
-    text = text.strip()
-    if len(text) > 10:
-        return text
-    return f"{text}T00:00"
+    return re.sub(rf"\A{_DATE}\Z", r"\g<0>T00:00", str.strip(text))
 
 
-def _parse_iso_duration(cls: Any, text: Any) -> Any:
+def _parse_duration(cls: Any, value: Any) -> Any:
     """ "P1DT2H", "-PT90S" -> timedelta; 90 -> 90 seconds."""
-    if type(text) is not str:
-        return cls(seconds=text)
-    parts = _match(_DURATION, text).groupdict("0")
+    if type(value) is not str:
+        return cls(seconds=value)
+    parts = _match(_DURATION, value).groupdict("0")
     sign = parts.pop("sign")
     parts["microseconds"] = parts["microseconds"].ljust(6, "0")
     duration = cls(**{unit: int(digits) for unit, digits in parts.items()})
-    if sign == "-":
-        duration = -duration
-    return duration
+    return -duration if sign == "-" else duration
 
 
-def _normalize_duration(value: Any) -> Any:
+def _respell_duration(value: Any) -> Any:
     """ "01:30:00" -> "PT01H30M00S"; a number of seconds stays one."""
-    if type(value) is not str:
+    if type(value) in (int, float):
         return value
-    text = value.strip()
-    clock = re.match(_CLOCK, text)
-    if clock is None:
-        return text
-    return f"PT{clock[1]}H{clock[2]}M{clock[3]}S"
+    clock = r"([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
+    return re.sub(clock, r"PT\1H\2M\3S", str.strip(value))
 
 
 def _write_duration(value: Any) -> str:
@@ -1988,62 +1917,66 @@ def _parse_path(cls: Any, text: str) -> Any:
 
 def _parse_decimal(cls: Any, value: Any) -> Any:
     """19.9, "19.9" -> Decimal("19.9")."""
-    text = value
-    if type(value) is not str:
-        text = repr(value)  # subtle: Decimal(0.1) is not Decimal("0.1")
+    # subtle: Decimal(0.1) is not Decimal("0.1")
+    text = value if type(value) is str else repr(value)
     return cls(_match(_DECIMAL, text)[0])
 
 
-def _call_class(cls: Any, text: str) -> Any:
-    return cls(text)
-
-
-# By name, since their modules are not imported here. Another type needs one more row.
-_TEXT_FORMS = {
-    "datetime.date": _TextForm(
-        description="date like 2024-01-31",
-        schema={"type": "string", "format": "date"},
-        parse=_parse_iso_date,
-        normalize=_normalize_date,
+# By name, since the modules are not imported here. Another type needs one more row.
+_SCALARS = {
+    "builtins.NoneType": _Scalar(
+        "null",
+        {"type": "null"},
+        json_types=(type(None),),
+        parse=_parse_null,
+        respell=_respell_null,
     ),
-    "datetime.datetime": _TextForm(
-        description="date-time like 2024-01-31T09:30:00Z",
-        schema={"type": "string", "format": "date-time"},
-        parse=_parse_iso_datetime,
-        normalize=_normalize_datetime,
-        to_json=lambda value: value.isoformat(),
+    "builtins.bool": _Scalar(
+        "boolean", {"type": "boolean"}, json_types=(bool,), respell=_respell_boolean
     ),
-    "datetime.time": _TextForm(
-        description="time like 09:30:00",
-        schema={"type": "string", "format": "time"},
-        parse=_parse_iso_time,
+    "builtins.int": _Scalar(
+        "integer", {"type": "integer"}, json_types=(int,), respell=_respell_integer
     ),
-    "datetime.timedelta": _TextForm(
-        description="duration like P1DT2H30M",
-        schema={"type": "string", "format": "duration"},
-        parse=_parse_iso_duration,
-        normalize=_normalize_duration,
-        normalized_classes=(str, int, float),
+    "builtins.float": _Scalar(
+        "number",
+        {"type": "number"},
+        json_types=(float, int),
+        parse=_parse_number,
+        respell=_respell_number,
+    ),
+    "builtins.str": _Scalar("string", {"type": "string"}, respell=_respell_string),
+    "datetime.date": _Scalar(
+        "date like 2024-01-31",
+        {"type": "string", "format": "date"},
+        parse=_parse_date,
+        respell=_respell_date,
+    ),
+    "datetime.datetime": _Scalar(
+        "date-time like 2024-01-31T09:30:00Z",
+        {"type": "string", "format": "date-time"},
+        parse=_parse_datetime,
+        respell=_respell_datetime,
+        to_json=operator.methodcaller("isoformat"),
+    ),
+    "datetime.time": _Scalar(
+        "time like 09:30:00",
+        {"type": "string", "format": "time"},
+        parse=_parse_time,
+    ),
+    "datetime.timedelta": _Scalar(
+        "duration like P1DT2H30M",
+        {"type": "string", "format": "duration"},
+        parse=_parse_duration,
+        respell=_respell_duration,
         to_json=_write_duration,
     ),
-    "uuid.UUID": _TextForm(
-        description="UUID",
-        schema={"type": "string", "format": "uuid"},
-        parse=_call_class,
-    ),
-    "pathlib.Path": _TextForm(
-        description="string (a path)",
-        schema={"type": "string"},
-        parse=_parse_path,
-    ),
-    "pathlib.PurePath": _TextForm(
-        description="string (a path)",
-        schema={"type": "string"},
-        parse=_parse_path,
-    ),
-    "decimal.Decimal": _TextForm(
-        description="number",
-        schema={"type": "number"},
+    "uuid.UUID": _Scalar("UUID", {"type": "string", "format": "uuid"}),
+    "pathlib.Path": _Scalar("string (a path)", {"type": "string"}, parse=_parse_path),
+    "pathlib.PurePath": _Scalar("string (a path)", {"type": "string"}, parse=_parse_path),
+    "decimal.Decimal": _Scalar(
+        "number",
+        {"type": "number"},
+        json_types=(int, float),
         parse=_parse_decimal,
         to_json=float,
     ),
@@ -2056,53 +1989,11 @@ def _full_name(cls: Any) -> str:
     return f"{module}.{getattr(cls, '__qualname__', '')}"
 
 
-class _TextType(_Type):
-    """A class whose values JSON has as text or a number: a row of the table above."""
-
-    def __init__(self, cls: Any) -> None:
-        self.cls = cls
-        self.form = _TEXT_FORMS[_full_name(cls)]
-        super().__init__(self.form.schema)
-        self.json_types = (str,)
-        if self.schema["type"] == "number":
-            self.json_types = (int, float)
-
-    def compares_with(self, limit: Any) -> bool:
-        is_number = type(limit) in (int, float)
-        return isinstance(limit, self.cls) or (is_number and int in self.json_types)
-
-    def convert(self, value: Any, mode: _Mode) -> Any:
-        """ "2024-01-31" -> date(2024, 1, 31)."""
-        if type(value) in self.json_types:
-            try:
-                return self.form.parse(self.cls, value)
-            except (ValueError, TypeError, ArithmeticError):
-                pass  # it may be another spelling
-        if type(value) in self.form.normalized_classes and not mode.strict:
-            try:
-                return self.form.parse(self.cls, self.form.normalize(value))
-            except (ValueError, TypeError, ArithmeticError):
-                pass
-        raise _expected(self.form.description, value)
+_NULL = _SCALARS["builtins.NoneType"].of(type(None))
+_STRING = _SCALARS["builtins.str"].of(str)
 
 
 # -- constraints -----------------------------------------------------------------------------------
-
-
-class _Limit:
-    """A limit that the metadata of an `Annotated` may have.
-
-    Args:
-        words: what a model is shown; the limit itself follows: "a value of at least".
-        keyword: of JSON Schema, for example "minimum". "min" and "max" go on with the
-            type's `length_keyword`: "minLength".
-        is_met: whether a converted value keeps a limit.
-    """
-
-    def __init__(self, words: str, keyword: str, is_met: Callable[[Any, Any], bool]) -> None:
-        self.words = words
-        self.keyword = keyword
-        self.is_met = is_met
 
 
 def _is_multiple(value: Any, step: Any) -> bool:
@@ -2113,16 +2004,19 @@ def _is_multiple(value: Any, step: Any) -> bool:
     return bool(value % step == 0)
 
 
-# By the attribute that holds it in annotated-types and pydantic: Ge(1).ge is 1.
-_LIMITS = {
-    "ge": _Limit("a value of at least", "minimum", operator.ge),
-    "gt": _Limit("a value above", "exclusiveMinimum", operator.gt),
-    "le": _Limit("a value of at most", "maximum", operator.le),
-    "lt": _Limit("a value below", "exclusiveMaximum", operator.lt),
-    "multiple_of": _Limit("a multiple of", "multipleOf", _is_multiple),
-    "min_length": _Limit("a length of at least", "min", lambda v, limit: len(v) >= limit),
-    "max_length": _Limit("a length of at most", "max", lambda v, limit: len(v) <= limit),
-    "pattern": _Limit("text that matches", "pattern", lambda v, limit: bool(re.search(limit, v))),
+# What the metadata of an `Annotated` may limit, by the attribute that holds the limit in
+# annotated-types and pydantic: Ge(1).ge is 1. Then the keyword of JSON Schema ("min" and
+# "max" go on with the type's `length_keyword`: "minLength"), what a model is shown before
+# the limit, and whether a converted value keeps it.
+_LIMITS: Dict[str, Tuple[str, str, Callable[[Any, Any], bool]]] = {
+    "ge": ("minimum", "a value of at least", operator.ge),
+    "gt": ("exclusiveMinimum", "a value above", operator.gt),
+    "le": ("maximum", "a value of at most", operator.le),
+    "lt": ("exclusiveMaximum", "a value below", operator.lt),
+    "multiple_of": ("multipleOf", "a multiple of", _is_multiple),
+    "min_length": ("min", "a length of at least", lambda v, limit: len(v) >= limit),
+    "max_length": ("max", "a length of at most", lambda v, limit: len(v) <= limit),
+    "pattern": ("pattern", "text that matches", lambda v, limit: bool(re.search(limit, v))),
 }
 
 
@@ -2153,22 +2047,11 @@ def _limits_in(metadata: Iterable[Any]) -> List[Tuple[str, Any]]:
 
 def _applies(limited: _Type, name: str, limit: Any) -> bool:
     """Whether a limit says something about a type: ("ge", 1) about int, not about str."""
-    if name == "pattern":
+    if name == "pattern":  # of a text
         return limited.length_keyword == "Length" and isinstance(limit, (str, re.Pattern))
     if name in ("min_length", "max_length"):
         return limited.length_keyword != "" and type(limit) is int
-    return limited.compares_with(limit)
-
-
-def _has_keyword(name: str, limit: Any) -> bool:
-    """Whether the schema can show a limit: 1 of "ge"; "^a+$" of "pattern", but not "a+".
-
-    JSON Schema has no word for a date's limit. A pattern has to be anchored at both ends,
-    since llama.cpp's grammar converter refuses others; it is checked all the same.
-    """
-    if name == "pattern":
-        return isinstance(limit, str) and re.match(r"\^.*(?<!\\)\$\Z", limit) is not None
-    return type(limit) in (int, float)
+    return isinstance(limit, limited.limit_types) and type(limit) is not bool
 
 
 class _Constrained(_Type):
@@ -2179,33 +2062,33 @@ class _Constrained(_Type):
         self.inner = inner
         self.limits = limits
         self.json_types = inner.json_types
+        self.limit_types = inner.limit_types
         self.length_keyword = inner.length_keyword
         self.has_own_description = inner.has_own_description
         for name, limit in limits:
-            keyword = _LIMITS[name].keyword
+            keyword, _, _ = _LIMITS[name]
             if keyword in ("min", "max"):
                 keyword += inner.length_keyword
+            shown = type(limit) in (int, float)  # JSON Schema has no word for a date's limit
             if name == "pattern":
                 re.compile(limit)  # a wrong one is an error of the developer, now
-            if _has_keyword(name, limit):
+                # llama.cpp's grammar converter refuses one that is not anchored at both ends.
+                shown = isinstance(limit, str) and bool(re.match(r"\^.*(?<!\\)\$\Z", limit))
+            if shown:
                 self.schema[keyword] = limit
 
-    def compares_with(self, limit: Any) -> bool:
-        return self.inner.compares_with(limit)
-
-    def convert(self, value: Any, mode: _Mode) -> Any:
+    def convert(self, value: Any, place: _Place) -> Any:
         """Converted first, then checked: "10" -> 10 for an int of at most 10."""
-        converted = self.inner.convert(value, mode)
-        faults: List[_ArgumentFault] = []
+        converted = self.inner.convert(value, place)
+        faults: List[_Fault] = []
         for name, limit in self.limits:
-            try:
-                is_met = _LIMITS[name].is_met(converted, limit)
-            except (TypeError, ValueError, ArithmeticError):
-                # For example times with and without a zone, which cannot be compared.
-                is_met = False
-            if not is_met:
-                shown = limit.pattern if isinstance(limit, re.Pattern) else limit
-                faults += _expected(f"{_LIMITS[name].words} {shown}", value).faults
+            _, words, is_met = _LIMITS[name]
+            # For example times with and without a zone cannot be compared.
+            with contextlib.suppress(*_REFUSALS):
+                if is_met(converted, limit):
+                    continue
+            shown = limit.pattern if isinstance(limit, re.Pattern) else limit
+            faults += place.expected(f"{words} {shown}", value).faults
         if faults:
             raise _Mismatch(faults)
         return converted
@@ -2239,78 +2122,59 @@ _REST_FIELD = r"""(?x)
     (?P<note> .* ) \Z
 """
 
-_Notes = Dict[str, List[str]]  # the lines about each parameter
 
+def _read_docstring(text: Optional[str]) -> Tuple[str, Dict[str, str]]:
+    r"""The text before the first section, and what is said of each parameter.
 
-class _Docstring:
-    """A docstring in Google, NumPy or reST style.
-
-    Attributes:
-        about: the text before the first section.
-        notes: what is said of each parameter, {"sku": "the product's SKU"}.
+    "Sell.\n\nArgs:\n    sku: which one" -> ("Sell.", {"sku": "which one"}), in Google, NumPy
+    or reST style.
     """
-
-    def __init__(self, text: Optional[str]) -> None:
-        about: List[str] = []
-        sections: List[_Section] = []
-        lines = inspect.cleandoc(text or "").splitlines()
-        for line, next_line in zip(lines, [*lines[1:], ""]):
-            section = _begin_section(line, next_line)
-            if section is not None:
-                sections.append(section)
-            elif sections:
-                sections[-1].lines.append(line)
-            else:
-                about.append(line)
-        self.about = "\n".join(about).strip()
-        self.notes: Dict[str, str] = {}
-        for section in sections:
-            for name, parts in section.read(section.lines).items():
-                note = " ".join(parts).strip()
-                if note:
-                    self.notes[name] = note
+    about: List[str] = []
+    sections: List[Tuple[Callable[..., Any], List[str]]] = []  # with what reads them
+    lines = inspect.cleandoc(text or "").splitlines()
+    for line, next_line in zip(lines, [*lines[1:], ""]):
+        read = _find_reader(line, next_line)
+        if read is not None:
+            sections.append((read, [line]))
+        elif sections:
+            sections[-1][1].append(line)
+        else:
+            about.append(line)
+    notes: Dict[str, str] = {}
+    for read, lines in sections:
+        for name, parts in read(lines).items():
+            note = " ".join(parts).strip()
+            if note:
+                notes[name] = note
+    return "\n".join(about).strip(), notes
 
 
-class _Section:
-    """A section of a docstring: its lines, and what reads the notes in them."""
-
-    def __init__(self, read: Callable[[List[str]], _Notes]) -> None:
-        self.read = read
-        self.lines: List[str] = []
-
-
-def _begin_section(line: str, next_line: str) -> Optional[_Section]:
-    """The section that a line begins, or None."""
+def _find_reader(line: str, next_line: str) -> Optional[Callable[..., Any]]:
+    """What reads the section that a line begins; None where it begins none."""
+    if re.match(_REST_FIELD, line):
+        return _read_rest
     is_underlined = re.match(r"---+\Z", next_line.strip())
     if re.match(_GOOGLE_HEADING, line):
-        section = _Section(_read_google)
+        read = _read_google
     elif is_underlined and re.match(r"[A-Z][\w ]*\Z", line.rstrip()):
-        section = _Section(_read_numpy)
-    elif re.match(_REST_FIELD, line):
-        section = _Section(_read_rest)
-        section.lines.append(line)
-        return section
+        read = _read_numpy
     else:
         return None
     if not re.match(_ABOUT_PARAMETERS, line.lower()):
-        section.read = _read_nothing
-    return section
-
-
-def _read_nothing(lines: List[str]) -> _Notes:
-    return {}
+        return lambda lines: {}
+    return read
 
 
 def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _read_google(lines: List[str]) -> _Notes:
+def _read_google(lines: List[str]) -> Dict[str, List[str]]:
     """Entries are indented alike, their further lines more."""
-    notes: _Notes = {}
+    notes: Dict[str, List[str]] = {}
     note: List[str] = []
     depth = 0
-    for line in lines:
+    for line in lines[1:]:
         text = line.strip()
         indentation = _indentation(line)
         if text and indentation == 0:
@@ -2325,11 +2189,11 @@ def _read_google(lines: List[str]) -> _Notes:
     return notes
 
 
-def _read_numpy(lines: List[str]) -> _Notes:
+def _read_numpy(lines: List[str]) -> Dict[str, List[str]]:
     """Entries ("sku, size : str") are not indented, the lines about them are."""
-    notes: _Notes = {}
+    notes: Dict[str, List[str]] = {}
     note: List[str] = []
-    for line in lines:
+    for line in lines[2:]:
         text = line.strip()
         if text and _indentation(line) == 0:
             note = []
@@ -2340,7 +2204,7 @@ def _read_numpy(lines: List[str]) -> _Notes:
     return notes
 
 
-def _read_rest(lines: List[str]) -> _Notes:
+def _read_rest(lines: List[str]) -> Dict[str, List[str]]:
     """One field; its further lines are indented."""
     heading = _match(_REST_FIELD, lines[0])
     words = heading["words"].split()
@@ -2357,55 +2221,14 @@ def _read_rest(lines: List[str]) -> _Notes:
 # -- annotations -----------------------------------------------------------------------------------
 
 
-def _is_any(hint: Any) -> bool:
-    return hint is Any or hint is object or hint is inspect.Parameter.empty
-
-
-def _is_annotated(hint: Any) -> bool:
-    return hasattr(hint, "__metadata__")
-
-
-def _is_new_type(hint: Any) -> bool:
-    return hasattr(hint, "__supertype__")
-
-
-def _is_qualifier(hint: Any) -> bool:
-    """Final[int], Required[int], NotRequired[int]."""
-    origin = typing.get_origin(hint)
-    if origin is typing.Final:
-        return True
-    return getattr(origin, "_name", "") in ("Required", "NotRequired")
-
-
 def _is_union(hint: Any) -> bool:
     return typing.get_origin(hint) is Union or type(hint).__name__ == "UnionType"
 
 
-def _is_enum(hint: Any) -> bool:
-    return isinstance(hint, enum.EnumMeta)
-
-
-def _is_literal(hint: Any) -> bool:
-    return typing.get_origin(hint) is Literal
-
-
-def _is_text_form(hint: Any) -> bool:
-    return isinstance(hint, type) and _full_name(hint) in _TEXT_FORMS
-
-
-def _is_alias(hint: Any) -> bool:
-    """type X = ..."""
-    return hasattr(hint, "__value__") and not typing.get_args(hint)
-
-
-def _is_typed_dict(hint: Any) -> bool:
-    return isinstance(hint, type) and hasattr(hint, "__total__")
-
-
-def _is_class_with_fields(hint: Any) -> bool:
-    """A dataclass or a NamedTuple."""
-    has_fields = hasattr(hint, "__dataclass_fields__") or hasattr(hint, "_fields")
-    return isinstance(hint, type) and has_fields
+def _qualifier_of(hint: Any) -> str:
+    """Required[int] -> "Required"; also Final and NotRequired; else ""."""
+    name: str = getattr(typing.get_origin(hint), "_name", None) or ""
+    return name if name in ("Final", "Required", "NotRequired") else ""
 
 
 _ABSTRACT_CONTAINERS = {
@@ -2430,8 +2253,10 @@ def _container_of(hint: Any) -> Any:
     return None
 
 
-_HAS_ANNOTATED = sys.version_info >= (3, 9)
-_WITH_METADATA: _JsonObject = {"include_extras": True} if _HAS_ANNOTATED else {}
+def _has_fields(hint: Any) -> bool:
+    """True for a dataclass, a NamedTuple, a TypedDict."""
+    marks = ("__dataclass_fields__", "_fields", "__total__")
+    return isinstance(hint, type) and any(hasattr(hint, mark) for mark in marks)
 
 
 class _SchemaBuilder:
@@ -2446,21 +2271,22 @@ class _SchemaBuilder:
 
     def __init__(self, closure: _JsonObject) -> None:
         self.closure = closure
-        self.definitions: Dict[Any, _Definition] = {}  # by class or alias
+        self.types: Dict[Any, Optional[_Type]] = {}  # by class or alias; None while it is built
+        self.names: Dict[Any, str] = {}  # in $defs, of those that hold themselves
 
     def schemas_by_name(self) -> _JsonObject:
         """The entry $defs: the types that hold themselves."""
-        return {
-            definition.name: definition.type.schema
-            for definition in self.definitions.values()
-            if definition.is_recursive and definition.type is not None
-        }
+        types = {name: self.types[hint] for hint, name in self.names.items()}
+        return {name: each.schema for name, each in types.items() if each is not None}
 
     def resolve(self, owner: Any, names: _JsonObject) -> _JsonObject:
         """The annotations of a function or class, those written as text resolved."""
         known = {**self.closure, **names}
+        keep_metadata: _JsonObject = {}
+        if sys.version_info >= (3, 9):  # there is no Annotated before
+            keep_metadata["include_extras"] = True
         try:
-            return typing.get_type_hints(owner, None, known, **_WITH_METADATA)
+            return typing.get_type_hints(owner, None, known, **keep_metadata)
         except Exception as error:
             raise TypeError(
                 f"cannot resolve the annotations of {owner.__name__}: "
@@ -2469,28 +2295,26 @@ class _SchemaBuilder:
 
     def build(self, hint: Any, where: str) -> _Type:
         """int -> a type with the schema {"type": "integer"}, which converts "5" to 5."""
-        if _is_any(hint):
+        if hint in (Any, object, inspect.Parameter.empty):
             return _ANY
         if hint is None:
             return _NULL
-        if isinstance(hint, type) and hint in _SCALARS:
-            return _SCALARS[hint]
-        if _is_annotated(hint):
+        if isinstance(hint, type) and _full_name(hint) in _SCALARS:
+            return _SCALARS[_full_name(hint)].of(hint)
+        if hasattr(hint, "__metadata__"):
             return self.build_annotated(hint, where)
-        if _is_qualifier(hint):
+        if _qualifier_of(hint):
             return self.build(typing.get_args(hint)[0], where)
-        if _is_new_type(hint):
+        if hasattr(hint, "__supertype__"):  # a NewType
             return self.build(hint.__supertype__, where)
         if _is_union(hint):
             return _unite([self.build(arg, where) for arg in typing.get_args(hint)])
-        if _is_literal(hint) or _is_enum(hint):
+        if typing.get_origin(hint) is Literal or isinstance(hint, enum.EnumMeta):
             return self.build_choice(hint, where)
         if _container_of(hint) is dict:
             return self.build_mapping(hint, where)
         if _container_of(hint) is not None:
             return self.build_array(hint, where)
-        if _is_text_form(hint):
-            return _TextType(hint)
         return self.build_named(hint, where)
 
     def build_annotated(self, hint: Any, where: str) -> _Type:
@@ -2538,55 +2362,58 @@ class _SchemaBuilder:
             return _Array(self.build(args[0], where), make)
         # Before Python 3.11 the one argument of Tuple[()] is ().
         types = [self.build(arg, where) for arg in args if arg != ()]
-        return _FixedTuple(types, _unite(types or [_ANY]))
+        return _Array(_unite(types or [_ANY]), make, types)
 
     def build_named(self, hint: Any, where: str) -> _Type:
         """A class or an alias, built once. Inside of itself it is a reference."""
-        if not (_is_alias(hint) or _is_typed_dict(hint) or _is_class_with_fields(hint)):
+        is_alias = hasattr(hint, "__value__") and not typing.get_args(hint)  # type X = ...
+        if not is_alias and not _has_fields(hint):
             raise _no_json_form(hint, where)
-        definition = self.definitions.get(hint)
-        if definition is None:
-            definition = self.definitions[hint] = _Definition()
-            definition.type = self.build_definition(hint, where)
-        elif definition.type is None and not definition.is_recursive:
-            definition.is_recursive = True
-            definition.name = self.new_name(hint.__name__)
-        if definition.type is None or definition.is_recursive:
-            return _Reference(definition)
-        return definition.type
+        if hint not in self.types:
+            self.types[hint] = None
+            if is_alias:
+                self.types[hint] = self.build(hint.__value__, where)
+            else:
+                self.types[hint] = self.build_class(hint, where)
+        elif self.types[hint] is None and hint not in self.names:
+            self.names[hint] = self.new_name(hint.__name__)
+        built = self.types[hint]
+        if built is None or hint in self.names:
+            return _Reference(self.names[hint], self.types, hint)
+        return built
 
     def new_name(self, name: str) -> str:
         """ "Node", or "Node_2" where another class of that name has it."""
-        taken = {definition.name for definition in self.definitions.values()}
         numbers = itertools.count(2)
         unique = name
-        while unique in taken:
+        while unique in self.names.values():
             unique = f"{name}_{next(numbers)}"
         return unique
 
-    def build_definition(self, hint: Any, where: str) -> _Type:
-        if _is_alias(hint):
-            return self.build(hint.__value__, where)
+    def build_class(self, hint: Any, where: str) -> _Type:
         # With its own name: that of a class made inside a function is not in its module.
         hints = self.resolve(hint, {hint.__name__: hint})
-        docstring = _Docstring(_class_docstring(hint))
-        if _is_typed_dict(hint):
-            record = self.build_typed_dict(hint, hints, docstring, where)
+        about, notes = _read_docstring(_class_docstring(hint))
+        if hasattr(hint, "__total__"):
+            record = self.build_typed_dict(hint, hints, notes, where)
         else:
             parameters = list(inspect.signature(hint).parameters.values())
-            fields = self.build_parameters(parameters, hints, docstring, f"{where}, field")
+            fields = self.build_parameters(parameters, hints, notes, f"{where}, field")
             record = _Record(fields, _required_names(parameters), hint)
-        return _describe(record, docstring.about)
+        return _describe(record, about)
 
     def build_typed_dict(
-        self, hint: Any, hints: _JsonObject, docstring: _Docstring, where: str
+        self, hint: Any, hints: _JsonObject, notes: Dict[str, str], where: str
     ) -> _Type:
+        # Python 3.8 has no __required_keys__.
+        marked = getattr(hint, "__required_keys__", list(hints) if hint.__total__ else [])
         fields: Dict[str, _Type] = {}
         required: List[str] = []
         for name, annotation in hints.items():
             value_type = self.build(annotation, f"{where}, key {name!r}")
-            fields[name] = _describe(value_type, docstring.notes.get(name))
-            if _is_required_key(hint, name, annotation):
+            fields[name] = _describe(value_type, notes.get(name))
+            qualifier = _qualifier_of(annotation)
+            if qualifier == "Required" or (name in marked and qualifier != "NotRequired"):
                 required.append(name)
         return _Record(fields, required)
 
@@ -2594,7 +2421,7 @@ class _SchemaBuilder:
         self,
         parameters: Iterable[inspect.Parameter],
         hints: _JsonObject,
-        docstring: _Docstring,
+        notes: Dict[str, str],
         where: str,
     ) -> Dict[str, _Type]:
         """The types of the parameters of a function or class, by name."""
@@ -2607,7 +2434,7 @@ class _SchemaBuilder:
                 field_type = _unite([field_type, _NULL])
             if parameter.kind is parameter.VAR_POSITIONAL:
                 field_type = _Array(field_type, tuple)
-            field_type = _describe(field_type, docstring.notes.get(name))
+            field_type = _describe(field_type, notes.get(name))
             if parameter.default is not parameter.empty:
                 field_type = _show_default(field_type, parameter.default)
             fields[name] = field_type
@@ -2632,15 +2459,6 @@ def _class_docstring(cls: Any) -> str:
     return text
 
 
-def _is_required_key(typed_dict: Any, name: str, annotation: Any) -> bool:
-    mark = getattr(typing.get_origin(annotation), "_name", "")
-    if mark in ("Required", "NotRequired"):
-        return mark == "Required"
-    # Python 3.8 has no __required_keys__.
-    default = [name] if typed_dict.__total__ else []
-    return name in getattr(typed_dict, "__required_keys__", default)
-
-
 def _required_names(parameters: Iterable[inspect.Parameter]) -> List[str]:
     without_default = [p for p in parameters if p.default is p.empty]
     return [p.name for p in without_default if p.kind is not p.VAR_POSITIONAL]
@@ -2651,7 +2469,7 @@ def _unite(alternatives: List[_Type]) -> _Type:
     if any(isinstance(alternative, _AnyType) for alternative in alternatives):
         return _ANY
     # Before 3.11 get_type_hints wraps what has None as its default in one more Optional.
-    without_null = [alternative for alternative in alternatives if alternative is not _NULL]
+    without_null = [a for a in alternatives if a.schema.get("type") != "null"]
     if any(alternative.takes_null() for alternative in without_null):
         alternatives = without_null
     if len(alternatives) == 1:
@@ -2677,34 +2495,39 @@ def _describe(described: _Type, note: Optional[str]) -> _Type:
 
 
 def _show_default(shown: _Type, default: Any) -> _Type:
-    """With its default in the schema, where that has a JSON form."""
+    """With its default in the schema, where that has a JSON form.
+
+    As the model would send it and the annotation reads it: "5" of an int is shown as 5.
+    """
     try:
-        sent = _as_sent(default)
-        shown.convert(sent, _LENIENT)
-    except (_Mismatch, ValueError, ArithmeticError):  # Decimal("sNaN") cannot be converted
+        sent = _as_sent(shown.convert(_as_sent(default), _TOP))
+    except (_Mismatch, *_REFUSALS):  # Decimal("sNaN") cannot be converted
         return shown
     return shown.extended(default=sent)
 
 
 def _as_sent(value: Any) -> Any:
-    """A default as the model would have sent it: date(2024, 1, 31) -> "2024-01-31".
+    """A value as the model would have sent it: date(2024, 1, 31) -> "2024-01-31".
 
-    _Mismatch where it has no JSON form.
+    ValueError where it has no JSON form.
     """
-    for cls in type(value).__mro__:
-        form = _TEXT_FORMS.get(_full_name(cls))
-        if form is not None:
-            return form.to_json(value)
-    is_instance = dataclasses.is_dataclass(value) and not isinstance(value, type)
-    if is_instance or isinstance(value, (enum.Enum, set, frozenset)):
+    if _is_plain_json(value):
+        return value
+    cls = type(value)
+    if hasattr(cls, "_fields"):  # a NamedTuple
+        value = value._asdict()
+    elif dataclasses.is_dataclass(cls) or isinstance(value, (enum.Enum, set, frozenset)):
         value = _to_jsonable(value)
     if isinstance(value, (list, tuple)):
         return [_as_sent(item) for item in value]
     if isinstance(value, dict):
         return {key: _as_sent(item) for key, item in value.items()}
-    if not _is_plain_json(value):
-        raise _expected("JSON", value)
-    return value
+    if _is_plain_json(value):
+        return value
+    for base in cls.__mro__:  # a Path is a PosixPath
+        if _full_name(base) in _SCALARS and cls not in _SCALAR_TYPES:
+            return _SCALARS[_full_name(base)].to_json(value)
+    raise ValueError("it has no JSON form")
 
 
 # -- functions -------------------------------------------------------------------------------------
@@ -2798,7 +2621,7 @@ class _Target:
 def _injected_class(hint: Any) -> str:
     """AgentRun, Optional[AgentRun] -> "AgentRun", which the loop fills in; else ""."""
     candidates = (hint,)
-    if _is_union(hint) or _is_annotated(hint):
+    if _is_union(hint) or hasattr(hint, "__metadata__"):
         candidates = typing.get_args(hint)
     for cls in candidates:
         tag = _read_attribute(cls, "type")
@@ -2819,7 +2642,7 @@ class _Signature:
     """How a function is called with what a model sends.
 
     Attributes:
-        docstring: what describes the function and its parameters.
+        description: the docstring's text before its first section.
         record: the type of the arguments.
         injected: what the loop fills in, by the parameter's name: {"run": "AgentRun"}.
         by_position: the parameters that cannot be given by name.
@@ -2828,7 +2651,7 @@ class _Signature:
     """
 
     def __init__(self, target: _Target) -> None:
-        self.docstring = _Docstring(target.docstring)
+        self.description, notes = _read_docstring(target.docstring)
         self.injected: Dict[str, str] = {}
         self.variadic = ""
         parameters = target.parameters()
@@ -2852,7 +2675,7 @@ class _Signature:
             else:
                 shown.append(parameter)
         self.is_by_name = not (self.injected or self.by_position or self.variadic)
-        fields = builder.build_parameters(shown, hints, self.docstring, where)
+        fields = builder.build_parameters(shown, hints, notes, where)
         required = _required_names(shown)
         self.record: _Type = _Record(fields, required, extra=extra, reserved=reserved)
         definitions = builder.schemas_by_name()
@@ -2867,7 +2690,7 @@ class _Signature:
     ) -> _BoundArguments:
         """def f(n: int, /, run: AgentRun), {"n": "5"} -> args (5,), kwargs {"run": run}."""
         try:
-            kwargs = self.record.convert(arguments, _LENIENT)
+            kwargs = self.record.convert(arguments, _TOP)
         except _Mismatch as mismatch:
             raise _InvalidArguments(str(mismatch)) from None
         except RecursionError:
@@ -2964,12 +2787,12 @@ class Tool(_Data):
         """What the function is called with. _InvalidArguments says all that is wrong."""
         if self._signature is not None:
             return self._signature.bind(arguments, action, run)
-        faults = _missing(self.parameters.get("required") or [], arguments)
+        faults = _TOP.missing(self.parameters.get("required") or [], arguments)
         if self.parameters.get("additionalProperties") is False:
             known = self.parameters.get("properties") or {}
             for name in arguments:
                 if name not in known:
-                    faults += _unknown_name(name, known).below(name)
+                    faults.append(_TOP.unknown(name, known))
         if faults:
             raise _InvalidArguments(str(_Mismatch(faults)))
         return _BoundArguments((), arguments)
@@ -3009,7 +2832,7 @@ def _from_function(function: Any, name: Optional[str] = None, **marks: bool) -> 
         name = target.name
     return Tool(
         name,
-        signature.docstring.about,
+        signature.description,
         signature.record.schema,
         function,
         _signature=signature,
@@ -3137,9 +2960,6 @@ class _Job:
             self.error = error
         self._ended.set()
 
-    def has_value(self) -> bool:
-        return self._ended.is_set() and self.error is None
-
     def wait(self) -> Any:
         """What the function returned; what it raised is raised here."""
         while not self._ended.wait(1):
@@ -3253,6 +3073,7 @@ class _ReadyCall:
         self.has_started = False  # before an interruption
         self.is_answer = False  # what it returns is the output of the run
         self.job: Optional[_Job] = None  # where it runs at the same time as others
+        self.step: Optional[AgentStep] = None  # once it has ended
 
     def execute(self) -> AgentStep:
         """Call the function. Exceptions become a tool_error step, the rest propagates."""
@@ -3260,13 +3081,14 @@ class _ReadyCall:
             value = self.tool.function(*self.bound.args, **self.bound.kwargs)
             if type(value) not in _COMPLETE_TYPES:
                 value = _complete(value)
-            return AgentStep(self.action, value)
+            self.step = AgentStep(self.action, value)
         except Exception as error:
             text = type(error).__name__
             message = _safe_str(error)
             if message:
                 text = f"{text}: {message}"
-            return AgentStep(self.action, text, "tool_error")
+            self.step = AgentStep(self.action, text, "tool_error")
+        return self.step
 
 
 class _RefusedCall:
@@ -3306,36 +3128,6 @@ def _may_repeat(tool: Optional[Tool]) -> bool:
 # -- the loop --------------------------------------------------------------------------------------
 
 
-class _Recorder:
-    """What the loop records, in the order of a request. This one keeps nothing.
-
-    `_Journal` keeps it in a file.
-    """
-
-    has_later_turns = False  # True where the file holds turns after the run's
-
-    def record_request(self, requests: int) -> None:
-        """A request is about to be made. `requests`: the new total, this one included."""
-
-    def record_actions(self, actions: List[AgentAction]) -> None:
-        """The calls of a reply are about to become pending, all or none of them."""
-
-    def record_start(self, call_ids: List[str]) -> None:
-        """The execution of these calls is about to begin."""
-
-    def record_step(self, step: AgentStep, finish: Optional[AgentFinish]) -> None:
-        """A step was recorded in the run; `finish` where it is the answer too."""
-
-    def record_finish(self, finish: AgentFinish, state: State) -> None:
-        """The model finished. `state`: "running" where `accept` is about to be asked."""
-
-    def record_state(self, state: State) -> None:
-        """The run is about to change to this state."""
-
-    def close(self) -> None:
-        """Nothing more is recorded. May be called twice."""
-
-
 _FAILURES = ("unknown_tool", "invalid_arguments", "tool_error")
 _REPEATED = "\n(The same call has now failed in the same way "
 
@@ -3351,9 +3143,10 @@ def _strip_repeat_note(text: str) -> str:
 class _Driver:
     """Runs one AgentRun. Its methods stand in the order in which they act.
 
-    Ctrl-C may come between any two statements. So what is about to happen is written to
-    the journal before it changes the run, and a step enters the run before it is written.
-    When the run is resumed, whichever is behind catches up.
+    Ctrl-C may come between any two statements, and any write may fail. A request and the
+    start of a call are written to the journal before they happen; what came of them
+    enters the run before it is written. When the run is resumed, whichever of run and
+    journal is behind catches up.
     """
 
     def __init__(
@@ -3378,7 +3171,7 @@ class _Driver:
         self.max_requests = max_requests
         self.accept = accept
         self.journal_path = journal_path
-        self.journal = _Recorder()
+        self.journal: Optional[_Journal] = None  # see journal, which says what is recorded
         self.pool: Optional[_WorkerPool] = None  # of the last calls made at the same time
         self.has_ended = False
         self.has_finished = False  # with a finish that counts
@@ -3386,7 +3179,8 @@ class _Driver:
         self.used_ids: Set[str] = set()  # call ids that have a step or will get one
         self.call_count = 0  # calls proposed so far
         self.failures: Dict[Any, int] = {}  # how often a call failed in the same way
-        self.flushed = 0  # how many of run.steps are written and yielded
+        # Steps to be written and yielded: the loop's, and of calls that the caller closed.
+        self.new_steps: Deque[AgentStep] = collections.deque()
 
     def events(self) -> Generator[Event, None, AgentRun]:
         """The loop. One call, one step; what goes wrong on the way is an observation."""
@@ -3405,7 +3199,7 @@ class _Driver:
                         self._ask_model()
                     else:
                         self._end("budget_exhausted")
-                    while self.flushed < len(run.steps):  # unreadable, or not accepted
+                    while self.new_steps:  # an unreadable reply, a rejected finish
                         yield self._flush_step()
                 if self.has_finished:
                     yield typing.cast(AgentFinish, run.finish)
@@ -3416,43 +3210,61 @@ class _Driver:
 
     def close(self) -> None:
         """Let go of the run and of the journal."""
-        self.journal.close()
+        if self.journal is not None:
+            self.journal.close()
         self.run._release(self)
 
     def _resume(self) -> None:
         """Synchronize run and journal, and note what was done in this conversation."""
         run = self.run
         run._drop_done()
+        if not all(action.call_id for action in run.pending):
+            self._fill_in_call_ids()
         if self.journal_path is not None:
             self.journal = _open_journal(self.journal_path, run)
-        if run.state in ("model_ended", "succeeded") or self.journal.has_later_turns:
+        has_later_turns = self.journal is not None and self.journal.has_later_turns
+        if has_later_turns or run.state in ("model_ended", "succeeded"):
             self.has_ended = True
             return
-        ids = [step.action.call_id for turn in [*run.history, run] for step in turn.steps]
-        self.used_ids.update(ids)
-        self.call_count = len(run.pending) + sum(1 for call_id in ids if call_id)
+        self._note_calls()
+        self.call_count += len(run.pending)
         for step in run.steps:
             if step.status in _FAILURES:
                 self._count_failure(step, _strip_repeat_note(_to_text(step.observation)))
-        self.flushed = len(run.steps)
+        self.new_steps.clear()  # what the journal had more is not new
+
+    def _note_calls(self) -> None:
+        """Note the ids, and the number, of the calls that have a step."""
+        ids = [step.action.call_id for turn in [*self.run.history, self.run] for step in turn.steps]
+        self.used_ids.update(ids)
+        self.call_count = sum(1 for call_id in ids if call_id)
+
+    def _fill_in_call_ids(self) -> None:
+        """Give an id to the pending calls that have none, in a run made by hand."""
+        self._note_calls()
+        taken = {action.call_id for action in self.run.pending}
+        for action in self.run.pending:
+            self.call_count += 1
+            if not action.call_id:
+                action.call_id = self._make_call_id(taken)
 
     def _flush_step(self) -> AgentStep:
-        """Write the next new step: of the loop, or of a call that the caller closed."""
-        step = self.run.steps[self.flushed]
+        """Write the next new step, which is then yielded."""
+        step = self.new_steps[0]
         self.used_ids.add(step.action.call_id)
-        self.journal.record_step(step, self.run.finish)
-        self.flushed += 1
+        if self.journal is not None:
+            self.journal.record("done", step=step, finish=self.run.finish)
+        self.new_steps.popleft()  # only now: a step that could not be written stays
         return step
 
     def _show_pending(self) -> Iterator[Event]:
         """Every call is shown before any of them runs; the caller may close it."""
-        run = self.run
         closed: Set[int] = set()
-        for action in list(run.pending):
+        for action in list(self.run.pending):
             if id(action) in closed:
                 continue
             yield action
-            while self.flushed < len(run.steps):
+            while self.new_steps:
                 step = self._flush_step()
                 closed.add(id(step.action))
                 yield step
@@ -3468,13 +3280,14 @@ class _Driver:
             self._start_in_parallel_if_read_only(calls)
         try:
             for call in calls:
-                if self._is_next(call.action):
+                is_next = len(run.pending) > 0 and run.pending[0] is call.action
+                if is_next:  # else the caller closed it meanwhile
                     step = self._execute(call)
                     self._record_result(call, step)
-                while self.flushed < len(run.steps):
+                while self.new_steps:
                     yield self._flush_step()
         except BaseException:
-            self._salvage_finished_jobs(calls)
+            self._salvage_results(calls)
             raise
 
     def _prepare(self, action: AgentAction, started: Set[str]) -> _PreparedCall:
@@ -3502,11 +3315,14 @@ class _Driver:
         return call
 
     def _is_only_call_of_reply(self, action: AgentAction) -> bool:
-        """No other is pending, nor just done (a run may be resumed within a reply)."""
-        steps = self.run.steps
-        if len(self.run.pending) > 1:
+        """No other call is pending, nor was another of the same reply just done.
+
+        It was where a run is resumed in the middle of a reply.
+        """
+        run = self.run
+        if len(run.pending) > 1:
             return False
-        return not steps or not _from_same_request(steps[-1].action, action)
+        return not run.steps or not _from_same_request(run.steps[-1].action, action)
 
     def _start_in_parallel_if_read_only(self, calls: List[_PreparedCall]) -> None:
         """Run the calls at the same time, where all that can run change nothing."""
@@ -3520,11 +3336,6 @@ class _Driver:
             jobs.append(call.job)
         self.pool = _WorkerPool(jobs)
         self.pool.start()
-
-    def _is_next(self, action: AgentAction) -> bool:
-        """False where the caller closed the call meanwhile."""
-        pending = self.run.pending
-        return len(pending) > 0 and pending[0] is action
 
     def _execute(self, call: _PreparedCall) -> AgentStep:
         if isinstance(call, _RefusedCall):
@@ -3542,17 +3353,18 @@ class _Driver:
             if not call.has_started:
                 call_ids.append(call.action.call_id)
         if call_ids:
-            self.journal.record_start(call_ids)
+            if self.journal is not None:
+                self.journal.record("started", call_ids=call_ids)
             self.run.started.extend(call_ids)
 
     def _record_result(self, call: _PreparedCall, step: AgentStep) -> None:
         """Add the step to the run; not where the caller closed the call while it ran."""
-        if not self.run._record(step):
-            return
-        if step.status in _FAILURES:
+        run = self.run
+        if run._record(step) and step.status in _FAILURES:
             self._add_repeat_note(step)
-        elif isinstance(call, _ReadyCall) and call.is_answer and step.status == "ok":
-            self.run.finish = AgentFinish(
+        is_answer = isinstance(call, _ReadyCall) and call.is_answer and step.status == "ok"
+        if is_answer and run.steps and run.steps[-1] is step:
+            run.finish = AgentFinish(
                 step.observation, step.action.log, step.action.message, "return_direct"
             )
 
@@ -3573,32 +3385,30 @@ class _Driver:
         self.failures[failure] = self.failures.get(failure, 0) + 1
         return self.failures[failure]
 
-    def _salvage_finished_jobs(self, calls: List[_PreparedCall]) -> None:
-        """The stream is left in the middle of a reply: record what is done.
+    def _salvage_results(self, calls: List[_PreparedCall]) -> None:
+        """Record the calls that have ended, when the stream is left in the middle of a reply.
 
-        By an exception, Ctrl-C, or because its reader closed it. Of parallel calls those
-        that have returned get their steps. A step that could not be written is tried once
-        more.
+        By an exception, by Ctrl-C, or because its reader closed it. Of calls that run at
+        the same time, others may have ended than the next. And Ctrl-C may have come between
+        the end of a call and its step, or its finish. A step that could not be written is
+        tried once more.
         """
         if self.pool is not None:
             self.pool.cancel()
         self.run._drop_done()
         for call in calls:
-            job = call.job if isinstance(call, _ReadyCall) else None
-            if job is not None and job.has_value():
-                self._record_result(call, job.value)
-        while self.flushed < len(self.run.steps):
+            if isinstance(call, _ReadyCall) and call.step is not None:
+                self._record_result(call, call.step)
+        while self.new_steps:
             self._flush_step()
 
     def _judge_finish(self) -> None:
-        """A finish is a claim. Recorded first, it can be put to `accept` again."""
+        """A finish is a claim. It is in run and journal: `accept` can be asked again."""
         run = self.run
         finish = typing.cast(AgentFinish, run.finish)
         if self.accept is None or finish.reason == "refusal":
-            self.journal.record_finish(finish, "model_ended")
             self._end("model_ended")
             return
-        self.journal.record_finish(finish, "running")
         run.state = "running"
         reason = self.accept(run)
         if reason is None:
@@ -3607,17 +3417,24 @@ class _Driver:
         if not isinstance(reason, str) or not reason:
             text = "accept returns None or the reason, a non-empty str"
             raise TypeError(f"{text}; got {_preview(reason)}")
+        log = finish.log
+        if not log and finish.reason != "return_direct":
+            log = _to_text(finish.output)  # the model has to see what was rejected
         run.finish = None
-        self._add_notice(reason, "not_accepted", finish)
+        self._add_notice(reason, "not_accepted", log, finish.message)
 
-    def _add_notice(self, observation: str, status: Status, source: Any) -> None:
+    def _add_notice(self, observation: str, status: Status, log: Any, message: Any) -> None:
         """A step about a reply that held no call: unreadable, or a rejected finish."""
-        log = source.log if type(source.log) is str else _to_text(source.log or "")
-        action = AgentAction("", {}, "", log, source.message, self.run.requests)
-        self.run.steps.append(AgentStep(action, observation, status))
+        if type(log) is not str:
+            log = _to_text(log or "")
+        action = AgentAction("", {}, "", log, message, self.run.requests)
+        step = AgentStep(action, observation, status)
+        self.run.steps.append(step)
+        self.new_steps.append(step)
 
     def _end(self, state: State) -> None:
-        self.journal.record_state(state)
+        if self.journal is not None:
+            self.journal.record("updated", state=state)
         self.run.state = state
         self.has_finished = state != "budget_exhausted"
         self.has_ended = True
@@ -3625,7 +3442,8 @@ class _Driver:
     def _ask_model(self) -> None:
         """Make one request. It counts once it is begun, whatever comes of it."""
         run = self.run
-        self.journal.record_request(run.requests + 1)
+        if self.journal is not None:
+            self.journal.record("requested", requests=run.requests + 1, state="running")
         run.requests += 1
         run.state = "running"
         try:
@@ -3635,14 +3453,24 @@ class _Driver:
         except Exception as error:
             if _class_tag(error) != "InvalidResponse":
                 raise
-            self._add_notice(getattr(error, "observation", ""), "invalid_response", error)
+            unread: Any = error
+            self._add_notice(unread.observation, "invalid_response", unread.log, unread.message)
             return
         if isinstance(reply, list):
             self._propose(reply, "a list with ")
         elif isinstance(reply, AgentAction) or _class_tag(reply) != "AgentFinish":
             self._propose([reply], "")
         else:
-            run.finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
+            self._add_finish(reply)
+
+    def _add_finish(self, reply: AgentFinish) -> None:
+        """A copy of the reply becomes the run's finish. Where nobody judges it, it counts."""
+        finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
+        is_judged = self.accept is not None and finish.reason != "refusal"
+        state: State = "running" if is_judged else "model_ended"
+        self.run.finish = finish
+        if self.journal is not None:
+            self.journal.record("finished", finish=finish, state=state)
 
     def _propose(self, actions: List[AgentAction], container: str) -> None:
         """Copies of the reply's actions become pending, all at once."""
@@ -3658,8 +3486,9 @@ class _Driver:
         proposed = []
         for action in actions:
             proposed.append(self._copy_action(action, taken))
-        self.journal.record_actions(proposed)
         self.run.pending.extend(proposed)
+        if self.journal is not None:
+            self.journal.record("proposed", actions=proposed)
 
     def _copy_action(self, action: AgentAction, taken: Set[str]) -> AgentAction:
         """The action with the registry's name, an id, its request, and str for texts."""
@@ -3813,49 +3642,37 @@ class Scripted:
 # and a "time", for people only. To add an event:
 #
 #  1. a line in the table above, and in examples/reference/journal.md;
-#  2. a method of `_Recorder`, which says when it is recorded;
-#  3. the same of `_Journal`, which writes it;
-#  4. its call in `_Driver`, before what follows from it;
-#  5. a function that applies it to a run, and its row in `_APPLY`.
+#  2. its `self.journal.record` in `_Driver`, in the order of what happens;
+#  3. a function that applies it to a run, and its row in `_APPLY`; where a field is not
+#     plain JSON, also one that packs it, in `_PACK`.
 #
 # If it keeps something in the run, also:
 #
-#  6. a field of `AgentRun`, with its line in the docstring;
-#  7. the two directions of a resume: `_copy_missing` and `_Journal._write_missing`;
-#  8. where a difference means another run, a check in `_check_same_turn`.
+#  4. a field of `AgentRun`, with its line in the docstring;
+#  5. its lines in `_missing_events`, by which run and file catch up when a run is resumed;
+#  6. where a difference means another run, a check in `_RecordedTurn.check`.
 
 _VERSION = 1
 _FIRST_BYTES = b'{"event": "turn"'  # of every journal
 
-# -- reading ---------------------------------------------------------------------------------------
+# -- events ----------------------------------------------------------------------------------------
 
 
-class _RecordedTurn:
-    """A turn as the events of a journal describe it.
+def _make_event(kind: str, **fields: Any) -> _JsonObject:
+    """("started", call_ids=["c00000001"]) -> {"event": "started", "call_ids": ["c00000001"]}"""
+    if kind in _PACK:
+        fields = _PACK[kind](**fields)
+    return {"event": kind, **fields}
 
-    Attributes:
-        run: the turn, without its history.
-        lines: the number of the line that began it, then those of its steps.
-    """
 
-    def __init__(self, event: _JsonObject, line: int) -> None:
-        version = _field(event, "version", int)
-        if version > _VERSION:
-            newer = f"its format is newer: version {version}"
-            raise ValueError(f"{newer}; use the agentloop.py that wrote it")
-        self.run = AgentRun(_unpack_value(event, "task"))
-        self.lines = [line]
-
-    def apply(self, event: _JsonObject, line: int) -> None:
-        """Follow an event. ValueError, TypeError or LookupError where that cannot be."""
-        kind = event["event"]
-        if kind in _APPLY:
-            _APPLY[kind](self.run, event)
-        elif kind not in _ONLY_TOTALS:
-            raise ValueError(f"no event of this format: {_preview(event)}")
-        while len(self.lines) <= len(self.run.steps):
-            self.lines.append(line)
-        _apply_totals(self.run, event)
+def _apply(run: AgentRun, event: _JsonObject) -> None:
+    """Let an event happen to a run. ValueError, TypeError or LookupError where it cannot."""
+    kind = event["event"]
+    if kind in _APPLY:
+        _APPLY[kind](run, event)
+    elif kind not in _ONLY_TOTALS:
+        raise ValueError(f"no event of this format: {_preview(event)}")
+    _apply_totals(run, event)
 
 
 def _field(entries: _JsonObject, name: str, kind: type) -> Any:
@@ -3866,40 +3683,71 @@ def _field(entries: _JsonObject, name: str, kind: type) -> Any:
     return value
 
 
-def _apply_proposed(run: AgentRun, event: _JsonObject) -> None:
-    """Make the calls of a reply pending.
+def _pack_proposed(actions: List[AgentAction]) -> _JsonObject:
+    """{"message": null, "request": 1, "actions": [{"tool": "pay", "tool_input": {"n": 3}, ...}]}
 
-    {"event": "proposed", "message": null, "request": 1,
-     "actions": [{"tool": "pay", "tool_input": {"n": 3}, "call_id": "c00000001"}]}
+    The message stands there once, for all calls of the reply.
     """
+    entries = []
+    for action in actions:
+        entry = {"tool": action.tool, **_pack_value("tool_input", action.tool_input)}
+        entry["call_id"] = action.call_id
+        if action.log:
+            entry["log"] = action.log
+        entries.append(entry)
+    message = _pack_value("message", actions[0].message)
+    return {**message, "request": actions[0].request, "actions": entries}
+
+
+def _apply_proposed(run: AgentRun, event: _JsonObject) -> None:
     message = _unpack_value(event, "message")  # one object for all actions of the reply
     request = _field(event, "request", int)
+    actions = []
     for entry in _field(event, "actions", list):
         tool = _field(entry, "tool", str)
-        action = AgentAction(tool, _unpack_value(entry, "tool_input"))
-        action.call_id = _field(entry, "call_id", str)
-        action.log = _field(entry, "log", str) if "log" in entry else ""
-        action.message = message
-        action.request = request
-        run.pending.append(action)
+        call_id = _field(entry, "call_id", str)
+        log = _field(entry, "log", str) if "log" in entry else ""
+        tool_input = _unpack_value(entry, "tool_input")
+        actions.append(AgentAction(tool, tool_input, call_id, log, message, request))
+    run.pending.extend(actions)  # all or none of them, also where Ctrl-C comes
 
 
 def _apply_started(run: AgentRun, event: _JsonObject) -> None:
     run.started.extend(str(call_id) for call_id in _field(event, "call_ids", list))
 
 
-def _apply_done(run: AgentRun, event: _JsonObject) -> None:
-    """Record a step, of a pending call or a notice.
+def _pack_finished(finish: AgentFinish, **totals: Any) -> _JsonObject:
+    return {"finish": to_json(finish), **totals}
 
-    {"event": "done", "call_id": "c00000001", "observation": "paid", "status": "ok"}
-    """
-    step = AgentStep(_find_done(run, event), _unpack_value(event, "observation"))
-    step.status = _field(event, "status", str)
-    if not step.status:
+
+def _apply_finished(run: AgentRun, event: _JsonObject) -> None:
+    run.finish = _object_from_json(event["finish"], "AgentFinish")
+
+
+def _pack_done(step: AgentStep, finish: Optional[AgentFinish]) -> _JsonObject:
+    """{"call_id": "c00000001", "observation": "paid", "status": "ok"}"""
+    action = step.action
+    fields: _JsonObject = {"call_id": action.call_id}
+    if not action.call_id:  # a notice about a reply that held no call
+        fields.update(_pack_value("message", action.message))
+        fields["log"] = action.log
+        fields["request"] = action.request
+    fields.update(_pack_value("observation", step.observation))
+    fields["status"] = step.status
+    if finish is not None:
+        fields.update(_pack_finished(finish))
+    return fields
+
+
+def _apply_done(run: AgentRun, event: _JsonObject) -> None:
+    """Record the step, unless it was written twice: see `_Driver._flush_step`."""
+    status = _field(event, "status", str)
+    if not status:
         raise ValueError("a step without a status")
-    if not run._record(step) and step not in run.steps[-1:]:
-        # It is a notice. Where the last step is the same, it was written twice: Ctrl-C
-        # came between writing it and counting it as written.
+    step = AgentStep(_find_done(run, event), _unpack_value(event, "observation"), status)
+    if step.action.call_id:
+        run._record(step)
+    elif run.steps[-1:] != [step]:
         run.steps.append(step)
     run.finish = None
     if "finish" in event:
@@ -3907,30 +3755,28 @@ def _apply_done(run: AgentRun, event: _JsonObject) -> None:
 
 
 def _find_done(run: AgentRun, event: _JsonObject) -> AgentAction:
-    """The action that a `done` event is about."""
+    """The action that a `done` event is about: pending, of the last step, or a notice's."""
     call_id = _field(event, "call_id", str)
     if not call_id:
         log = _field(event, "log", str)
         request = _field(event, "request", int)
         return AgentAction("", {}, "", log, _unpack_value(event, "message"), request)
-    for action in run.pending:
+    last = [step.action for step in run.steps[-1:]]
+    for action in itertools.chain(run.pending, last):
         if action.call_id == call_id:
             return action
-    for step in run.steps[-1:]:
-        if step.action.call_id == call_id:
-            return step.action
     raise ValueError(f"the call {_preview(call_id)} is not pending")
 
 
-def _apply_finished(run: AgentRun, event: _JsonObject) -> None:
-    run.finish = _object_from_json(event["finish"], "AgentFinish")
+def _totals_of(run: AgentRun) -> _JsonObject:
+    return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
 
 
 def _apply_totals(run: AgentRun, event: _JsonObject) -> None:
     if "requests" in event:
         run.requests = _field(event, "requests", int)
     if "usage" in event:
-        run.usage = _field(event, "usage", dict)
+        run.usage = dict(_field(event, "usage", dict))
         sum(run.usage.values())  # a TypeError where one is not a number
     if "state" in event:
         if event["state"] not in typing.get_args(State):
@@ -3939,12 +3785,198 @@ def _apply_totals(run: AgentRun, event: _JsonObject) -> None:
 
 
 _ONLY_TOTALS = ("turn", "requested", "updated")
+_PACK: Dict[str, Callable[..., _JsonObject]] = {
+    "proposed": _pack_proposed,
+    "done": _pack_done,
+    "finished": _pack_finished,
+}
 _APPLY: Dict[str, Callable[[AgentRun, _JsonObject], None]] = {
     "proposed": _apply_proposed,
     "started": _apply_started,
     "done": _apply_done,
     "finished": _apply_finished,
 }
+
+
+# -- catching up -----------------------------------------------------------------------------------
+#
+# A run and its journal may each know something that the other does not: one was written and not
+# yet done, the other done and not written. What has to happen to one of them until it has all
+# that the other has is again a list of events; they are applied to the run, or written.
+
+
+def _missing_events(turn: AgentRun, other: AgentRun) -> Iterator[_JsonObject]:
+    """What has to happen to a turn until it has all that another state of it has.
+
+    Each event must be applied to it before the next one is asked for. The state comes last:
+    after a crash in between, a turn must not be ended and lack its finish.
+    """
+    is_later = _age(other) > _age(turn)
+    # Requests and tokens are only ever added: the larger are the later ones.
+    if other.requests > turn.requests:
+        yield _make_event("updated", requests=other.requests)
+    if sum(other.usage.values()) > sum(turn.usage.values()):
+        yield _make_event("updated", usage=other.usage)
+    if len(other.steps) >= len(turn.steps):
+        yield from _missing_replies(turn, other)
+    unknown = {action.call_id for action in turn.pending}.difference(turn.started)
+    call_ids = [call_id for call_id in other.started if call_id in unknown]
+    if call_ids:
+        yield _make_event("started", call_ids=call_ids)
+    if is_later:
+        yield _make_event("updated", state=other.state)
+
+
+def _age(turn: AgentRun) -> Tuple[int, bool]:
+    """To compare which state is the later one: that after more requests, else an end."""
+    return (turn.requests, turn.state != "running")
+
+
+def _missing_replies(turn: AgentRun, other: AgentRun) -> Iterator[_JsonObject]:
+    """The replies that the turn lacks, each with its steps as far as they are done."""
+    steps = other.steps[len(turn.steps) :]
+    actions = [step.action for step in steps]
+    number = 0
+    for reply in _group_by_reply(actions + other.pending):
+        proposed = _find_unknown(turn, reply)
+        if proposed:
+            yield _make_event("proposed", actions=proposed)
+        for step in steps[number : number + len(reply)]:
+            yield _make_event("done", step=step, finish=_answer_of(other, step))
+        number += len(reply)
+    if other.finish is not None and turn.finish is None:
+        yield _make_event("finished", finish=other.finish)
+
+
+def _find_unknown(turn: AgentRun, reply: List[AgentAction]) -> List[AgentAction]:
+    """The calls of a reply that are not pending yet. A notice is no call."""
+    known = {action.call_id for action in turn.pending} | {""}
+    return [action for action in reply if action.call_id not in known]
+
+
+def _answer_of(run: AgentRun, step: AgentStep) -> Optional[AgentFinish]:
+    """The finish of `return_direct`, which is one event with its step, the last one."""
+    if run.finish is None or run.finish.reason != "return_direct":
+        return None
+    return run.finish if step is run.steps[-1] else None
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+class _RecordedTurn:
+    """A turn as the lines of a journal describe it.
+
+    Attributes:
+        path: of the journal.
+        run: the turn, without its history.
+        lines: the number of the line that began it, then those of its steps.
+    """
+
+    def __init__(self, path: str, event: _JsonObject, line: int) -> None:
+        version = _field(event, "version", int)
+        if version > _VERSION:
+            newer = f"its format is newer: version {version}"
+            raise ValueError(f"{newer}; use the agentloop.py that wrote it")
+        self.path = path
+        self.run = AgentRun(_unpack_value(event, "task"))
+        self.lines = [line]
+
+    def apply(self, event: _JsonObject, line: int) -> None:
+        """Follow the event in this line."""
+        _apply(self.run, event)
+        if len(self.lines) <= len(self.run.steps):
+            self.lines.append(line)
+
+    def check(self, turn: AgentRun, is_last: bool) -> None:
+        """ValueError unless this or the turn of a run is the beginning of the other.
+
+        is_last: whether the journal ends with this turn, so that the run may have more.
+        """
+        if not _is_same(turn.task, self.run.task):
+            raise self._different_run(0, "with another task")
+        shared = min(len(turn.steps), len(self.run.steps))
+        same = _count_same_steps(turn.steps[:shared], self.run.steps)
+        if same < shared:
+            raise self._different_run(same + 1, "with another step")
+        behind, ahead = turn, self.run
+        if _has_more(turn, self.run):
+            behind, ahead = self.run, turn
+            if not is_last:
+                raise self._different_run(shared, "which goes on with another turn")
+        if not _knows_pending(ahead, behind):
+            raise self._different_run(shared, "with other pending calls")
+        if not _knows_finish(ahead, behind):
+            raise self._different_run(shared, "with another finish")
+
+    def _different_run(self, number: int, difference: str) -> ValueError:
+        """The error. `number`: 0 for the line of the turn, 1 for that of its first step."""
+        return ValueError(
+            f"{self.path}, line {self.lines[number]}: the journal of another run, {difference}; "
+            "give this one its own"
+        )
+
+
+def _has_more(one: AgentRun, other: AgentRun) -> bool:
+    """Whether a turn has more steps than the other, or a reply where the other has none."""
+    if len(one.steps) != len(other.steps):
+        return len(one.steps) > len(other.steps)
+    return _has_reply(one) and not _has_reply(other)
+
+
+def _has_reply(turn: AgentRun) -> bool:
+    return len(turn.pending) > 0 or turn.finish is not None
+
+
+def _knows_pending(ahead: AgentRun, behind: AgentRun) -> bool:
+    """Whether what is pending in the one behind is pending or done in the one ahead."""
+    call_ids = {step.action.call_id for step in ahead.steps[len(behind.steps) :]}
+    call_ids.update(action.call_id for action in ahead.pending)
+    return all(action.call_id in call_ids for action in behind.pending)
+
+
+def _knows_finish(ahead: AgentRun, behind: AgentRun) -> bool:
+    """Whether both have the finish, or the next step of the one ahead says it was rejected."""
+    if behind.finish is None or len(ahead.steps) > len(behind.steps):
+        return True
+    return ahead.finish is not None and _is_same_finish(ahead.finish, behind.finish)
+
+
+def _count_same_steps(steps: List[AgentStep], recorded: List[AgentStep]) -> int:
+    """How many steps both begin with: [a, b, c], [a, b, x] -> 2."""
+    count = 0
+    for reply in _group_by_reply(steps):  # its actions share one message
+        if not _is_same(reply[0].action.message, recorded[count].action.message):
+            return count
+        for step in reply:
+            if not _is_same_step(step, recorded[count]):
+                return count
+            count += 1
+    return count
+
+
+def _is_same_step(one: AgentStep, other: AgentStep) -> bool:
+    """Whether two steps are the same, but for the messages that their actions came in."""
+    for name in ("tool", "call_id", "log", "request", "tool_input"):
+        if not _is_same(getattr(one.action, name), getattr(other.action, name)):
+            return False
+    return one.status == other.status and _is_same(one.observation, other.observation)
+
+
+def _is_same_finish(one: AgentFinish, other: AgentFinish) -> bool:
+    names = [f.name for f in dataclasses.fields(AgentFinish)]
+    return all(_is_same(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or bool(_as_recorded(one) == _as_recorded(other))
+
+
+def _as_recorded(value: Any) -> Any:
+    """A value as a journal gives it back: (1, 2) -> "[1, 2]"."""
+    if _is_plain_json(value):
+        return value
+    return _unpack_value(_pack_value("value", value), "value")
 
 
 # What reading a damaged line raises.
@@ -3964,7 +3996,7 @@ def _read_turns(path: str, data: bytes) -> List[_RecordedTurn]:
         try:
             event = _parse_json(line.decode("ascii"), max_depth=2 * _MAX_DEPTH)
             if event["event"] == "turn":
-                turns.append(_RecordedTurn(event, number))
+                turns.append(_RecordedTurn(path, event, number))
             turns[-1].apply(event, number)
         except _DAMAGE as error:
             reason = f"{type(error).__name__}: {_one_line(_safe_str(error))}"
@@ -4130,281 +4162,72 @@ class _JournalFile:
             fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
 
 
-# -- comparing run and file ------------------------------------------------------------------------
+# -- the journal -----------------------------------------------------------------------------------
 
 
-class _DifferentRun(Exception):
-    """The journal is another run's: at which line, and what is different."""
+class _Journal:
+    """A journal that is open for writing.
 
-    def __init__(self, line: int, difference: str) -> None:
-        super().__init__(line, difference)
-        self.line = line
-        self.difference = difference
-
-
-class _Progress:
-    """How far a turn has come. Whichever of run and file is behind has to catch up."""
-
-    def __init__(self, turn: AgentRun) -> None:
-        self.steps = len(turn.steps)
-        self.has_reply = len(turn.pending) > 0 or turn.finish is not None
-        self.started = len(turn.started)
-
-    def is_ahead_of(self, other: "_Progress") -> bool:
-        # Steps first: a step takes its call out of `pending` and `started`.
-        if self.steps != other.steps:
-            return self.steps > other.steps
-        # Then a reply that the other does not have, then how many of its calls started.
-        if self.has_reply != other.has_reply:
-            return self.has_reply
-        return self.started > other.started
-
-
-def _check_same_turn(run: AgentRun, recorded: _RecordedTurn, is_last: bool) -> None:
-    """_DifferentRun unless the run or what is recorded is the beginning of the other."""
-    _check_same_task(run, recorded)
-    _check_shared_steps(run, recorded)
-    line = recorded.lines[min(len(run.steps), len(recorded.run.steps))]
-    if _Progress(run).is_ahead_of(_Progress(recorded.run)):
-        if not is_last:
-            raise _DifferentRun(line, "which goes on with another turn")
-        _check_pending(recorded.run, run, line)
-        _check_finish(recorded.run, run, line)
-    else:
-        _check_pending(run, recorded.run, line)
-        _check_finish(run, recorded.run, line)
-
-
-def _check_same_task(run: AgentRun, recorded: _RecordedTurn) -> None:
-    if not _is_same(run.task, recorded.run.task):
-        raise _DifferentRun(recorded.lines[0], "with another task")
-
-
-def _check_shared_steps(run: AgentRun, recorded: _RecordedTurn) -> None:
-    """The steps that both have are the same."""
-    number = 0
-    shared = min(len(run.steps), len(recorded.run.steps))
-    for reply in _group_by_reply(run.steps[:shared]):  # its actions share one message
-        first = recorded.run.steps[number].action
-        is_same_reply = _is_same(reply[0].action.message, first.message)
-        for step in reply:
-            if not is_same_reply or not _is_same_step(step, recorded.run.steps[number]):
-                raise _DifferentRun(recorded.lines[number + 1], "with another step")
-            number += 1
-
-
-def _check_pending(behind: AgentRun, ahead: AgentRun, line: int) -> None:
-    """What is pending in the one behind is pending or done in the one ahead."""
-    call_ids = {step.action.call_id for step in ahead.steps[len(behind.steps) :]}
-    call_ids.update(action.call_id for action in ahead.pending)
-    if not all(action.call_id in call_ids for action in behind.pending):
-        raise _DifferentRun(line, "with other pending calls")
-
-
-def _check_finish(behind: AgentRun, ahead: AgentRun, line: int) -> None:
-    """The finish is the same, unless the one ahead has gone on: it was not accepted."""
-    if behind.finish is None or len(ahead.steps) > len(behind.steps):
-        return
-    if ahead.finish is None or not _is_same_finish(ahead.finish, behind.finish):
-        raise _DifferentRun(line, "with another finish")
-
-
-def _as_recorded(value: Any) -> Any:
-    """A value as a journal gives it back: (1, 2) -> "[1, 2]"."""
-    if _is_plain_json(value):
-        return value
-    return _unpack_value(_pack_value("value", value), "value")
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    return one is other or bool(_as_recorded(one) == _as_recorded(other))
-
-
-def _is_same_step(one: AgentStep, other: AgentStep) -> bool:
-    """Whether two steps are the same, but for the messages that their actions came in."""
-    for name in ("tool", "call_id", "log", "request", "tool_input"):
-        if not _is_same(getattr(one.action, name), getattr(other.action, name)):
-            return False
-    return one.status == other.status and _is_same(one.observation, other.observation)
-
-
-def _is_same_finish(one: AgentFinish, other: AgentFinish) -> bool:
-    names = [f.name for f in dataclasses.fields(AgentFinish)]
-    return all(_is_same(getattr(one, name), getattr(other, name)) for name in names)
-
-
-def _copy_missing(run: AgentRun, recorded: AgentRun) -> None:
-    """Give the run what the journal is ahead by."""
-    shared = len(run.steps)
-    # subtle: `pending` first. What Ctrl-C leaves in it beside its step would run again.
-    if [a.call_id for a in run.pending] != [a.call_id for a in recorded.pending]:
-        run.pending[:] = recorded.pending
-    run.started[:] = recorded.started
-    if run.finish is None or len(recorded.steps) > shared:
-        run.finish = recorded.finish
-    run.steps.extend(recorded.steps[shared:])
-    _copy_totals(run, recorded)
-
-
-def _copy_totals(run: AgentRun, recorded: AgentRun) -> None:
-    """Give the run the totals that are later.
-
-    Requests and tokens are only ever added, so the larger are the later ones. The run has
-    more where it was interrupted before it could write the next event.
+    Attributes:
+        has_later_turns: whether the file holds turns after the last one of the run.
     """
-    if recorded.requests < run.requests:
-        return
-    run.requests = recorded.requests
-    run.state = recorded.state
-    if sum(recorded.usage.values()) >= sum(run.usage.values()):
-        run.usage = dict(recorded.usage)
-
-
-# -- writing ---------------------------------------------------------------------------------------
-
-
-class _Journal(_Recorder):
-    """A journal that is open for writing. `_Recorder` says what is recorded, and when."""
 
     def __init__(self, file: _JournalFile, has_later_turns: bool) -> None:
         self.has_later_turns = has_later_turns
         self._file = file
-        # The turn that is written, and its finish and totals as last written.
-        self._run = AgentRun("")
-        self._finish: Optional[AgentFinish] = None
-        self._totals: _JsonObject = {}
+        self._run = AgentRun("")  # the turn that is written
+        self._recorded = AgentRun("")  # what the file has of it
 
     def begin_turn(self, run: AgentRun) -> None:
-        """Write a turn that the file does not have yet, and go on with it.
+        """Go on with a turn that the file does not have yet.
 
         {"event": "turn", "version": 1, "task": "How many A1?", "time": 1796000000.0}
         """
-        nothing = AgentRun(run.task)
-        self._set_current(run, nothing)
+        self._run = run
+        self._recorded = AgentRun(run.task)
         task = _pack_value("task", run.task)
         self._write({"event": "turn", "version": _VERSION, **task})
-        self._sync(nothing)
+        self._catch_up()
 
     def continue_turn(self, run: AgentRun, recorded: AgentRun) -> None:
         """Go on with the last turn of the file. `recorded`: what the file has of it."""
-        self._set_current(run, recorded)
-        self._sync(recorded)
-
-    def _set_current(self, run: AgentRun, recorded: AgentRun) -> None:
-        """From now on this run is written."""
         self._run = run
-        self._finish = recorded.finish
-        self._totals = _totals_of(recorded)
+        self._recorded = recorded
+        self._catch_up()
 
-    def _sync(self, recorded: AgentRun) -> None:
-        """Let run or file, whichever is behind, catch up."""
-        run = self._run
-        if _Progress(run).is_ahead_of(_Progress(recorded)):
-            self._write_missing(recorded)
-        else:
-            _copy_missing(run, recorded)
-            self._finish = run.finish
-            self.record_state(run.state)
-
-    def _write_missing(self, recorded: AgentRun) -> None:
-        """Write what the file lacks: replies with their steps, starts, the finish."""
-        run = self._run
-        self._write_missing_replies(recorded)
-        known_starts = set(recorded.started)
-        starts = [call_id for call_id in run.started if call_id not in known_starts]
-        # What only the file knows to have started must not run again.
-        pending = {action.call_id for action in run.pending}
-        known_starts.intersection_update(pending)
-        run.started.extend(sorted(known_starts.difference(run.started)))
-        run.requests = max(run.requests, recorded.requests)
-        if starts:
-            self.record_start(starts)
-        if run.finish is not None:
-            self.record_finish(run.finish, run.state)
-        self.record_state(run.state)
-
-    def _write_missing_replies(self, recorded: AgentRun) -> None:
-        known = {action.call_id for action in recorded.pending}
-        steps = self._run.steps[len(recorded.steps) :]
-        unfinished = [AgentStep(action, None) for action in self._run.pending]
-        written = 0
-        for reply in _group_by_reply([*steps, *unfinished]):
-            call_ids = {step.action.call_id for step in reply}
-            if call_ids - known - {""}:  # not in the file yet: the whole reply
-                self.record_actions([step.action for step in reply])
-            for step in steps[written : written + len(reply)]:
-                self.record_step(step, None)
-            written += len(reply)
-            known -= call_ids  # a later reply may use an id again
-
-    def record_request(self, requests: int) -> None:
-        self._write({"event": "requested"}, requests=requests, state="running")
-
-    def record_actions(self, actions: List[AgentAction]) -> None:
-        entries = []
-        for action in actions:
-            entry = {"tool": action.tool, **_pack_value("tool_input", action.tool_input)}
-            entry["call_id"] = action.call_id
-            if action.log:
-                entry["log"] = action.log
-            entries.append(entry)
-        message = _pack_value("message", actions[0].message)
-        request = actions[0].request
-        event: _JsonObject = {"event": "proposed", **message, "request": request}
-        event["actions"] = entries
-        self._write(event)
-
-    def record_start(self, call_ids: List[str]) -> None:
-        self._write({"event": "started", "call_ids": call_ids})
-
-    def record_step(self, step: AgentStep, finish: Optional[AgentFinish]) -> None:
-        action = step.action
-        event: _JsonObject = {"event": "done", "call_id": action.call_id}
-        if not action.call_id:  # a notice about a reply that held no call
-            event.update(_pack_value("message", action.message))
-            event["log"] = action.log
-            event["request"] = action.request
-        event.update(_pack_value("observation", step.observation))
-        event["status"] = step.status
-        if finish is not None:
-            event["finish"] = to_json(finish)
-        self._write(event)
-        self._finish = finish
-
-    def record_finish(self, finish: AgentFinish, state: State) -> None:
-        if finish is self._finish:
-            self.record_state(state)
-            return
-        self._write({"event": "finished", "finish": to_json(finish)}, state=state)
-        self._finish = finish
-
-    def record_state(self, state: State) -> None:
-        if {**_totals_of(self._run), "state": state} != self._totals:
-            self._write({"event": "updated"}, state=state)
+    def record(self, kind: str, **fields: Any) -> None:
+        """record("started", call_ids=["c00000001"])"""
+        self._write(_make_event(kind, **fields))
 
     def close(self) -> None:
+        """May be called twice."""
         self._file.close()
 
-    def _write(self, event: _JsonObject, **upcoming: Any) -> None:
-        """Append an event with the totals that changed; `upcoming`: those about to."""
-        totals = {**_totals_of(self._run), **upcoming}
-        for name, count in totals["usage"].items():
+    def _catch_up(self) -> None:
+        for event in _missing_events(self._recorded, self._run):
+            self._write(event)
+
+    def _write(self, event: _JsonObject) -> None:
+        """Append an event, with the totals that changed; not where nothing is left of it.
+
+        A tool or the model may have changed the counts at any time. The state is the
+        event's alone: it is written before it is the run's.
+        """
+        recorded = _totals_of(self._recorded)
+        totals = {**_totals_of(self._run), "state": recorded["state"]}
+        for name in totals:
+            value = event.pop(name, totals[name])
+            if value != recorded[name]:
+                event[name] = value
+        if event == {"event": "updated"}:
+            return
+        for name, count in event.get("usage", {}).items():
             if not isinstance(count, (int, float)):
                 raise TypeError(f"run.usage[{name!r}] is not a number: {count!r}")
-        for name, value in totals.items():
-            if value != self._totals[name]:
-                event[name] = value
         event["time"] = round(time.time(), 3)
         # A number that JSON does not have must fail here, not when the file is read.
         self._file.append(json.dumps(event, allow_nan=False).encode("ascii") + b"\n")
-        self._totals = totals
-
-
-def _totals_of(run: AgentRun) -> _JsonObject:
-    return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
-
-
-# -- opening ---------------------------------------------------------------------------------------
+        _apply(self._recorded, event)
 
 
 def _open_journal(path: str, run: AgentRun) -> _Journal:
@@ -4419,43 +4242,23 @@ def _open_journal(path: str, run: AgentRun) -> _Journal:
         data = file.read()
         recorded_turns = _read_turns(path, data)
         turns = [*run.history, run]
-        _check_same_run(path, turns, recorded_turns)
+        for turn, recorded in zip(turns, recorded_turns):
+            recorded.check(turn, recorded is recorded_turns[-1])
         complete = data.rfind(b"\n") + 1
         if complete < len(data):  # a torn line
             file.cut(complete)
         journal = _Journal(file, len(recorded_turns) > len(turns))
-        _sync_turns(journal, turns, recorded_turns)
+        for turn, recorded in zip(turns, recorded_turns):
+            for event in _missing_events(turn, recorded.run):
+                _apply(turn, event)
+            if recorded is recorded_turns[-1]:
+                journal.continue_turn(turn, recorded.run)
+        for turn in turns[len(recorded_turns) :]:
+            journal.begin_turn(turn)
         return journal
     except BaseException:
         file.close()
         raise
-
-
-def _check_same_run(
-    path: str, turns: List[AgentRun], recorded_turns: List[_RecordedTurn]
-) -> None:  # fmt: skip
-    """ValueError, with path and line, where the journal is another run's."""
-    try:
-        for turn, recorded in zip(turns, recorded_turns):
-            _check_same_turn(turn, recorded, recorded is recorded_turns[-1])
-    except _DifferentRun as error:
-        raise ValueError(
-            f"{path}, line {error.line}: the journal of another run, {error.difference}; "
-            "give this one its own"
-        ) from None
-
-
-def _sync_turns(
-    journal: _Journal, turns: List[AgentRun], recorded_turns: List[_RecordedTurn]
-) -> None:  # fmt: skip
-    """Only the last recorded turn can be behind: those before it are only copied."""
-    for turn, recorded in zip(turns, recorded_turns):
-        if recorded is recorded_turns[-1]:
-            journal.continue_turn(turn, recorded.run)
-        else:
-            _copy_missing(turn, recorded.run)
-    for turn in turns[len(recorded_turns) :]:
-        journal.begin_turn(turn)
 
 
 # == models ========================================================================================
