@@ -7479,8 +7479,10 @@ class OpenAIChat(_Adapter):
         self, message: Any, calls: List[AgentAction], stand_in: str, is_incomplete: bool
     ) -> List[_JsonObject]:
         message = {**message, "role": "assistant"}
-        sent = _dicts(message.pop("tool_calls", None))
-        if sent:  # an empty list is refused
+        sent = _dicts(message.get("tool_calls"))
+        if not sent:  # an empty list is refused
+            message.pop("tool_calls", None)
+        else:
             message["tool_calls"] = [
                 {
                     **call,
