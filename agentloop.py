@@ -51,7 +51,6 @@ import enum
 import errno
 import functools
 import inspect
-import io
 import itertools
 import json
 import math
@@ -4276,90 +4275,26 @@ _ANY_ID = r"(?s).+\Z"
 _PORTABLE_ID = r"[a-zA-Z0-9]{9}\Z"  # a call id that every provider takes
 
 
-class _SentTurn:
-    """What was sent of a turn, to see at the next request whether the caller changed it.
+def _contents_of(turns: List[AgentRun]) -> List[Any]:
+    """The objects that the messages of these turns are made of, in order.
 
-    Attributes:
-        task: the parts of the task.
-        step_contents: for each step that was sent, the objects that its text was made of.
-        step_count: how many steps that were.
-        copies: {number of a step: a copy of its observation}, for lists and dicts of
-            plain JSON, which a caller may change in place.
-        finish_contents: the same of the finish; [] while none was sent.
-        last_step: the last step that was sent.
+    What a caller replaced since the last request is another object in this list.
+
+    A task "go" and one step -> ["go", observation, status, tool, arguments, ...]
     """
-
-    def __init__(self, task: Any) -> None:
-        self.task = _list_of(task)
-        self.step_contents: List[Any] = []
-        self.step_count = 0
-        self.copies: Dict[int, Any] = {}
-        self.finish_contents: List[Any] = []
-        self.last_step: Optional[AgentStep] = None
-
-    def add_steps(self, group: List[AgentStep]) -> None:
-        self.step_contents += _contents_of_steps(group)
-        for number, step in enumerate(group, self.step_count):
-            value = step.observation
-            if type(value) in (list, dict) and _is_plain_json(value):
-                self.copies[number] = copy.deepcopy(value)
-        self.step_count += len(group)
-        self.last_step = group[-1]
-
-    def matches(self, turn: AgentRun, is_last: bool) -> bool:
-        """Whether the turn still holds what was sent of it.
-
-        The last turn may have got steps or its finish since; a complete one may not.
-        """
-        steps = turn.steps
-        is_complete = self.finish_contents or not is_last
-        if not is_complete:
-            steps = steps[: self.step_count]
-        elif not _are_same(self.finish_contents, _contents_of_finish(turn.finish)):
-            return False
-        if not _are_same(self.step_contents, _contents_of_steps(steps)):
-            return False
-        if not _are_same(self.task, _list_of(turn.task)):
-            return False
-        if not self.copies:
-            return True
-        observations = [steps[number].observation for number in self.copies]
-        return _are_equal(observations, list(self.copies.values()))
+    contents: List[Any] = []
+    for turn in turns:
+        contents += _list_of(turn.task)
+        for step in turn.steps:
+            contents += (step.observation, step.status, *vars(step.action).values())
+        if turn.finish is not None:
+            contents += vars(turn.finish).values()
+    return contents
 
 
 def _list_of(value: Any) -> List[Any]:
     """A task as its parts: "go" -> ["go"]; ["go", Image] -> ["go", Image]."""
-    if isinstance(value, list):
-        return list(value)
-    return [value]
-
-
-def _contents_of_steps(steps: List[AgentStep]) -> List[Any]:
-    """The objects that the text of these steps is made of."""
-    contents: List[Any] = []
-    for step in steps:
-        contents += (step.observation, step.status, *vars(step.action).values())
-    return contents
-
-
-def _contents_of_finish(finish: Optional[AgentFinish]) -> List[Any]:
-    if finish is None:
-        return []
-    return list(vars(finish).values())
-
-
-def _are_same(old: List[Any], new: List[Any]) -> bool:
-    # subtle: not `==`, which a tool's result may define, and which would look at all of
-    # its parts. This runs over the whole conversation at each request: it must stay O(n),
-    # with a small constant.
-    return len(old) == len(new) and all(map(operator.is_, old, new))
-
-
-def _are_equal(values: List[Any], plain: List[Any]) -> bool:
-    try:
-        return values == plain
-    except Exception:  # something that was put in there since cannot be compared
-        return False
+    return value if isinstance(value, list) else [value]
 
 
 class _Conversation:
@@ -4378,7 +4313,13 @@ class _Conversation:
         open_parts: what the user says next: the parts of one message, which may get more.
         open_bytes: that message encoded; b"" where a part came since.
         settings: what the encoding depends on beside the run; others begin it anew.
-        turns: the turns that are in here.
+        contents: what is in here, see `_contents_of`.
+        observations: the lists and dicts of plain JSON among them, which a caller may
+            change in place.
+        copies: the same, as they were.
+        turn_count: how many turns are in here.
+        step_count: how many steps of the last of these turns.
+        has_finish: whether the finish of the last of these turns is in here.
         ids: the call ids in here, those of the run and those on the wire.
         assistant_keys: properties of the assistant's messages, which a server may refuse
             by name.
@@ -4392,20 +4333,47 @@ class _Conversation:
         self.open_parts: List[Any] = []
         self.open_bytes = b""
         self.settings = settings
-        self.turns: List[_SentTurn] = []
+        self.contents: List[Any] = []
+        self.observations: List[Any] = []
+        self.copies: List[Any] = []
+        self.turn_count = 0
+        self.step_count = 0
+        self.has_finish = False
         self.ids: Set[str] = set()
         self.assistant_keys: Set[str] = set()
         self.after_results = False
         self.container = ""
         self.input_tokens = 0
 
-    def is_beginning_of(self, turns: List[AgentRun], settings: Any) -> bool:
-        """Whether these turns begin with what is in here, and nobody changed them."""
-        if settings != self.settings or len(self.turns) > len(turns):
+    def is_beginning_of(self, contents: List[Any], settings: Any) -> bool:
+        """Whether what is in here can be sent again: the caller changed nothing of it.
+
+        `contents` are those of the turns to send.
+        """
+        if settings != self.settings or len(contents) < len(self.contents):
             return False
-        last = self.turns[-1] if self.turns else None
-        pairs = zip(self.turns, turns)
-        return all(sent.matches(turn, sent is last) for sent, turn in pairs)
+        # subtle: not `==`, which a tool's result may define, and which would look at all of
+        # its parts. This runs over the whole conversation at each request: it must stay
+        # O(n), with a small constant.
+        if not all(map(operator.is_, self.contents, contents)):
+            return False
+        try:
+            return self.observations == self.copies
+        except Exception:  # something that was put in there since cannot be compared
+            return False
+
+    def begin_turn(self) -> None:
+        self.turn_count += 1
+        self.step_count = 0
+        self.has_finish = False
+
+    def count_steps(self, steps: List[AgentStep]) -> None:
+        self.step_count += len(steps)
+        for step in steps:
+            value = step.observation
+            if type(value) in (list, dict) and _is_plain_json(value):
+                self.observations.append(value)
+                self.copies.append(copy.deepcopy(value))
 
     def add(self, message: bytes, is_result: bool = False) -> None:
         if self.closed_messages:
@@ -4434,42 +4402,7 @@ class _Conversation:
         return wire_id
 
 
-class _WireCall:
-    """A call as a server wrote it: each of the three may be anything, or None."""
-
-    def __init__(self, call_id: Any, name: Any, arguments: Any) -> None:
-        self.call_id = call_id
-        self.name = name
-        self.arguments = arguments
-
-
-class _OutgoingMessage:
-    """A reply of the model that goes back in a request.
-
-    Attributes:
-        message: as it came, or composed in the protocol's form.
-        ids: the call ids on the wire.
-        names: what the loop calls the tools, for a name that cannot be sent as it came.
-        stand_in: a text for a message that would be empty without.
-        is_incomplete: whether it was cut or refused, so that parts of it may be missing.
-    """
-
-    def __init__(
-        self,
-        message: Any,
-        ids: List[str],
-        names: List[str],
-        stand_in: str,
-        is_incomplete: bool,
-    ) -> None:
-        self.message = message
-        self.ids = ids
-        self.names = names
-        self.stand_in = stand_in
-        self.is_incomplete = is_incomplete
-
-
-def _in_call_order(group: List[AgentStep], calls: List[_WireCall]) -> List[AgentStep]:
+def _in_call_order(group: List[AgentStep], calls: List[AgentAction]) -> List[AgentStep]:
     """The steps of a reply in the order of its calls, which the protocols demand.
 
     Steps come in the order in which they ended. The server's ids tell the order. Where a
@@ -4479,10 +4412,10 @@ def _in_call_order(group: List[AgentStep], calls: List[_WireCall]) -> List[Agent
     """
     if len(calls) != len(group):
         return group
-    call_ids = [_str(call.call_id) for call in calls]
+    ids = [call.call_id for call in calls]
+    known = set(ids)
     by_id: Dict[str, AgentStep] = {}
     others: List[AgentStep] = []
-    known = set(call_ids)
     for step in group:
         call_id = step.action.call_id
         if call_id in known and call_id not in by_id:
@@ -4491,21 +4424,21 @@ def _in_call_order(group: List[AgentStep], calls: List[_WireCall]) -> List[Agent
             others.append(step)
     others.sort(key=lambda step: step.action.call_id)
     remaining = iter(others)
-    return [by_id.pop(i) if i in by_id else next(remaining) for i in call_ids]
+    return [by_id.pop(i) if i in by_id else next(remaining) for i in ids]
 
 
-_Trim = Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]]
-
-
-def _trim_turns(turns: List[AgentRun], trim: _Trim) -> List[AgentRun]:
+def _trim_turns(
+    turns: List[AgentRun],
+    trim: Union[None, int, Callable[[List[AgentStep]], List[AgentStep]]],
+) -> List[AgentRun]:
     """The turns with the steps that `trim` leaves: of the last N replies, or its own.
 
     A reply stays whole where one of its steps stays: every call needs its result.
     """
     if trim is None:
         return turns
-    steps = [step for turn in turns for step in turn.steps]
     if callable(trim):
+        steps = [step for turn in turns for step in turn.steps]
         kept = _match_copies(steps, trim(list(steps)))
     else:
         replies = [reply for turn in turns for reply in _group_by_reply(turn.steps)]
@@ -4525,31 +4458,28 @@ def _trim_turn(turn: AgentRun, kept: Dict[int, AgentStep]) -> AgentRun:
 def _match_copies(steps: List[AgentStep], chosen: Iterable[AgentStep]) -> Dict[int, AgentStep]:
     """{id(step): the step or its changed copy}, for what a `trim` function returned.
 
-    [one, two], [copy of two] -> {id(two): copy of two}. A copy is known by its action, or
-    by its call_id; that of a step without a call by the request and the text. ValueError
-    for a step that is neither of the run nor a copy.
+    [one, two], [copy of two] -> {id(two): copy of two}. A copy has the action of the step,
+    or its call_id; without a call, its request and text. ValueError for anything else.
     """
     originals: Dict[Any, AgentStep] = {}
-    for step in reversed(steps):  # of several with one key, the first counts
-        for key in _keys_of(step):
-            originals[key] = step
+    for step in steps:
+        originals.setdefault(id(step.action), step)
+        originals.setdefault(_name_of(step.action), step)
     kept = {}
-    for chosen_step in chosen:
-        known = [originals[key] for key in _keys_of(chosen_step) if key in originals]
-        if not known:
+    for copied in chosen:
+        original = originals.get(id(copied.action)) or originals.get(_name_of(copied.action))
+        if original is None:
             raise ValueError(
                 "trim returns steps of the run or changed copies of them, with their "
-                f"call_id; got {_one_line(_safe_str(chosen_step))}"
+                f"call_id; got {_one_line(_safe_str(copied))}"
             )
-        kept[id(known[0])] = chosen_step
+        kept[id(original)] = copied
     return kept
 
 
-def _keys_of(step: AgentStep) -> List[Any]:
-    """Keys that identify a step, most specific first."""
-    action = step.action
-    name = action.call_id or (action.request, action.log)
-    return [id(step), ("action", id(action)), name]
+def _name_of(action: AgentAction) -> Any:
+    """What a copy of the action has too: "c1"; without a call (3, "I think ...")."""
+    return action.call_id or (action.request, action.log)
 
 
 def _is_about_call(notice: AgentAction, call: AgentAction) -> bool:
@@ -4574,29 +4504,23 @@ def _strict_arguments(arguments: Any) -> str:
     """
     if isinstance(arguments, str) and _is_strict_object(arguments):
         return arguments
-    return _encode_json(_understood_arguments(arguments)).decode("utf-8")
-
-
-def _is_strict_object(text: str) -> bool:
-    try:
-        value = _parse_json(text)
-        if type(value) is not dict or not _is_plain_json(value):
-            return False
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-        return True
-    except ValueError:  # also UnicodeEncodeError: a lone surrogate
-        return False
-
-
-def _understood_arguments(arguments: Any) -> _JsonObject:
-    """'{"n": 1}' -> {"n": 1}; {} where it is no object that JSON can hold."""
     try:
         understood = _read_arguments(arguments)
     except ValueError:
-        return {}
+        understood = {}
     if not _is_plain_json(understood):
-        return {}
-    return understood
+        understood = {}
+    return _encode_json(understood).decode("utf-8")
+
+
+def _is_strict_object(text: str) -> bool:
+    """False for what is no JSON object, and for one with NaN or a lone surrogate in it."""
+    try:
+        value = _parse_json(text)
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except ValueError:  # also UnicodeEncodeError
+        return False
+    return type(value) is dict and _is_plain_json(value)
 
 
 def _legal_name(name: Any, tool: str = "") -> str:
@@ -6187,210 +6111,137 @@ def _backoff(tries: int) -> float:
 
 
 # -- what the deltas of a stream add up to ---------------------------------------------------------
+#
+# `_merge_values` has the rules. The assemblers collect the values that belong together, and
+# merge them once, at the end: each character is copied once, whatever the number of pieces.
 
 # Texts that are written piece by piece. Elsewhere, equal pieces are one repeated value.
-_WRITTEN_TEXTS = frozenset((
+_WRITTEN_TEXTS = (
     "content", "refusal", "reasoning", "reasoning_content", "thinking", "text", "summary", "data",
     "transcript", "arguments", "partial_json",
-))  # fmt: skip
+)  # fmt: skip
+_SET_ONCE = ("role", "type", "id", "index")  # the first value stays
+
+_Collected = Dict[str, List[Any]]  # what came for each key: {"text": ["a", "b"]}
 
 
-class _StreamedText:
-    """A text that comes in pieces: "a", "b" -> "ab". Of other keys, "x", "x" -> "x"."""
-
-    def __init__(self, key: str) -> None:
-        self.is_one_value = key not in _WRITTEN_TEXTS  # so far, all pieces are equal
-        self.first = ""
-        self.all = io.StringIO()
-
-    def add(self, piece: str) -> None:
-        if self.is_one_value:
-            self.first = self.first or piece
-            self.is_one_value = piece == self.first
-        self.all.write(piece)
-
-    def value(self) -> str:
-        return self.first if self.is_one_value else self.all.getvalue()
+def _collect(values: _Collected, delta: _JsonObject) -> None:
+    for key, value in delta.items():
+        values.setdefault(key, []).append(value)
 
 
-class _StreamedValue:
-    """What the deltas say of one key: texts are joined, lists extended, objects merged.
+def _merge_collected(values: _Collected) -> _JsonObject:
+    """{"text": ["a", "b"], "index": [0, 0]} -> {"text": "ab", "index": 0}"""
+    return {key: _merge_values(key, found) for key, found in values.items()}
 
-    Of other values the last one wins. Null and empty values say nothing new.
 
-    Attributes:
-        parts: a _StreamedText, a _StreamedObject or a list for neighbours of that kind;
-            mostly one.
-        empty: the first empty value, as a list of one: the value where no other came.
+def _merge_objects(objects: Iterable[_JsonObject]) -> _JsonObject:
+    """{"text": "a"}, {"text": "b"} -> {"text": "ab"}"""
+    values: _Collected = {}
+    for one in objects:
+        _collect(values, one)
+    return _merge_collected(values)
+
+
+def _merge_values(key: str, values: List[Any]) -> Any:
+    """What the values of one key add up to. Null and empty ones say nothing new.
+
+    Texts are joined, lists too, objects are merged; of anything else the last one counts.
     """
-
-    def __init__(self, key: str) -> None:
-        self.key = key
-        self.parts: List[Any] = []
-        self.empty: List[Any] = []
-
-    def add(self, value: Any) -> None:
-        if not value and type(value) not in (int, float, bool):
-            self.empty = self.empty or [value]
-        elif isinstance(value, str):
-            self._part(_StreamedText, self.key).add(value)
-        elif isinstance(value, dict):
-            self._part(_StreamedObject).add(value)
-        elif isinstance(value, list):
-            self.extend(self._part(list), value)
-        else:
-            if self.parts and type(self.parts[-1]) in (int, float, bool):
-                self.parts.pop()
-            self.parts.append(value)
-
-    def _part(self, kind: Any, *arguments: Any) -> Any:
-        """The last part where it is of this kind, else a new one."""
-        if not self.parts or type(self.parts[-1]) is not kind:
-            self.parts.append(kind(*arguments))
-        return self.parts[-1]
-
-    def extend(self, entries: List[Any], more: List[Any]) -> None:
-        entries += more
-
-    def value(self) -> Any:
-        if not self.parts:
-            return self.empty[0]
-        if any(type(part) is list for part in self.parts):
-            return self._as_parts_of_content()
-        last = self.parts[-1]
-        if isinstance(last, (_StreamedText, _StreamedObject)):
-            return last.value()
-        return last
-
-    def _as_parts_of_content(self) -> List[Any]:
-        """A text beside lists is an entry of its own; what is neither is left out.
-
-        "a", [{"type": "x"}] -> [{"type": "text", "text": "a"}, {"type": "x"}]
-        """
-        entries: List[Any] = []
-        for part in self.parts:
-            if type(part) is list:
-                entries += part
-            elif isinstance(part, _StreamedText):
-                entries.append({"type": "text", "text": part.value()})
-        return entries
+    pieces = [v for v in values if v or type(v) in (int, float, bool)]
+    if not pieces:
+        return values[0]
+    if key in _SET_ONCE:
+        return pieces[0]
+    if key == "name":
+        return _merge_name(pieces) or values[0]
+    if any(type(piece) is list for piece in pieces):
+        return _merge_lists(key, pieces)
+    last = pieces[-1]
+    alike = [piece for piece in pieces if type(piece) is type(last)]
+    if type(last) is dict:
+        return _merge_objects(alike)
+    if type(last) is str:
+        return _merge_texts(key, alike)
+    return last
 
 
-class _FirstValue(_StreamedValue):
-    """The first value that is not empty stays: "call_1", "call_2" -> "call_1"."""
+def _merge_texts(key: str, pieces: List[str]) -> str:
+    """("content", ["a", "a"]) -> "aa"; ("channel", ["a", "a"]) -> "a": one repeated value."""
+    if key not in _WRITTEN_TEXTS and pieces.count(pieces[0]) == len(pieces):
+        return pieces[0]
+    return "".join(pieces)
 
-    def add(self, value: Any) -> None:
-        if not self.parts:
-            super().add(value)
+
+def _merge_lists(key: str, pieces: List[Any]) -> List[Any]:
+    """[1], [2] -> [1, 2]. A text beside lists is a part of a message, as are its entries.
+
+    "a", "b", [{"type": "x"}] -> [{"type": "text", "text": "ab"}, {"type": "x"}]
+    """
+    entries: List[Any] = []
+    for kind, group in itertools.groupby(pieces, type):
+        if kind is list:
+            entries += itertools.chain.from_iterable(group)
+        elif kind is str:
+            entries.append({"type": "text", "text": "".join(group)})
+    if key == "reasoning_details":
+        return _merge_details(entries)
+    return entries
 
 
-class _StreamedName(_StreamedValue):
+def _merge_name(pieces: List[Any]) -> str:
     """A name is split or repeated: "ge", "t" -> "get"; "get", "get" -> "get"."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__(key)
-        self.pieces: List[str] = []
-        self.length = 0
-
-    def add(self, value: Any) -> None:
-        if not isinstance(value, str) or not value:
-            self.empty = self.empty or [value]
-        elif len(value) != self.length or value != "".join(self.pieces):
-            self.pieces.append(value)
-            self.length += len(value)
-
-    def value(self) -> Any:
-        return "".join(self.pieces) if self.pieces else self.empty[0]
+    name = ""
+    for piece in pieces:
+        if isinstance(piece, str) and piece != name:
+            name += piece
+    return name
 
 
-class _StreamedDetails(_StreamedValue):
+def _merge_details(entries: List[Any]) -> List[Any]:
     """`reasoning_details` (OpenRouter): neighbours of one type and index are one entry.
 
-    [{"type": "t", "index": 0, "text": "a"}], [{"type": "t", "index": 0, "text": "b"}]
+    Its texts are joined; of other keys the last value counts.
+
+    [{"type": "t", "index": 0, "text": "a"}, {"type": "t", "index": 0, "text": "b"}]
     -> [{"type": "t", "index": 0, "text": "ab"}]
     """
 
-    def extend(self, entries: List[Any], more: List[Any]) -> None:
-        for piece in more:
-            if not isinstance(piece, dict):
-                entries.append(piece)
-                continue
-            last = entries[-1] if entries else None
-            if not isinstance(last, _ReasoningDetail) or not last.goes_on_with(piece):
-                last = _ReasoningDetail()
-                entries.append(last)
-            last.add(piece)
+    def identify(entry: Any) -> Any:
+        if isinstance(entry, dict) and "type" in entry:
+            return entry["type"], entry.get("index")
+        return object()  # it stands alone
 
-    def value(self) -> Any:
-        value = super().value()
-        if not isinstance(value, list):
-            return value
-        return [e.value() if isinstance(e, _ReasoningDetail) else e for e in value]
-
-
-class _ReasoningDetail:
-    """One entry: its texts are joined; for other keys, the last value wins."""
-
-    def __init__(self) -> None:
-        self.fields: _JsonObject = {}
-        self.texts: Dict[str, _StreamedText] = {}
-
-    def goes_on_with(self, piece: _JsonObject) -> bool:
-        if "type" not in piece:
-            return False
-        return all(self.fields.get(key) == piece.get(key) for key in ("type", "index"))
-
-    def add(self, piece: _JsonObject) -> None:
-        for key, value in piece.items():
-            if key in ("text", "summary", "data") and isinstance(value, str):
-                self.fields.setdefault(key, "")  # its place among the keys
-                self.texts.setdefault(key, _StreamedText(key)).add(value)
-            elif key not in self.fields or value not in (None, "", [], {}):
-                self.fields[key] = value
-
-    def value(self) -> _JsonObject:
-        return {**self.fields, **{key: text.value() for key, text in self.texts.items()}}
+    merged: List[Any] = []
+    for _, group in itertools.groupby(entries, identify):
+        pieces = list(group)
+        if len(pieces) == 1:
+            merged += pieces
+            continue
+        detail: _JsonObject = {}
+        for piece in pieces:
+            _update(detail, piece)
+        for key in ("text", "summary", "data"):
+            if isinstance(detail.get(key), str):
+                detail[key] = "".join(_str(piece.get(key)) for piece in pieces)
+        merged.append(detail)
+    return merged
 
 
-_STREAMED_KEYS: Dict[str, Any] = {
-    "role": _FirstValue,
-    "type": _FirstValue,
-    "id": _FirstValue,
-    "index": _FirstValue,
-    "name": _StreamedName,
-    "reasoning_details": _StreamedDetails,
-}
-
-
-class _StreamedObject:
-    """What deltas add up to: {"text": "x"}, {"text": "y"} -> {"text": "xy"}."""
-
-    def __init__(self) -> None:
-        self.fields: Dict[str, _StreamedValue] = {}
-
-    def add(self, delta: _JsonObject) -> None:
-        for key, value in delta.items():
-            field = self.fields.get(key)
-            if field is None:
-                field = self.fields[key] = _STREAMED_KEYS.get(key, _StreamedValue)(key)
-            field.add(value)
-
-    def value(self) -> _JsonObject:
-        return {key: field.value() for key, field in self.fields.items()}
+def _update(fields: _JsonObject, more: _JsonObject) -> None:
+    """An empty value overwrites nothing: {"a": 1}, {"a": 0, "b": 2} -> {"a": 1, "b": 2}."""
+    for key, value in more.items():
+        if value or key not in fields:
+            fields[key] = value
 
 
 class _StreamedCall:
-    """A call of a Chat Completions stream: its first id, its name, all of its deltas."""
+    """A call of a Chat Completions stream: its first id and name, and all that came for it."""
 
     def __init__(self) -> None:
         self.call_id = ""
         self.name = ""
-        self.deltas = _StreamedObject()
-
-    def add(self, delta: _JsonObject) -> None:
-        self.call_id = self.call_id or _str(delta.get("id"))
-        self.name = self.name or _str(_dict(delta.get("function")).get("name"))
-        self.deltas.add({key: value for key, value in delta.items() if key != "index"})
+        self.values: _Collected = {}
 
 
 class _StreamedCalls:
@@ -6416,31 +6267,63 @@ class _StreamedCalls:
         {"index": 0, "function": {"arguments": "{}"}} then is a piece of it.
         """
         index = delta.get("index")
-        call = self._owner(index, _str(delta.get("id")))
-        if call is None or self._opens_another(call, delta):
+        call_id = _str(delta.get("id"))
+        name = _str(_dict(delta.get("function")).get("name"))
+        call = self._find(index, call_id)
+        is_another = bool(call and call.name and call.call_id not in ("", call_id))
+        if call is None or (is_another and name and call_id):
             call = _StreamedCall()
             self.calls.append(call)
-            if type(index) in _SCALAR_TYPES:
+            if isinstance(index, (int, str)):
                 self.by_index[index] = call
-        call.add(delta)
-        self.by_id.setdefault(call.call_id, call)
+        call.call_id = call.call_id or call_id
+        call.name = call.name or name
+        if call_id:
+            self.by_id.setdefault(call_id, call)
+        _collect(call.values, {key: value for key, value in delta.items() if key != "index"})
 
-    def _owner(self, index: Any, call_id: str) -> Optional[_StreamedCall]:
-        if index is not None and type(index) in _SCALAR_TYPES:
+    def _find(self, index: Any, call_id: str) -> Optional[_StreamedCall]:
+        """The call that a delta belongs to, see rule 1."""
+        if isinstance(index, (int, str)):
             return self.by_index.get(index)
-        if call_id and call_id in self.by_id:
+        if call_id in self.by_id:
             return self.by_id[call_id]
         return self.calls[-1] if self.calls else None
 
-    @staticmethod
-    def _opens_another(call: _StreamedCall, delta: _JsonObject) -> bool:
-        """True for a call a: f and a delta {"id": "b", "function": {"name": "g"}}."""
-        call_id = _str(delta.get("id"))
-        name = _str(_dict(delta.get("function")).get("name"))
-        return bool(name and call_id and call.name and call.call_id not in ("", call_id))
 
-    def value(self) -> List[_JsonObject]:
-        return [call.deltas.value() for call in self.calls]
+class _StreamedChoice:
+    """One choice of a Chat Completions stream."""
+
+    def __init__(self) -> None:
+        self.fields: _JsonObject = {}
+        self.reason = ""
+        self.has_begun = False
+        self.calls = _StreamedCalls()
+        self.message: _Collected = {"role": ["assistant"]}
+
+    def add(self, choice: _JsonObject) -> None:
+        _update(self.fields, choice)
+        self.reason = _str(self.fields.get("finish_reason"))
+        delta = _dict(choice.get("delta"))
+        message = choice.get("message")
+        if message and isinstance(message, dict):  # MiniMax: at last all of it once more
+            self.calls = _StreamedCalls()
+            self.message = {"role": ["assistant"]}
+            delta = message
+        if delta or self.reason:
+            self.has_begun = True
+        if "tool_calls" in delta:
+            delta = dict(delta)
+            for call in _dicts(delta.pop("tool_calls")):
+                self.calls.add(call)
+        _collect(self.message, delta)
+
+    def value(self) -> _JsonObject:
+        message = _merge_collected(self.message)
+        if self.calls.calls:
+            message["tool_calls"] = [_merge_collected(c.values) for c in self.calls.calls]
+        message.setdefault("content", None)  # some servers miss the key
+        return {**self.fields, "message": message}
 
 
 class _IndexedItems:
@@ -6479,10 +6362,6 @@ class _Assembler:
         """Add an event, such as {"choices": [{"delta": {"content": "a"}}]}."""
         raise NotImplementedError
 
-    def finish(self) -> None:
-        """The stream says [DONE]."""
-        self.is_over = True
-
     def is_complete(self) -> bool:
         """Whether the reply has ended; if not, the stream was cut."""
         raise NotImplementedError
@@ -6490,51 +6369,6 @@ class _Assembler:
     def document(self) -> _JsonObject:
         """The document, for example {"choices": [{"message": {"content": "ab"}}]}."""
         raise NotImplementedError
-
-
-def _update_non_empty(fields: _JsonObject, more: _JsonObject) -> None:
-    """Take over what is not empty: {"a": 1}, {"a": 0, "b": 2} -> {"a": 1, "b": 2}."""
-    for key, value in more.items():
-        if value:
-            fields[key] = value
-
-
-class _StreamedChoice:
-    """One choice of a Chat Completions stream."""
-
-    def __init__(self) -> None:
-        self.fields: _JsonObject = {}
-        self.reason = ""
-        self.has_begun = False
-        self._restart()
-
-    def _restart(self) -> None:
-        self.calls = _StreamedCalls()
-        self.message = _StreamedObject()
-        self.message.add({"role": "assistant"})
-
-    def add(self, choice: _JsonObject) -> None:
-        _update_non_empty(self.fields, choice)
-        self.reason = _str(self.fields.get("finish_reason"))
-        delta = _dict(choice.get("delta"))
-        message = choice.get("message")
-        if message and isinstance(message, dict):  # MiniMax: at last all of it once more
-            self._restart()
-            delta = message
-        if delta or self.reason:
-            self.has_begun = True
-        if "tool_calls" in delta:
-            delta = dict(delta)
-            for call in _dicts(delta.pop("tool_calls")):
-                self.calls.add(call)
-        self.message.add(delta)
-
-    def value(self) -> _JsonObject:
-        message = self.message.value()
-        if self.calls.calls:
-            message["tool_calls"] = self.calls.value()
-        message.setdefault("content", None)  # some servers miss the key
-        return {**self.fields, "message": message}
 
 
 class _ChatAssembler(_Assembler):
@@ -6547,20 +6381,17 @@ class _ChatAssembler(_Assembler):
         self.choices: Dict[int, _StreamedChoice] = {}
 
     def add(self, event: _JsonObject) -> None:
-        _update_non_empty(self.fields, event)
+        _update(self.fields, event)
         for choice in _dicts(event.get("choices")):
             _check_no_error(choice)
             index = _count(choice.get("index"))
-            if index == 0 or not self.only_first:
-                self._add_choice(index, choice)
-
-    def _add_choice(self, index: int, choice: _JsonObject) -> None:
-        if index not in self.choices:
-            self.choices[index] = _StreamedChoice()
-        streamed = self.choices[index]
-        streamed.add(choice)
-        self.reason = streamed.reason
-        self.on_text(_join_text(_dict(choice.get("delta")).get("content")))
+            if index > 0 and self.only_first:
+                continue
+            if index not in self.choices:
+                self.choices[index] = _StreamedChoice()
+            self.choices[index].add(choice)
+            self.reason = self.choices[index].reason
+            self.on_text(_join_text(_dict(choice.get("delta")).get("content")))
 
     def is_complete(self) -> bool:
         """With [DONE], or where each choice that has begun has a finish reason."""
@@ -6568,8 +6399,8 @@ class _ChatAssembler(_Assembler):
         return self.is_over or (bool(reasons) and all(reasons))
 
     def document(self) -> _JsonObject:
-        choices = [choice for _, choice in sorted(self.choices.items())]
-        return {**self.fields, "choices": [choice.value() for choice in choices]}
+        choices = [choice.value() for _, choice in sorted(self.choices.items())]
+        return {**self.fields, "choices": choices}
 
 
 class _ResponsesAssembler(_Assembler):
@@ -6584,17 +6415,14 @@ class _ResponsesAssembler(_Assembler):
         kind = event.get("type")
         if kind == "response.output_text.delta":
             self.on_text(event.get("delta"))
-        elif kind == "response.output_item.done":
-            self._add_item(event)
+        elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
+            index = _count(event.get("output_index", self.items.next_index))
+            self.items.add(index, event["item"])
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             self._end(_dict(event.get("response")), str(kind)[len("response.") :])
 
-    def _add_item(self, event: _JsonObject) -> None:
-        if isinstance(event.get("item"), dict):
-            index = _count(event.get("output_index", self.items.next_index))
-            self.items.add(index, event["item"])
-
     def _end(self, response: _JsonObject, status: str) -> None:
+        self.is_over = True
         self.response = {**response, "status": response.get("status") or status}
         done = self.items.in_order()
         if status == "failed":
@@ -6604,7 +6432,6 @@ class _ResponsesAssembler(_Assembler):
             # gateways send no `output_item.done` for some items: then the output has
             # more, and counts.
             self.response["output"] = done or response.get("output")
-        self.is_over = True
 
     def is_complete(self) -> bool:
         return bool(self.response)
@@ -6619,19 +6446,19 @@ class _AnthropicAssembler(_Assembler):
     def __init__(self, on_text: Callable[[Any], None]) -> None:
         super().__init__(on_text)
         self.fields: _JsonObject = {}
-        self.usage = _StreamedObject()
+        self.usage: _Collected = {}
         self.blocks = _IndexedItems()
         # Of several blocks at an index, the one that the deltas belong to.
-        self.block_by_index: Dict[int, _StreamedObject] = {}
-        self.has_stopped = False  # message_stop came
+        self.block_by_index: Dict[int, _Collected] = {}
+        self.has_stopped = False
 
     def add(self, event: _JsonObject) -> None:
         kind = event.get("type")
         index = _count(event.get("index"))
-        self.usage.add(_dict(event.get("usage")))
+        _collect(self.usage, _dict(event.get("usage")))
         if kind == "message_start":
             message = _dict(event.get("message"))
-            self.usage.add(_dict(message.get("usage")))
+            _collect(self.usage, _dict(message.get("usage")))
             self._add_fields(message)
         elif kind == "content_block_start":
             self._start_block(index, _dict(event.get("content_block")))
@@ -6640,17 +6467,16 @@ class _AnthropicAssembler(_Assembler):
         elif kind == "message_delta":
             self._add_fields(_dict(event.get("delta")))
         elif kind == "message_stop":
-            self.has_stopped = self.is_over = True
+            self.is_over = True
+            self.has_stopped = True
 
     def _add_fields(self, fields: _JsonObject) -> None:
-        for key, value in fields.items():
-            if value is not None:
-                self.fields[key] = value
+        _update(self.fields, fields)
         self.reason = _str(self.fields.get("stop_reason"))
 
     def _start_block(self, index: int, start: _JsonObject) -> None:
-        block = _StreamedObject()
-        block.add(start)
+        block: _Collected = {}
+        _collect(block, start)
         self.blocks.add(index, block)
         self.block_by_index[index] = block
         self.on_text(start.get("text"))
@@ -6662,15 +6488,15 @@ class _AnthropicAssembler(_Assembler):
         fields.pop("type", None)
         if "citation" in fields:
             fields["citations"] = [fields.pop("citation")]
-        self.block_by_index[index].add(fields)
+        _collect(self.block_by_index[index], fields)
         self.on_text(delta.get("text"))
 
     def is_complete(self) -> bool:
         return self.has_stopped or bool(self.reason)
 
     def document(self) -> _JsonObject:
-        content = [self._finish_block(block.value()) for block in self.blocks.in_order()]
-        return {**self.fields, "content": content, "usage": self.usage.value()}
+        content = [self._finish_block(_merge_collected(b)) for b in self.blocks.in_order()]
+        return {**self.fields, "content": content, "usage": _merge_collected(self.usage)}
 
     @staticmethod
     def _finish_block(block: _JsonObject) -> _JsonObject:
@@ -6695,40 +6521,24 @@ class _AnthropicAssembler(_Assembler):
 _MAX_REPAIRS = 8  # for one request, whose properties a server refuses one after the other
 
 # How a reply ended, by its finish reason in lower-case letters, on every protocol.
-_WHOLE, _CUT, _ABORTED, _REFUSED, _PAUSED = "whole", "cut", "aborted", "refused", "paused"
-_ENDS = {
-    "": _WHOLE,
-    "stop": _WHOLE,
-    "end_turn": _WHOLE,
-    "stop_sequence": _WHOLE,
-    "eos": _WHOLE,
-    "eos_token": _WHOLE,
-    "completed": _WHOLE,
-    "tool_calls": _WHOLE,
-    "tool_use": _WHOLE,
-    "function_call": _WHOLE,
-    "length": _CUT,
-    "max_tokens": _CUT,
-    "max_output_tokens": _CUT,
-    "model_length": _CUT,
-    "model_context_window_exceeded": _CUT,
-    "incomplete": _CUT,
-    "error": _ABORTED,
-    "network_error": _ABORTED,
-    "insufficient_system_resource": _ABORTED,
-    "abort": _ABORTED,
-    "aborted": _ABORTED,
-    "cancelled": _ABORTED,
-    "canceled": _ABORTED,
-    "timeout": _ABORTED,
-    "content_filter": _REFUSED,
-    "refusal": _REFUSED,
-    "safety": _REFUSED,
-    "sensitive": _REFUSED,
-    "recitation": _REFUSED,
-    "prohibited_content": _REFUSED,
-    "pause_turn": _PAUSED,
-}
+_REASONS = {
+    "whole": (
+        "", "stop", "end_turn", "stop_sequence", "eos", "eos_token", "completed", "tool_calls",
+        "tool_use", "function_call",
+    ),
+    "cut": (
+        "length", "max_tokens", "max_output_tokens", "model_length",
+        "model_context_window_exceeded", "incomplete",
+    ),
+    "aborted": (
+        "error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled",
+        "canceled", "timeout",
+    ),
+    "refused": (
+        "content_filter", "refusal", "safety", "sensitive", "recitation", "prohibited_content",
+    ),
+    "paused": ("pause_turn",),
+}  # fmt: skip
 _ANNOUNCES_CALLS = ("tool_calls", "tool_use", "function_call")
 
 _CUT_REPLY = "The reply was cut at the output limit: nothing of it was executed. Be shorter."
@@ -6744,8 +6554,11 @@ _PARSER_HINT = (
 
 
 def _end_of(reason: str) -> str:
-    """How a reply with this finish reason ended: "length" -> _CUT, "STOP" -> _WHOLE."""
-    return _ENDS.get(reason.lower(), _WHOLE)
+    """How a reply with this finish reason ended: "length" -> "cut", "STOP" -> "whole"."""
+    for end, reasons in _REASONS.items():
+        if reason.lower() in reasons:
+            return end
+    return "unknown"  # taken for a clean end
 
 
 class _ParsedReply:
@@ -6756,13 +6569,13 @@ class _ParsedReply:
         text: all of its text.
         answer: the text that would be the answer.
         comment: the text beside the answer.
-        calls: as the server wrote them.
+        calls: its calls; their ids may be missing or repeated.
         usage: {"input_tokens": 900, "output_tokens": 40, "cached_tokens": 0}.
         reason: the finish reason as it came, "" where there is none.
         refusal: where the model, or a filter, refuses: why, or "".
     """
 
-    def __init__(self, message: Any, text: str, calls: Optional[List[_WireCall]]) -> None:
+    def __init__(self, message: Any, text: str, calls: Optional[List[AgentAction]]) -> None:
         self.message = message
         self.text = text
         self.answer = text
@@ -6787,26 +6600,24 @@ def _without_draft(text: str) -> str:
 
 # A text that is nothing but calls in one of these notations is no answer: the server
 # lacks the parser of its model. In a longer text they are part of the answer.
-_TAG_NOTATIONS = {  # a closing tag ends the call
-    "Hermes, Qwen, GLM": r"<tool_call>\s*[\[{<\w]",
-    "Llama 3.1, Qwen3-Coder": r"<function=",
-    "Claude's old form": r"<function_calls>|<invoke name=",
-}
-_TOKEN_NOTATIONS = {  # a special token begins it, and there is no rule how it ends
-    "Mistral": r"\[TOOL_CALLS\]",
-    "Llama 3": r"<\|python_tag\|>",
-    "Phi-4, Granite": r"<\|tool_call",
-    "DeepSeek": "<\uff5ctool|<\uff5cDSML",
-    "gpt-oss": r"<\|channel\|>commentary to=functions\.",
-}
-_TAG = "|".join(_TAG_NOTATIONS.values())
-_TOKEN = "|".join(_TOKEN_NOTATIONS.values())
+_TAG = r"""(?x)                # a closing tag ends the call
+    <tool_call> \s* [\[{<\w]    # Hermes, Qwen, GLM
+  | <function=                  # Llama 3.1, Qwen3-Coder
+  | <function_calls> | <invoke\ name=   # Claude's old form
+"""
+_TOKEN = r"""(?x)              # a special token begins it, and there is no rule how it ends
+    \[TOOL_CALLS\]              # Mistral
+  | <\|python_tag\|>            # Llama 3
+  | <\|tool_call               # Phi-4, Granite
+  | <\uff5ctool | <\uff5cDSML   # DeepSeek
+  | <\|channel\|>commentary\ to=functions\.   # gpt-oss
+"""
 _TAGGED_CALLS = r"(?s)\A(?:<tool_call>(?:(?!</?tool_call>).)*</tool_call>\s*)+\Z"
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _CALL_IN_LIST = rf"""\s*([A-Za-z_][\w-]*)\((?:[^()'"]|{_QUOTED})*\)\s*"""  # look(n=1)
 
 
-def _read_tagged_calls(text: str, tools: Registry) -> List[_WireCall]:
+def _read_tagged_calls(text: str, tools: Registry) -> List[AgentAction]:
     """The calls of a text that is nothing but <tool_call> blocks of known tools, else [].
 
     '<tool_call>{"name": "look", "arguments": {"n": 1}}</tool_call>' -> look(n=1)
@@ -6824,7 +6635,7 @@ def _read_tagged_calls(text: str, tools: Registry) -> List[_WireCall]:
         is_known = isinstance(name, str) and name in tools
         if not is_known or type(arguments) not in (dict, str):
             return []
-        calls.append(_WireCall(None, name, arguments))
+        calls.append(AgentAction(str(name), arguments))
     return calls
 
 
@@ -6843,7 +6654,7 @@ def _is_written_call(text: str, tools: Registry) -> bool:
     if last_tag is None:  # cut by a stop sequence; "<tool_call> is a tag ..." is an answer
         return not re.match(r"<tool_call>\s*\w", text)
     rest = text[last_tag.end() :]
-    return not rest or re.match(f"{_TAG}|{_TOKEN}", rest) is not None
+    return not rest or bool(re.match(_TAG, rest) or re.match(_TOKEN, rest))
 
 
 def _is_list_of_calls(text: str, tools: Registry) -> bool:
@@ -6854,28 +6665,27 @@ def _is_list_of_calls(text: str, tools: Registry) -> bool:
 
 
 # What a server says of a property. `invalid_request_error` says nothing.
-_VERDICT = r"""(?xi)
-    (?P<demand>
-        \bmissing\b | \brequired\b
-      | must\ be\ (?:passed|sent|provided|included|present|set)
-    )
-  | un(?:supported|known|recogni[sz]ed|expected) | extra | additional
+_REFUSED = r"""
+    un(?:supported|known|recogni[sz]ed|expected) | extra | additional
   | invalid(?!_request_error)
-  | not\ (?:supported|permitted|allowed|recogni[sz]ed|expected|valid)
 """
+_NOT_TAKEN = r"not\ (?:supported|permitted|allowed|recogni[sz]ed|expected|valid)"
+_DEMANDED = r"""
+    \bmissing\b | \brequired\b | must\ be\ (?:passed|sent|provided|included|present|set)
+"""
+_VERDICT = rf"(?xi) (?P<demand>{_DEMANDED}) | {_REFUSED} | {_NOT_TAKEN}"
 # Where a refusal names a property. Other words are no names: include, store, stream.
-_NAMED_PROPERTY = r"""(?xi)
+_NAMED_PROPERTY = rf"""(?xi)
     (?<!function\ )(?<!tool\ )
     ['"`] ([\w-][\w.\[\]-]*) ['"`]                # 'reasoning', `messages[1].reasoning`
   | \b (\w+ (?:\.\w+ | \[\d+\])+)                 # messages.2.reasoning
   | \b (\w*_\w*)                                  # stream_options
-  | (?:un(?:supported|known|recogni[sz]ed|expected) | extra | additional | invalid)
+  | (?:{_REFUSED})                                # Unknown parameter: reasoning
     (?:\ (?:request|keyword|property|properties|parameters?|fields?|arguments?|keys?
-          |supplied|in\ messages?|not\ permitted|not\ allowed))*
-    (?:\(s\))? :? \ (\w+)                         # Unknown parameter: reasoning
-  | \b (\w+) \b
-    (?=(?:\ is|\ are|\ was)? :? \               # reasoning is not supported
-       (?:un|not\ |extra|additional|invalid))
+          |supplied|in\ messages?|{_NOT_TAKEN}))*
+    (?:\(s\))? :? \ (\w+)
+  | \b (\w+) \b                                  # reasoning is not supported
+    (?=(?:\ is|\ are|\ was)? :? \ (?:{_REFUSED} | not\ ))
 """
 _READ_OF_REFUSAL = 8000  # characters; each name is compared with each verdict
 
@@ -6893,22 +6703,15 @@ def _judge_properties(words: str) -> List[Tuple[str, bool]]:
     judged = []
     for match in re.finditer(_NAMED_PROPERTY, words):
         start, end = match.span(match.lastindex or 0)
-        nearest = min(verdicts, key=lambda verdict: _distance(verdict, start, end))
+        gaps = [max(verdict.start() - end, start - verdict.end()) for verdict in verdicts]
+        nearest = verdicts[gaps.index(min(gaps))]
         name = re.findall(r"[\w-]+", words[start:end])[-1]
         judged.append((name, nearest.group("demand") is not None))
     return judged
 
 
-def _distance(verdict: "re.Match[str]", start: int, end: int) -> int:
-    """The characters between a verdict and the name from start to end."""
-    return max(verdict.start() - end, start - verdict.end())
-
-
-def _failed_generation(failure: "_RequestFailed") -> Optional[str]:
-    """What the model wrote where the server cannot read its call (Groq).
-
-    None for any other failure.
-    """
+def _check_no_failed_generation(failure: _RequestFailed) -> None:
+    """InvalidResponse where the server cannot read the model's call (Groq): not our fault."""
     error = failure.error
     if error.get("code") != "tool_use_failed":
         # A proxy may pass on the error object alone, as a text that nothing else unwraps.
@@ -6916,36 +6719,16 @@ def _failed_generation(failure: "_RequestFailed") -> Optional[str]:
         try:
             error = _dict(_parse_loosely(text[text.find("{") : text.rfind("}") + 1]))
         except ValueError:
-            return None
-        if error.get("code") != "tool_use_failed":
-            return None
-    return _to_text(error.get("failed_generation") or "")
-
-
-class _TextForwarder:
-    """Passes the text of one reply to `on_text`, as it comes."""
-
-    def __init__(self, on_text: Optional[Callable[[str], Any]]) -> None:
-        self.on_text = on_text
-        self.has_text = False
-
-    def forward(self, text: Any) -> None:
-        if self.on_text is not None and isinstance(text, str) and text:
-            self.has_text = True
-            self.on_text(text)
+            return
+    if error.get("code") == "tool_use_failed":
+        words = _cut_middle(failure.words, 700)
+        generation = _cut_middle(_to_text(error.get("failed_generation") or ""), 2000)
+        raise InvalidResponse(f"{words} The reply was: {generation}")
 
 
 def _add_usage(run: AgentRun, usage: Dict[str, int]) -> None:
     for name, count in usage.items():
         run.usage[name] = run.usage.get(name, 0) + count
-
-
-class _Request:
-    """A request of the run, encoded."""
-
-    def __init__(self, data: bytes, conversation: _Conversation) -> None:
-        self.data = data
-        self.conversation = conversation
 
 
 # What the official packages call some settings.
@@ -6981,7 +6764,7 @@ def _named_settings(init: _Init) -> _Init:
 
 
 def _check_fields(fields: Iterable[str], settings: Iterable[str]) -> None:
-    """TypeError for a field that is a misspelt setting, or the conversation."""
+    """TypeError for a field of the body that is a misspelt setting, or the conversation."""
     for word in fields:
         if word in ("messages", "input"):
             raise TypeError(
@@ -7069,7 +6852,7 @@ class _Adapter(_Client):
         raise NotImplementedError
 
     def _encode_tool(self, tool: Tool) -> _JsonObject:
-        """A tool as the server is told of it: {"name": "look", "parameters": {...}}."""
+        """A tool in the request: {"name": "look", "parameters": {...}}."""
         raise NotImplementedError
 
     def _user_message(self, parts: List[Any]) -> _JsonObject:
@@ -7080,20 +6863,28 @@ class _Adapter(_Client):
         """A reply of another model in this protocol's form, before it is repaired."""
         raise NotImplementedError
 
-    def _calls_in(self, message: Any) -> Optional[List[_WireCall]]:
-        """The calls of an assistant message; None where it is of another protocol."""
+    def _calls_in(self, message: Any) -> Optional[List[AgentAction]]:
+        """The calls of an assistant message, their ids "" where there is none.
+
+        None where the message is of another protocol.
+        """
         raise NotImplementedError
 
-    def _repair_reply(self, reply: _OutgoingMessage) -> List[_JsonObject]:
-        """A reply as it goes back, as messages or items: as it came, but for repairs."""
+    def _repair_reply(
+        self, message: Any, calls: List[AgentAction], stand_in: str, is_incomplete: bool
+    ) -> List[_JsonObject]:
+        """A reply as it goes back, as messages or items: as it came, but for repairs.
+
+        Args:
+            message: as it came, or composed.
+            calls: its calls, with the ids that are sent.
+            stand_in: a text for a message that would be empty without.
+            is_incomplete: whether it was cut or refused, so that parts may be missing.
+        """
         raise NotImplementedError
 
-    def _result_message(self, call_id: str, step: AgentStep) -> Optional[_JsonObject]:
-        """The message with a result; None where it is in the user's next message."""
-        raise NotImplementedError
-
-    def _result_parts(self, call_id: str, step: AgentStep) -> List[Any]:
-        """Parts of a result that go into the user's next message, such as pictures."""
+    def _put_result(self, conversation: _Conversation, call_id: str, step: AgentStep) -> None:
+        """Put the result of a call: a message, or a part of what the user says next."""
         raise NotImplementedError
 
     def _read(self, document: _JsonObject) -> _ParsedReply:
@@ -7103,9 +6894,6 @@ class _Adapter(_Client):
     def _new_assembler(self, on_text: Callable[[Any], None]) -> _Assembler:
         """What makes a document of the events of a stream."""
         raise NotImplementedError
-
-    def _note_reply(self, conversation: _Conversation, message: Any) -> None:
-        """Keep what later requests need beside the message, such as a container."""
 
     def _mark_for_cache(self, entries: List[_JsonObject]) -> List[_JsonObject]:
         """The same list, with a cache breakpoint at its end where that is asked for."""
@@ -7127,7 +6915,8 @@ class _Adapter(_Client):
         out since the last request. Replace objects, do not change them: within an
         observation, only changes of lists and dicts of plain JSON are noticed.
         """
-        return dict(json.loads(self._encode(run, tools).data.decode("utf-8")))
+        data, _ = self._encode(run, tools)
+        return dict(json.loads(data.decode("utf-8")))
 
     def complete(self, prompt: str) -> str:
         """A text completion, for ReActText: one user message, no tools, no usage.
@@ -7144,7 +6933,8 @@ class _Adapter(_Client):
             raise InvalidResponse("A tool was called, and only text was asked for.")
         return _to_text(decision.output)
 
-    def _encode(self, run: AgentRun, tools: Registry) -> _Request:
+    def _encode(self, run: AgentRun, tools: Registry) -> Tuple[bytes, _Conversation]:
+        """The body of the request, and the conversation in it."""
         for tool in tools.values():
             self._check_tool(tool)
         conversation = self._encode_conversation(run)
@@ -7161,7 +6951,7 @@ class _Adapter(_Client):
         comma = b", " if conversation.closed_messages and last else b""
         # One join: what was said is copied once, whatever its length.
         data = b"".join((head, conversation.closed_messages, comma, last, b"]}"))
-        return _Request(data, conversation)
+        return data, conversation
 
     # The conversation.
 
@@ -7170,15 +6960,18 @@ class _Adapter(_Client):
         if run.pending:
             return self._encode_with_pending(run)
         turns = _trim_turns([*run.history, run], self.trim)
+        contents = _contents_of(turns)
+        settings = (self.system, self.max_observation, self._left_out, self._demanded)
         if run._encoded is None:
             run._encoded = {}
-        settings = (self.system, self.max_observation, self._left_out, self._demanded)
-        known: Optional[_Conversation] = run._encoded.get(self)
-        if known is None or not known.is_beginning_of(turns, settings):
-            known = self._begin(settings)
-        run._encoded[self] = known
-        self._put_turns(known, turns)
-        return known
+        # Taken out first: where an error ends this, no half of a turn stays in it.
+        conversation: Optional[_Conversation] = run._encoded.pop(self, None)
+        if conversation is None or not conversation.is_beginning_of(contents, settings):
+            conversation = self._begin(settings)
+        self._put_turns(conversation, turns)
+        conversation.contents = contents
+        run._encoded[self] = conversation
+        return conversation
 
     def _encode_with_pending(self, run: AgentRun) -> _Conversation:
         """For a caller who looks at the request while calls are pending."""
@@ -7192,23 +6985,23 @@ class _Adapter(_Client):
         return _Conversation(settings)
 
     def _put_turns(self, conversation: _Conversation, turns: List[AgentRun]) -> None:
-        for number, turn in enumerate(turns):
-            if number == len(conversation.turns):
-                conversation.turns.append(_SentTurn(turn.task))
+        """Put what is new: the rest of the last turn that was sent, then the others."""
+        first = max(conversation.turn_count - 1, 0)
+        for number, turn in enumerate(turns[first:], first):
+            if number == conversation.turn_count:
+                conversation.begin_turn()
                 self._put_user_text(conversation, _list_of(turn.task))
-            sent = conversation.turns[number]
-            for group in _group_by_reply(turn.steps[sent.step_count :]):
-                self._put_group(conversation, group, sent.last_step)
-                sent.add_steps(group)
-            if turn.finish is not None and not sent.finish_contents:
+            for group in _group_by_reply(turn.steps[conversation.step_count :]):
+                count = conversation.step_count
+                before = turn.steps[count - 1] if count else None
+                self._put_group(conversation, group, before)
+                conversation.count_steps(group)
+            if turn.finish is not None and not conversation.has_finish:
                 self._put_finish(conversation, turn.finish)
-                sent.finish_contents = _contents_of_finish(turn.finish)
+                conversation.has_finish = True
 
     def _put_group(
-        self,
-        conversation: _Conversation,
-        group: List[AgentStep],
-        before: Optional[AgentStep],
+        self, conversation: _Conversation, group: List[AgentStep], before: Optional[AgentStep]
     ) -> None:
         """Put a reply with its results, or the notice about one that was not accepted."""
         first = group[0]
@@ -7225,36 +7018,26 @@ class _Adapter(_Client):
 
         Steps a and b of one reply -> assistant (calls a, b), result of a, result of b.
         """
-        group = _in_call_order(group, self._calls_in(group[0].action.message) or [])
         first = group[0].action
+        group = _in_call_order(group, self._calls_in(first.message) or [])
         actions = [step.action for step in group]
         ids = self._put_reply(conversation, first.message, first.log, actions)
-        self._put_results(conversation, ids, group)
+        for call_id, step in zip(ids, group):
+            self._put_result(conversation, call_id, step)
 
     def _put_notice(self, conversation: _Conversation, step: AgentStep) -> None:
         """Put a reply that was not accepted. The notice is the result of each of its
         calls; where it has none, the user says it."""
-        is_paused = self._is_paused(step)
+        # After `pause_turn` nothing is said: the server goes on with its last message.
+        is_paused = not step.observation
         is_incomplete = step.status == "invalid_response" and not is_paused
         message = step.action.message
-        log = step.action.log
-        actions = [
-            AgentAction(_str(call.name), call.arguments, _to_text(call.call_id or ""))
-            for call in self._calls_in(message) or ()
-        ]
-        ids = self._put_reply(conversation, message, log, actions, is_incomplete)
-        if ids:
-            self._put_results(conversation, ids, [step] * len(ids))
-        elif not is_paused:
+        calls = self._calls_in(message) or []
+        ids = self._put_reply(conversation, message, step.action.log, calls, is_incomplete)
+        for call_id in ids:
+            self._put_result(conversation, call_id, step)
+        if not ids and not is_paused:
             self._put_user_text(conversation, [self._show(step)])
-
-    @staticmethod
-    def _is_paused(step: AgentStep) -> bool:
-        """True for a reply that ended with `pause_turn`: it has no observation.
-
-        The server goes on with it where it is the last message: nothing is said after it.
-        """
-        return not step.observation
 
     def _put_finish(self, conversation: _Conversation, finish: AgentFinish) -> None:
         if finish.reason == "return_direct":  # the call and its result stand for it
@@ -7272,20 +7055,22 @@ class _Adapter(_Client):
         is_incomplete: bool = False,
     ) -> List[str]:
         """Put a reply, composed where it is another protocol's. Returns its ids as sent."""
-        self._note_reply(conversation, message)
+        container = _str(_dict(_dict(message).get("container")).get("id"))
+        conversation.container = container or conversation.container
         pattern = self._id_pattern
         calls = self._calls_in(message)
         if calls is None or len(calls) != len(actions):
             message = self._compose(text, actions)
             pattern = _PORTABLE_ID
         self._close_open_message(conversation)
-        ids = [conversation.make_id(action.call_id, pattern) for action in actions]
-        names = [action.tool for action in actions]
+        sent = [
+            AgentAction(action.tool, None, conversation.make_id(action.call_id, pattern))
+            for action in actions
+        ]
         stand_in = text if text.strip() else _NO_TEXT
-        reply = _OutgoingMessage(message, ids, names, stand_in, is_incomplete)
-        for item in self._repair_reply(reply):
+        for item in self._repair_reply(message, sent, stand_in, is_incomplete):
             self._put_assistant(conversation, item)
-        return ids
+        return [call.call_id for call in sent]
 
     def _put_assistant(self, conversation: _Conversation, message: _JsonObject) -> None:
         """Put an assistant message without what is refused, with what is demanded."""
@@ -7296,15 +7081,6 @@ class _Adapter(_Client):
         left_out = self._left_out - self._essential
         kept = {key: value for key, value in message.items() if key not in left_out}
         conversation.add(_encode_json(kept))
-
-    def _put_results(
-        self, conversation: _Conversation, ids: List[str], steps: List[AgentStep]
-    ) -> None:
-        for call_id, step in zip(ids, steps):
-            message = self._result_message(call_id, step)
-            if message is not None:
-                conversation.add(_encode_json(message), is_result=True)
-            conversation.say(self._result_parts(call_id, step))
 
     def _put_user_text(self, conversation: _Conversation, parts: List[Any]) -> None:
         conversation.say(parts)
@@ -7330,25 +7106,22 @@ class _Adapter(_Client):
     # Asking.
 
     def __call__(self, run: AgentRun, tools: Registry) -> Decision:
-        request = self._encode(run, tools)
+        data, conversation = self._encode(run, tools)
         deadline = self._deadline_from_now()  # of this request of the run, with retries and repairs
         repairs = 0
         while True:
             try:
-                reply = self._request_with_retries(request.data, self._read_reply, deadline)
+                reply = self._request_with_retries(data, self._read_reply, deadline)
                 break
             except _RequestFailed as failure:
-                self._check_no_failed_generation(failure)
+                _check_no_failed_generation(failure)
                 repairs += 1
-                is_repaired = repairs <= _MAX_REPAIRS and self._repair(
-                    failure, request.conversation
-                )
-                if not is_repaired:
+                if repairs > _MAX_REPAIRS or not self._repair(failure, conversation):
                     raise self._model_error(failure) from None
-                request = self._encode(run, tools)
+                data, conversation = self._encode(run, tools)
         _add_usage(run, reply.usage)
-        self._check_input_tokens(request.conversation, reply.usage["input_tokens"])
-        taken = request.conversation.ids
+        self._check_input_tokens(conversation, reply.usage["input_tokens"])
+        taken = conversation.ids
         if self.trim is not None:
             turns = [*run.history, run]
             taken = {step.action.call_id for turn in turns for step in turn.steps}
@@ -7364,65 +7137,56 @@ class _Adapter(_Client):
             )
         conversation.input_tokens = tokens
 
-    @staticmethod
-    def _check_no_failed_generation(failure: "_RequestFailed") -> None:
-        """A call that the server could not read is the model's mistake, not ours."""
-        generation = _failed_generation(failure)
-        if generation is not None:
-            words = _cut_middle(failure.words, 700)
-            shown = _cut_middle(generation, 2000)
-            raise InvalidResponse(f"{words} The reply was: {shown}")
-
     # Repairing a request that was refused. The caller's part of the body never changes.
 
-    def _repair(self, failure: "_RequestFailed", conversation: _Conversation) -> bool:
+    def _repair(self, failure: _RequestFailed, conversation: _Conversation) -> bool:
         """Whether the request can be sent in another form, which is remembered.
 
-        A property that was sent and is refused is left out; one that is demanded is
-        added, where the protocol has something to put there.
+        A property of the assistant's messages, or one that the adapter adds, that is refused
+        is left out; one that is demanded is added, where there is something to put there.
         """
         if failure.status not in (400, 422):
             return False
-        for name, is_demanded in self._find_judged(failure):
+        words = failure.words
+        if re.search("(?i)encrypted content is not supported", words):
+            words = "'include' is not supported"  # what asks for it, see OpenAIResponses
+        elif failure.error.get("param"):
+            words = f"'{_to_text(failure.error['param'])}': {words}"
+        added = self._top_level_fields(conversation).keys() - self._never_left_out
+        can_be_left_out = (conversation.assistant_keys | added) - self._left_out
+        can_be_left_out -= self.extra.keys()
+        for name, is_demanded in _judge_properties(words):
             if is_demanded and name in self._can_be_added - self._demanded:
                 _log(f"the server demands {name!r}: it is added where a reply has none")
                 self._demanded |= {name}
                 self._left_out -= {name}
                 return True
-            if not is_demanded and name in self._can_be_left_out(conversation):
+            if not is_demanded and name in can_be_left_out:
                 _log(f"the server refuses {name!r}: it is left out from now on")
                 self._left_out |= {name}
                 return True
         return False
 
-    def _find_judged(self, failure: "_RequestFailed") -> List[Tuple[str, bool]]:
-        """The properties that a refusal names, see _judge_properties."""
-        words = failure.words
-        param = _to_text(failure.error.get("param") or "")
-        return _judge_properties(f"'{param}': {words}" if param else words)
-
-    def _can_be_left_out(self, conversation: _Conversation) -> Set[str]:
-        """The properties of the assistant's messages, and what the adapter itself adds.
-
-        What the caller put into the body stays. So does `store: false`, for privacy.
-        """
-        added = self._top_level_fields(conversation).keys() - self._never_left_out
-        return (conversation.assistant_keys | added) - self._left_out - self.extra.keys()
-
     # Reading a reply.
 
     def _read_reply(self, http_reply: _HttpReply) -> _ParsedReply:
-        forwarder = _TextForwarder(self.on_text)
+        has_shown = False
+
+        def show(text: Any) -> None:
+            nonlocal has_shown
+            if self.on_text is not None and isinstance(text, str) and text:
+                has_shown = True
+                self.on_text(text)
 
         def assemble(events: Iterator[Optional[_JsonObject]]) -> Optional[_JsonObject]:
-            return self._assemble(events, forwarder.forward)
+            return self._assemble(events, show)
 
         reply = self._read(_read_document(http_reply, assemble))
-        if _end_of(reply.reason) == _ABORTED:
+        if _end_of(reply.reason) == "aborted":
             words = f"the server aborted the reply: {_one_line(reply.reason, 60)}"
             raise _RequestFailed(words, "server")
-        if not forwarder.has_text:
-            forwarder.forward(reply.text)
+        if not has_shown:
+            show(reply.text)
         return reply
 
     def _assemble(
@@ -7432,14 +7196,14 @@ class _Adapter(_Client):
         assembler = self._new_assembler(on_text)
         try:
             for event in events:
-                if event is None:
-                    assembler.finish()
+                if event is None:  # [DONE]
+                    assembler.is_over = True
                 else:
                     assembler.add(event)
                 if assembler.is_over:
                     break
         except _RequestFailed:
-            if _end_of(assembler.reason) != _CUT:  # then, an error says nothing more
+            if _end_of(assembler.reason) != "cut":  # then, an error says nothing more
                 raise
         if not assembler.is_complete():
             return None
@@ -7456,14 +7220,14 @@ class _Adapter(_Client):
         as text. `taken` are the call ids that the conversation has already.
         """
         end = _end_of(reply.reason)
-        if reply.reason.lower() not in _ENDS:
+        if end == "unknown":
             reason = _one_line(reply.reason, 60)
             _log(f"the finish reason {reason!r} is taken for a clean end")
-        if reply.refusal is not None or end == _REFUSED:
+        if reply.refusal is not None or end == "refused":
             return AgentFinish(reply.refusal or reply.text, "", reply.message, "refusal")
-        if end == _PAUSED:
+        if end == "paused":
             raise InvalidResponse("", reply.message, reply.text)
-        if end == _CUT or self._used_the_limit(reply):
+        if end == "cut" or self._used_the_limit(reply):
             raise InvalidResponse(_CUT_REPLY, reply.message, reply.text)
         if reply.calls:
             log = _without_draft(reply.text)
@@ -7477,7 +7241,7 @@ class _Adapter(_Client):
         return AgentFinish(answer, reply.comment, reply.message)
 
     @staticmethod
-    def _find_written_calls(reply: _ParsedReply, answer: str, tools: Registry) -> List[_WireCall]:
+    def _find_written_calls(reply: _ParsedReply, answer: str, tools: Registry) -> List[AgentAction]:
         """The calls of an answer that is nothing but calls, in a notation that is read.
 
         Raises InvalidResponse for any other notation.
@@ -7507,21 +7271,19 @@ class _Adapter(_Client):
         return False
 
     def _make_actions(
-        self, reply: _ParsedReply, log: str, calls: List[_WireCall], taken: Set[str]
+        self, reply: _ParsedReply, log: str, calls: List[AgentAction], taken: Set[str]
     ) -> List[AgentAction]:
         """The calls as actions. An id that the server repeats or omits becomes ""; the
         loop makes one, so that no call is taken for a repeated one."""
-        actions = []
         used: Set[str] = set()
         for call in calls:
-            call_id = _str(call.call_id)
-            is_repeated = call_id in taken or call_id in used
-            if is_repeated or not re.match(self._id_pattern, call_id):
-                call_id = ""
-            used.add(call_id)
-            name = _str(call.name)
-            actions.append(AgentAction(name, call.arguments, call_id, log, reply.message))
-        return actions
+            is_repeated = call.call_id in taken or call.call_id in used
+            if is_repeated or not re.match(self._id_pattern, call.call_id):
+                call.call_id = ""
+            used.add(call.call_id)
+            call.log = log
+            call.message = reply.message
+        return calls
 
 
 # -- the three protocols ---------------------------------------------------------------------------
@@ -7583,15 +7345,15 @@ def _repair_function(function: Any, tool: str) -> _JsonObject:
     return repaired
 
 
-def _is_blank_part(part: _JsonObject, kind: str) -> bool:
+def _is_blank_text(part: _JsonObject) -> bool:
     """True for {"type": "text", "text": " "}."""
-    return part.get("type") == kind and not _str(part.get("text")).strip()
+    return part.get("type") == "text" and not _str(part.get("text")).strip()
 
 
 def _reason_of(choices: List[_JsonObject]) -> str:
     """The finish reason: the first that is no clean end, else the first."""
     reasons = [_str(choice.get("finish_reason")) for choice in choices]
-    doubtful = [reason for reason in reasons if _end_of(reason) != _WHOLE]
+    doubtful = [reason for reason in reasons if _end_of(reason) not in ("whole", "unknown")]
     return (doubtful or reasons or [""])[0]
 
 
@@ -7603,10 +7365,7 @@ def _join_messages(messages: List[_JsonObject]) -> Any:
     """
     if len(messages) < 2:
         return messages[0] if messages else None
-    joined = _StreamedObject()
-    for message in messages:
-        joined.add(message)
-    return joined.value()
+    return _merge_objects(messages)
 
 
 class OpenAIChat(_Adapter):
@@ -7695,7 +7454,7 @@ class OpenAIChat(_Adapter):
         ]
         return {"role": "assistant", "content": text or None, "tool_calls": calls}
 
-    def _calls_in(self, message: Any) -> Optional[List[_WireCall]]:
+    def _calls_in(self, message: Any) -> Optional[List[AgentAction]]:
         own_keys = {"content", "tool_calls", "function_call"}
         if not isinstance(message, dict) or not message.keys() & own_keys:
             return None
@@ -7704,59 +7463,56 @@ class OpenAIChat(_Adapter):
         calls = []
         for call in _dicts(message.get("tool_calls")):
             function = _dict(call.get("function"))
-            arguments = function.get("arguments")
-            calls.append(_WireCall(call.get("id"), function.get("name"), arguments))
+            name = _str(function.get("name"))
+            call_id = _str(call.get("id"))
+            calls.append(AgentAction(name, function.get("arguments"), call_id))
         return calls
 
-    def _result_message(self, call_id: str, step: AgentStep) -> Optional[_JsonObject]:
-        return {"role": "tool", "tool_call_id": call_id, "content": self._show(step)}
-
-    def _result_parts(self, call_id: str, step: AgentStep) -> List[Any]:
-        return list(_images_in(step.observation))
+    def _put_result(self, conversation: _Conversation, call_id: str, step: AgentStep) -> None:
+        message = {"role": "tool", "tool_call_id": call_id, "content": self._show(step)}
+        conversation.add(_encode_json(message), is_result=True)
+        conversation.say(_images_in(step.observation))
 
     # repairing what goes back
 
-    def _repair_reply(self, reply: _OutgoingMessage) -> List[_JsonObject]:
-        message = {**reply.message, "role": "assistant"}
-        self._repair_calls(message, reply)
-        self._drop_function_call(message)
-        self._repair_content(message, reply)
+    def _repair_reply(
+        self, message: Any, calls: List[AgentAction], stand_in: str, is_incomplete: bool
+    ) -> List[_JsonObject]:
+        message = {**message, "role": "assistant"}
+        sent = _dicts(message.get("tool_calls"))
+        if not sent:  # an empty list is refused
+            message.pop("tool_calls", None)
+        else:
+            message["tool_calls"] = [
+                {
+                    **call,
+                    "id": action.call_id,
+                    "type": call.get("type") or "function",
+                    "function": _repair_function(call.get("function"), action.tool),
+                }
+                for call, action in zip(sent, calls)
+            ]
+        if message.get("function_call") is not None:
+            # The form before `tool_calls` is no call; some servers send an empty one.
+            del message["function_call"]
+        needed = "" if calls else stand_in
+        content = self._repair_content(message.get("content"), needed)
+        if content is not None or "content" in message:
+            message["content"] = content
         return [message]
 
     @staticmethod
-    def _repair_calls(message: _JsonObject, reply: _OutgoingMessage) -> None:
-        """Each call gets id, type, name, strict arguments. An empty list is refused."""
-        calls = _dicts(message.get("tool_calls"))
-        if not calls:
-            message.pop("tool_calls", None)
-            return
-        message["tool_calls"] = [
-            {
-                **call,
-                "id": call_id,
-                "type": call.get("type") or "function",
-                "function": _repair_function(call.get("function"), name),
-            }
-            for call, call_id, name in zip(calls, reply.ids, reply.names)
-        ]
+    def _repair_content(content: Any, needed: str) -> Any:
+        """Without empty parts, which are refused, as is a message with neither text nor call.
 
-    @staticmethod
-    def _drop_function_call(message: _JsonObject) -> None:
-        """The form before `tool_calls` is no call; some servers send an empty one."""
-        if message.get("function_call") is not None:
-            del message["function_call"]
-
-    @staticmethod
-    def _repair_content(message: _JsonObject, reply: _OutgoingMessage) -> None:
-        """A message with neither text nor call is refused; so is an empty part."""
-        content = message.get("content")
+        `needed` stands for no text; "" where there are calls: None and "" stay as they came.
+        """
         if isinstance(content, list):
-            kept = [part for part in _dicts(content) if not _is_blank_part(part, "text")]
-            message["content"] = kept or ("" if reply.ids else reply.stand_in)
-        elif not reply.ids and not _str(content).strip():
-            message["content"] = reply.stand_in
-        elif content is not None and not isinstance(content, str):
-            message["content"] = None
+            kept = [part for part in _dicts(content) if not _is_blank_text(part)]
+            return kept or needed
+        if needed and not _str(content).strip():
+            return needed
+        return content if isinstance(content, str) else None
 
     # reading
 
@@ -7768,7 +7524,7 @@ class OpenAIChat(_Adapter):
             _check_no_error(choice)
         reason = _reason_of(choices)
         messages = [c["message"] for c in choices if isinstance(c.get("message"), dict)]
-        if not messages and _end_of(reason) not in (_REFUSED, _ABORTED):
+        if not messages and _end_of(reason) not in ("refused", "aborted"):
             words = f"no choices in the reply: {_preview(document, 300)}"
             raise _RequestFailed(words, "bad_response")
         message = _join_messages(messages)
@@ -7814,38 +7570,7 @@ class OpenAIResponses(_Adapter):
 
     OpenAIResponses("gpt-5", reasoning={"effort": "low"})
 
-    Args:
-        model: the name that the server knows.
-        base_url: with or without /v1, a trailing slash or the full path; default: the
-            variable OPENAI_BASE_URL, else https://api.openai.com/v1.
-        api_key: a str, or a function that gives one for each request on the wire;
-            default: the variable OPENAI_API_KEY. With "" none is sent.
-        headers: sent along with each request, {"X-Title": "my app"}.
-        system: the system text.
-        on_text: called with the text as it arrives; makes the request a stream. Where a
-            stream breaks and is asked again, it is called again from the start of the
-            reply.
-        timeout: the longest silence, in seconds.
-        deadline: the longest time for one request of the run with all its retries, in
-            seconds.
-        retries: how often a request is asked again: 4 allows five requests on the wire.
-        trim: how many replies to send, the last ones; or a function from the steps to
-            those to send, which may return changed copies of them. Tasks stay, calls keep
-            their results.
-        max_observation: characters of an observation that are sent; of a longer one the
-            middle is left out.
-        ssl_context: an ssl.SSLContext for the default transport.
-        transport: `transport(method, url, headers, body, timeout)` gives (status,
-            headers, chunks).
-        body: further fields of the request, such as temperature=0.2. A list `tools` (a
-            server's own) stands before the run's. A misspelt setting is a TypeError.
-
-    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that
-    cannot be read, ValueError for a tool that servers refuse.
-
-    What the caller changes in a run between two requests is sent: replace a step, or its
-    observation. Do not change an object inside an observation: only changes within lists
-    and dicts of plain JSON are noticed.
+    Its settings, their defaults and what calling it raises are those of OpenAIChat.
     """
 
     _path = "/responses"
@@ -7900,38 +7625,38 @@ class OpenAIResponses(_Adapter):
             calls.append(call)
         return [said, *calls]
 
-    def _calls_in(self, message: Any) -> Optional[List[_WireCall]]:
+    def _calls_in(self, message: Any) -> Optional[List[AgentAction]]:
         if not isinstance(message, list):
             return None
         return [
-            _WireCall(item.get("call_id"), item.get("name"), item.get("arguments"))
+            AgentAction(_str(item.get("name")), item.get("arguments"), _str(item.get("call_id")))
             for item in _dicts(message)
             if item.get("type") == "function_call"
         ]
 
-    def _result_message(self, call_id: str, step: AgentStep) -> Optional[_JsonObject]:
+    def _put_result(self, conversation: _Conversation, call_id: str, step: AgentStep) -> None:
         parts = [self._show(step), *_images_in(step.observation)]
         output = _make_parts(parts, "input_text", self._picture)
-        return {"type": "function_call_output", "call_id": call_id, "output": output}
-
-    def _result_parts(self, call_id: str, step: AgentStep) -> List[Any]:
-        return []
+        item = {"type": "function_call_output", "call_id": call_id, "output": output}
+        conversation.add(_encode_json(item))
 
     # repairing what goes back
 
-    def _repair_reply(self, reply: _OutgoingMessage) -> List[_JsonObject]:
-        calls = iter(zip(reply.ids, reply.names))
+    def _repair_reply(
+        self, message: Any, calls: List[AgentAction], stand_in: str, is_incomplete: bool
+    ) -> List[_JsonObject]:
+        remaining = iter(calls)
         answered = {
             item.get("call_id")
-            for item in _dicts(reply.message)
+            for item in _dicts(message)
             if _str(item.get("type")).endswith("_output")
         }
         items = []
-        for item in _dicts(reply.message):
+        for item in _dicts(message):
             item = self._without_store(item)
             if item.get("type") == "function_call":
-                call_id, name = next(calls)
-                item = {**_repair_function(item, name), "call_id": call_id}
+                call = next(remaining)
+                item = {**_repair_function(item, call.tool), "call_id": call.call_id}
             elif item.get("type") == "reasoning":
                 item.setdefault("summary", [])
             if self._can_go_back(item, answered):
@@ -7939,7 +7664,7 @@ class OpenAIResponses(_Adapter):
         while items and items[-1].get("type") == "reasoning":
             items.pop()  # refused without the item that it came with
         if not items:
-            items = [{"type": "message", "role": "assistant", "content": reply.stand_in}]
+            items = [{"type": "message", "role": "assistant", "content": stand_in}]
         return items
 
     def _without_store(self, item: _JsonObject) -> _JsonObject:
@@ -7958,12 +7683,6 @@ class OpenAIResponses(_Adapter):
         if kind == "reasoning":
             return bool(item.get("encrypted_content") or item.get("content"))
         return kind not in self._client_calls or item.get("call_id") in answered
-
-    def _find_judged(self, failure: "_RequestFailed") -> List[Tuple[str, bool]]:
-        """Also the refusal of a model that does not reason, which names no property."""
-        if re.search("(?i)encrypted content is not supported", failure.words):
-            return [("include", False)]
-        return super()._find_judged(failure)
 
     # reading
 
@@ -8009,7 +7728,7 @@ class OpenAIResponses(_Adapter):
         """The status; of an incomplete response why it is that: "content_filter"."""
         status = _str(document.get("status"))
         reason = _str(_dict(document.get("incomplete_details")).get("reason"))
-        if status == "incomplete" and _end_of(reason) == _REFUSED:
+        if status == "incomplete" and _end_of(reason) == "refused":
             return reason
         return status
 
@@ -8035,41 +7754,14 @@ class AnthropicMessages(_Adapter):
 
     AnthropicMessages("claude-sonnet-4-5", max_tokens=8000, cache=True)
 
+    Its settings and what calling it raises are those of OpenAIChat. Default of `base_url`:
+    the variable ANTHROPIC_BASE_URL, else https://api.anthropic.com; of `api_key`: the
+    variable ANTHROPIC_API_KEY. Of its own it has
+
     Args:
-        model: the name that the server knows.
-        base_url: with or without /v1, a trailing slash or the full path; default: the
-            variable ANTHROPIC_BASE_URL, else https://api.anthropic.com.
-        api_key: a str, or a function that gives one for each request on the wire;
-            default: the variable ANTHROPIC_API_KEY. With "" none is sent.
-        headers: sent along with each request, {"X-Title": "my app"}.
-        system: the system text.
-        on_text: called with the text as it arrives; makes the request a stream. Where a
-            stream breaks and is asked again, it is called again from the start of the
-            reply.
-        timeout: the longest silence, in seconds.
-        deadline: the longest time for one request of the run with all its retries, in
-            seconds.
-        retries: how often a request is asked again: 4 allows five requests on the wire.
-        trim: how many replies to send, the last ones; or a function from the steps to
-            those to send, which may return changed copies of them. Tasks stay, calls keep
-            their results.
-        max_observation: characters of an observation that are sent; of a longer one the
-            middle is left out.
-        ssl_context: an ssl.SSLContext for the default transport.
-        transport: `transport(method, url, headers, body, timeout)` gives (status,
-            headers, chunks).
         max_tokens: the output limit, which this API demands.
         cache: set breakpoints, so that system text, tools and history are cached; bytes
             then differ only in the one that moves on.
-        body: further fields of the request, such as temperature=0.2. A list `tools` (a
-            server's own) stands before the run's. A misspelt setting is a TypeError.
-
-    Calling it raises ModelError for a server's fault, InvalidResponse for a reply that
-    cannot be read, ValueError for a tool that servers refuse.
-
-    What the caller changes in a run between two requests is sent: replace a step, or its
-    observation. Do not change an object inside an observation: only changes within lists
-    and dicts of plain JSON are noticed.
     """
 
     _path = "/messages"
@@ -8181,7 +7873,7 @@ class AnthropicMessages(_Adapter):
             content.append({"type": "tool_use", "name": name, "input": action.tool_input})
         return {"role": "assistant", "content": content}
 
-    def _calls_in(self, message: Any) -> Optional[List[_WireCall]]:
+    def _calls_in(self, message: Any) -> Optional[List[AgentAction]]:
         if not isinstance(message, dict):
             return None
         if message.keys() - {"container"} != {"role", "content"}:
@@ -8191,19 +7883,12 @@ class AnthropicMessages(_Adapter):
         if is_mistral or not isinstance(message["content"], list):
             return None
         return [
-            _WireCall(block.get("id"), block.get("name"), block.get("input"))
+            AgentAction(_str(block.get("name")), block.get("input"), _str(block.get("id")))
             for block in blocks
             if block.get("type") == "tool_use"
         ]
 
-    def _note_reply(self, conversation: _Conversation, message: Any) -> None:
-        container = _dict(_dict(message).get("container")).get("id")
-        conversation.container = _str(container) or conversation.container
-
-    def _result_message(self, call_id: str, step: AgentStep) -> Optional[_JsonObject]:
-        return None
-
-    def _result_parts(self, call_id: str, step: AgentStep) -> List[Any]:
+    def _put_result(self, conversation: _Conversation, call_id: str, step: AgentStep) -> None:
         text = self._show(step)
         images = _images_in(step.observation)
         content = [self._block(part) for part in (text, *images)] if images else text
@@ -8211,29 +7896,31 @@ class AnthropicMessages(_Adapter):
         block["content"] = content
         if step.status != "ok" and not images:  # refused beside a picture
             block["is_error"] = True
-        return [block]
+        conversation.say([block])
 
     # repairing what goes back
 
-    def _repair_reply(self, reply: _OutgoingMessage) -> List[_JsonObject]:
-        calls = iter(zip(reply.ids, reply.names))
-        content = _dicts(reply.message["content"])
-        if reply.is_incomplete:
+    def _repair_reply(
+        self, message: Any, calls: List[AgentAction], stand_in: str, is_incomplete: bool
+    ) -> List[_JsonObject]:
+        remaining = iter(calls)
+        content = _dicts(message["content"])
+        if is_incomplete:
             content = self._without_halves(content)
         blocks = []
         for block in content:
-            if _is_blank_part(block, "text"):
+            if _is_blank_text(block):
                 continue  # returned at times, refused always
             if _is_use(block):
                 block = {**block, "input": self._repair_input(block.get("input"))}
             if block.get("type") == "tool_use":
-                call_id, name = next(calls)
-                name = _legal_name(block.get("name"), name)
-                block = {**block, "id": call_id, "name": name}
+                call = next(remaining)
+                name = _legal_name(block.get("name"), call.tool)
+                block = {**block, "id": call.call_id, "name": name}
             blocks.append(block)
         thoughts = ("thinking", "redacted_thinking")
         if all(block.get("type") in thoughts for block in blocks):
-            blocks.append(self._block(reply.stand_in))  # thoughts alone are no message
+            blocks.append(self._block(stand_in))  # thoughts alone are no message
         return [{"role": "assistant", "content": blocks}]
 
     @staticmethod
@@ -8274,10 +7961,10 @@ class AnthropicMessages(_Adapter):
             message["container"] = document["container"]
         reply = _ParsedReply(message, _join_text(content), self._calls_in(message))
         reply.reason = _str(document.get("stop_reason"))
-        if _end_of(reply.reason) == _REFUSED:
+        if _end_of(reply.reason) == "refused":
             details = _dict(document.get("stop_details"))
             reply.refusal = self._explain_refusal(reply.text, details)
-        if _end_of(reply.reason) == _PAUSED and not content:
+        if _end_of(reply.reason) == "paused" and not content:
             reply.reason = ""  # there is nothing to go on with
         usage = _dict(document.get("usage"))
         cached = _count(usage.get("cache_read_input_tokens"))
@@ -8341,29 +8028,26 @@ _REACT_LABEL = r"""(?imsx)
 """
 
 
-_ALL_LABELS = (
-    "thought", "action input", "action", "observation", "final answer", "question",
-)  # fmt: skip
-
-
 class _ReActReply:
     """A completion, its labels found: "Thought: t\nAction: look" -> labels thought,
     action.
 
     Attributes:
-        text: the completion without its draft in think tags.
+        completion: the completion as it came.
+        text: without its draft in think tags.
         labels: the matches of _REACT_LABEL outside code blocks, in order.
     """
 
     def __init__(self, completion: str) -> None:
+        self.completion = completion
         self.text = re.sub(_THINKING, "", completion).strip()
         matches = re.finditer(_REACT_LABEL, self.text)
         self.labels = [match for match in matches if match.group("label")]
 
     def find(self, *names: str, after: int = -1) -> Optional["re.Match[str]"]:
-        """The first label of one of these names, in lower case, behind a position."""
+        """The first label of one of these names, or of any, behind a position."""
         for match in self.labels:
-            if match.start() > after and match.group("label").lower() in names:
+            if match.start() > after and (not names or match.group("label").lower() in names):
                 return match
         return None
 
@@ -8372,7 +8056,7 @@ class _ReActReply:
         label = r"(?:Thought|Action|Action Input|Final Answer)[ \t*_]*[:\uff1a]"
         return re.search(rf"(?im)^[ \t>#*_]*{label}", self.text) is not None
 
-    def answer_at(self, label: "re.Match[str]") -> str:
+    def read_answer(self, label: "re.Match[str]") -> AgentFinish:
         """The answer behind a Final Answer label, without the markup that belongs to the
         label.
 
@@ -8384,68 +8068,41 @@ class _ReActReply:
         if label.group("opening") and not label.group("closing"):
             answer = answer.rstrip("*_ ")
         bold = re.fullmatch(r"\*\*((?:(?!\*\*).)+)\*\*", answer)
-        return bold.group(1).strip() if bold else answer
+        if bold:
+            answer = bold.group(1).strip()
+        return AgentFinish(answer, self.text, self.completion)
 
+    def read_action(self, label: "re.Match[str]") -> AgentAction:
+        """The call behind an Action label, its input still a text. What follows it was
+        invented, and is not in the log.
 
-class _ReActCall:
-    """A call as text.
-
-    Attributes:
-        name: the tool's name, "search".
-        given: the text of its input, '{"query": "x"}'.
-        start: where its label begins in the reply's text.
-        end: where its input ends; what follows was invented.
-    """
-
-    def __init__(self, name: str, given: str, start: int, end: int) -> None:
-        self.name = name
-        self.given = given
-        self.start = start
-        self.end = end
-
-
-def _read_call(reply: _ReActReply) -> Optional[_ReActCall]:
-    """The first Action with its input; None where there is none.
-
-    Beside "Action: search" and an Action Input, models write 'Action: search ({"query":
-    "x"})'.
-    """
-    label = reply.find("action")
-    if label is None:
-        return None
-    text = reply.text
-    line = text[label.end() :].partition("\n")[0]
-    line_end = label.end() + len(line)
-    inline = re.match(r"[^({]*\w[^\w({]*(?=[({])", line)
-    if inline:
-        given, end = _read_inline_input(text, label.end() + inline.end(), line_end)
-        return _ReActCall(_clean_name(inline.group()), given, label.start(), end)
-    following = reply.find(*_ALL_LABELS, after=label.start())
-    if following is None or following.group("label").lower() != "action input":
-        return _ReActCall(_clean_name(line), "", label.start(), line_end)
-    value = _read_json_input(text, following.end())
-    if value is None:
-        invented = reply.find(*_ALL_LABELS, after=following.start())
-        end = invented.start() if invented else len(text)
-        value = text[following.end() : end].strip(), end
-    return _ReActCall(_clean_name(line), value[0], label.start(), value[1])
-
-
-def _clean_name(text: str) -> str:
-    """'**`search`** ' -> 'search'"""
-    return text.strip(" \t\r*_`'\"[]()")
-
-
-def _read_inline_input(text: str, start: int, line_end: int) -> Tuple[str, int]:
-    """The input in brackets behind a name, and its end: '({"a": 1})' -> '{"a": 1}'."""
-    if text[start] == "(":
-        start += 1
-    value = _read_json_input(text, start)
-    return value or (text[start:line_end].strip().rstrip(")"), line_end)
+        Beside "Action: search" and an Action Input, models write 'Action: search
+        ({"query": "x"})'.
+        """
+        text = self.text
+        name = text[label.end() :].partition("\n")[0]
+        given = ""
+        end = line_end = label.end() + len(name)
+        inline = re.match(r"[^({]*\w[^\w({]*(?=[({])", name)
+        following = self.find(after=label.start())
+        if inline:
+            name = inline.group()
+            start = label.end() + inline.end()
+            if text[start] == "(":
+                start += 1
+            rest = text[start:line_end].strip().rstrip(")")
+            given, end = _read_json_input(text, start) or (rest, line_end)
+        elif following and following.group("label").lower() == "action input":
+            invented = self.find(after=following.start())
+            section_end = invented.start() if invented else len(text)
+            rest = text[following.end() : section_end].strip()
+            given, end = _read_json_input(text, following.end()) or (rest, section_end)
+        name = name.strip(" \t\r*_`'\"[]()")  # "**`search`** "
+        return AgentAction(name, given, "", text[:end].rstrip(), self.completion)
 
 
 def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
-    """A fenced block or one JSON value at a position, and its end."""
+    """A fenced block or one JSON value at a position, and its end; None for others."""
     fence = re.compile(r"(?s)\s*```[\w-]*[ \t]*\n(.*?)\n[ \t]*```").match(text, start)
     if fence:
         return fence.group(1), fence.end()
@@ -8457,6 +8114,9 @@ def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
     except ValueError:
         return None
     return text[opening.end() : end], end
+
+
+_NOTHING = ("", "none", "null", "n/a")  # as the name of a tool, or as its input
 
 
 class ReActText:
@@ -8494,19 +8154,19 @@ class ReActText:
         self.max_observation = max_observation
 
     def __call__(self, run: AgentRun, tools: Registry) -> Decision:
-        completion = self._complete_and_count(self.prompt(run, tools), run)
-        reply = _ReActReply(completion)
-        call = _read_call(reply)
-        if call is not None and self._means_no_tool(call.name, tools):
-            call = None
+        reply = _ReActReply(self._complete_and_count(self.prompt(run, tools), run))
+        called = reply.find("action")
         final = reply.find("final answer")
-        if final and (call is None or final.start() < call.start):
-            return AgentFinish(reply.answer_at(final), reply.text, completion)
-        if call is None:
-            return self._decide_unlabelled(reply, completion, tools)
-        tool_input = self._as_arguments(call.given, tools.get(call.name))
-        log = reply.text[: call.end].rstrip()
-        return AgentAction(call.name, tool_input, "", log, completion)
+        if called:
+            action = reply.read_action(called)
+            if action.tool.lower() in _NOTHING and action.tool not in tools:
+                called = None  # "Action: None" means an answer
+        if final and (called is None or final.start() < called.start()):
+            return reply.read_answer(final)
+        if called is None:
+            return self._decide_unlabelled(reply, tools)
+        action.tool_input = self._as_arguments(action.tool_input, tools.get(action.tool))
+        return action
 
     def prompt(self, run: AgentRun, tools: Registry) -> str:
         """The prompt as it would go out now. Without `trim` it only grows."""
@@ -8559,10 +8219,6 @@ class ReActText:
             raise TypeError(f"complete(prompt) returns a str; got {_preview(completion)}")
         return completion
 
-    def _means_no_tool(self, name: str, tools: Registry) -> bool:
-        """ "Action: None" means an answer, unless a tool has that name."""
-        return not name or (name.lower() in ("none", "n/a", "null") and name not in tools)
-
     def _as_arguments(self, given: str, tool: Optional[Tool]) -> Any:
         """The input as arguments: "Rome" -> {"city": "Rome"}; the text if unclear."""
         try:
@@ -8571,7 +8227,7 @@ class ReActText:
             value = given
         if type(value) is dict:
             return value
-        if given.strip().lower() in ("", "none", "null", "n/a"):
+        if given.strip().lower() in _NOTHING:
             return {}
         if re.match(r"\s*(?:\{|\w+\s*=)", given):  # a broken object, or search(query="x")
             return given
@@ -8585,23 +8241,24 @@ class ReActText:
         return {names[0]: value}
 
     def _decide_unlabelled(
-        self, reply: _ReActReply, completion: str, tools: Registry
+        self, reply: _ReActReply, tools: Registry
     ) -> Union[AgentAction, AgentFinish]:
         """A call or an answer as one JSON object; else the text is the answer."""
         wrapped = self._read_wrapped(reply.text)
-        if wrapped is not None:
-            name = _to_text(wrapped["action"])
-            tool_input = wrapped.get("action_input")
-            if name.lower() == "final answer":
-                return AgentFinish(tool_input, reply.text, completion)
-            if name in tools:
-                arguments = self._as_arguments(_to_text(tool_input), tools[name])
-                return AgentAction(name, arguments, "", reply.text, completion)
-        if wrapped is not None or not reply.text or reply.has_label_anywhere():
-            raise InvalidResponse(_FORM_REMINDER, completion, reply.text)
-        return AgentFinish(reply.text, reply.text, completion)
+        if wrapped is None and reply.text and not reply.has_label_anywhere():
+            return AgentFinish(reply.text, reply.text, reply.completion)
+        wrapped = wrapped or {}
+        name = _to_text(wrapped.get("action", ""))
+        tool_input = wrapped.get("action_input")
+        if name.lower() == "final answer":
+            return AgentFinish(tool_input, reply.text, reply.completion)
+        if name in tools:
+            arguments = self._as_arguments(_to_text(tool_input), tools[name])
+            return AgentAction(name, arguments, "", reply.text, reply.completion)
+        raise InvalidResponse(_FORM_REMINDER, reply.completion, reply.text)
 
-    def _read_wrapped(self, text: str) -> Optional[_JsonObject]:
+    @staticmethod
+    def _read_wrapped(text: str) -> Optional[_JsonObject]:
         """{"action": "look", "action_input": 1}, bare, fenced, or below a key; else None."""
         json_input = _read_json_input(text, 0)
         try:
@@ -8610,9 +8267,7 @@ class ReActText:
             return None
         if isinstance(value, dict) and len(value) == 1 and "action" not in value:
             value = next(iter(value.values()))
-        if not isinstance(value, dict) or "action" not in value:
-            return None
-        return value
+        return value if isinstance(value, dict) and "action" in value else None
 
 
 # == command line ==================================================================================

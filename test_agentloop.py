@@ -12140,10 +12140,13 @@ class SettingsTests(_ModelCase):
             "retries", "trim", "max_observation", "ssl_context", "transport",
         ]  # fmt: skip
         kind = _CLASSES[protocol]
-        names += ["max_tokens", "cache"] if protocol == "anthropic" else []
-        self.assertEqual(list(inspect.signature(kind).parameters), [*names, "body"])
-        for name in [*names, "body"]:
+        own = ["max_tokens", "cache"] if protocol == "anthropic" else []
+        self.assertEqual(list(inspect.signature(kind).parameters), [*names, *own, "body"])
+        # What the three have in common is explained once.
+        for name in [*names, "body"] if protocol == "chat" else own:
             self.assertRegex(kind.__doc__, r"\n +%s: \S" % name)
+        if protocol != "chat":
+            self.assertIn("those of OpenAIChat", kind.__doc__)
 
     @_each_protocol
     def test_misspelt_settings(self, protocol):
