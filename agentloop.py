@@ -63,7 +63,7 @@ import sys
 import time
 import types
 import typing
-from _thread import RLock
+from _thread import RLock, _local
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, FrozenSet, Generator, Iterable, Iterator, List
 from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
@@ -4865,59 +4865,47 @@ _NO_LIMIT = float("inf")
 # Not urlsplit: it takes "http:/h" and "http://h:port" for URLs, removes line ends, and of
 # a password with a "?" or "#" it makes a host and a path.
 _URL = r"""(?xi)
-    (?P<scheme> https? ) ://
-    (?: (?P<login> [^/?#]* ) @ )?               # a password may hold another @
-    (?P<host> \[ [0-9a-f:.%]+ \] | [^][/?#@:\s]+ )
-    (?: : (?P<port> [0-9]{1,5} ) )?
-    (?P<path> / [^?#\x00-\x20\x7f]* )?
-    (?: \? (?P<query> [^#\x00-\x20\x7f]* ) )?
+    ( https? ) ://
+    ( [^/?#]* @ )?                              # a password may hold another @
+    ( \[ [0-9a-f:.%]+ \] | [^][/?#@:\s]+ )
+    (?: : ( [0-9]{1,5} ) )?
+    ( / [^?#\x00-\x20\x7f]* )?
+    ( \? [^#\x00-\x20\x7f]* )?
     (?: \# .* )? \Z
 """
 
 
 class _Url:
-    """The parts of a URL: "https://u:p@h/v1?k=1" -> https, u:p, h, 443, /v1, k=1.
+    """The parts of a URL, for example "https://u:p@[::1]/v1?k=1".
 
     Raises ValueError, which shows no login and no query, for anything but http and https.
+
+    Attributes:
+        scheme, host, port: "https", "::1", 443.
+        login, path, query: "u:p@", "/v1", "?k=1"; each may be "".
+        authority: host and port as in a URL: "[::1]", "[::1]:8080".
+        origin: scheme and authority: "https://[::1]".
+        public: the URL without login, query and fragment: "https://[::1]/v1".
+        target: what the server is asked for: "/v1?k=1".
     """
 
     def __init__(self, url: str) -> None:
         match = re.match(_URL, url)
-        if match is None or int(match["port"] or 0) > 65535:
+        if match is None or int(match[4] or 0) > 65535:
             # Up to the last @ it may be a password, however odd.
             shown = re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", url)
             raise ValueError(f"base_url is like http://127.0.0.1:8080/v1; got {shown!r}")
-        parts = match.groupdict(default="")
-        self.scheme = parts["scheme"].lower()
-        self.login = parts["login"]
-        self.path = parts["path"]
-        self.query = parts["query"]
-        host = parts["host"]
+        scheme, self.login, host, port, self.path, self.query = match.groups("")
         if not host.isascii():
             host = host.encode("idna").decode("ascii")
-        self.bracketed_host = host  # "[::1]", where `host` is "::1"
+        self.scheme = scheme.lower()
         self.host = host.strip("[]").lower()
         default_port = {"http": 80, "https": 443}[self.scheme]
-        self.port = int(parts["port"] or default_port)
-        self.authority = host
-        if self.port != default_port:
-            self.authority += f":{self.port}"
-
-    @property
-    def origin(self) -> str:
-        """What comes before the path, without the login: "https://h"."""
-        return f"{self.scheme}://{self.authority}"
-
-    @property
-    def public(self) -> str:
-        """The URL without login, query and fragment: "https://h/v1"."""
-        return self.origin + self.path
-
-    @property
-    def target(self) -> str:
-        """What the server is asked for: "/v1?k=1"."""
-        path = self.path or "/"
-        return f"{path}?{self.query}" if self.query else path
+        self.port = int(port or default_port)
+        self.authority = host if self.port == default_port else f"{host}:{self.port}"
+        self.origin = f"{self.scheme}://{self.authority}"
+        self.public = self.origin + self.path
+        self.target = (self.path or "/") + self.query
 
 
 def _endpoint(base_url: str, path: str) -> str:
@@ -4938,21 +4926,18 @@ def _endpoint(base_url: str, path: str) -> str:
         if not given or lacks_version:
             given += "/v1"
         given += path
-    login = f"{url.login}@" if url.login else ""
-    query = f"?{url.query}" if url.query else ""
-    return f"{url.scheme}://{login}{url.authority}{given}{query}"
+    return f"{url.scheme}://{url.login}{url.authority}{given}{url.query}"
 
 
-class _NotConnected(ConnectionError):
-    """No connection was made. `retryable`: whether waiting may help."""
+class _HttpError(ConnectionError):
+    """No connection, or no reply of HTTP/1.1 within its bounds, in words for the caller.
+
+    `retryable`: whether asking again may help.
+    """
 
     def __init__(self, text: str, retryable: bool = True) -> None:
         super().__init__(text)
         self.retryable = retryable
-
-
-class _BadReply(OSError):
-    """What came is no reply of HTTP/1.1, or is beyond its bounds."""
 
 
 def _is_timeout(error: Exception) -> bool:
@@ -4969,7 +4954,8 @@ def _is_timeout(error: Exception) -> bool:
 class _Proxy:
     """A proxy as people write it: "http://user:pass@127.0.0.1:3128", "127.0.0.1:3128".
 
-    A password may hold any character, escaped or not.
+    A password may hold any character, escaped or not. Raises _HttpError for a kind of
+    proxy that is not supported.
     """
 
     def __init__(self, text: str) -> None:
@@ -4979,12 +4965,12 @@ class _Proxy:
         match = re.match(r"(\[[^]]+\]|[^][:/?#]+)(?::(\d+))?/?\Z", address)
         if match is None:  # not shown: it may hold a password
             reason = "the proxy's address is not like http://127.0.0.1:3128"
-            raise _NotConnected(reason, retryable=False)
+            raise _HttpError(reason, retryable=False)
         if mark and scheme.lower() != "http":
             reason = f"{scheme}://{address} is a kind of proxy that is not supported"
-            raise _NotConnected(reason, retryable=False)
-        self.host = match.group(1).strip("[]")
-        self.port = int(match.group(2) or 80)
+            raise _HttpError(reason, retryable=False)
+        self.host = match[1].strip("[]")
+        self.port = int(match[2] or 80)
         self.headers: Dict[str, str] = {}
         if login:
             self.headers["Proxy-Authorization"] = "Basic " + _encode_login(login)
@@ -5002,8 +4988,7 @@ def _encode_login(login: str) -> str:
 def _find_proxy(url: _Url) -> Optional[_Proxy]:
     """The proxy on the way to a server: of the environment, else of the system.
 
-    None where the server is reached directly, as loopback always is. Raises _NotConnected
-    for a kind of proxy that is not supported.
+    None where the server is reached directly, as loopback always is.
     """
     if url.host in ("localhost", "::1") or re.match(r"127(\.\d+){3}\Z", url.host):
         return None
@@ -5011,7 +4996,8 @@ def _find_proxy(url: _Url) -> Optional[_Proxy]:
 
     proxies = getproxies_environment()
     if proxies:
-        is_direct = _is_excepted(url.host, url.port, proxies.get("no", ""))
+        excepted = re.split(r"[,\s]+", proxies.get("no", "").lower())  # NO_PROXY
+        is_direct = any(_names_host(entry, url.host, url.port) for entry in excepted if entry)
     else:
         # Of the registry or of macOS. Python before 3.10.5 makes "https://127.0.0.1:3128"
         # of the registry's "127.0.0.1:3128".
@@ -5024,32 +5010,19 @@ def _find_proxy(url: _Url) -> Optional[_Proxy]:
     return _Proxy(proxy)
 
 
-def _proxy_logins() -> List[str]:
-    """The logins of all proxies that are set: ["user:pass"]."""
-    from urllib.request import getproxies
-
-    starts = [text.rpartition("@")[0] for text in getproxies().values()]
-    return [start.rpartition("://")[2] for start in starts if start]
-
-
-def _is_excepted(host: str, port: int, no_proxy: str) -> bool:
-    """True where NO_PROXY names the host: ("10.1.2.3", 80, "a.test, 10.0.0.0/8")."""
-    entries = re.split(r"[,\s]+", no_proxy.lower())
-    return any(_names_host(entry, host, port) for entry in entries if entry)
-
-
 def _names_host(entry: str, host: str, port: int) -> bool:
     """One entry of NO_PROXY: a network, an address, a name, a domain, a wildcard; a port.
 
-    Not urllib's proxy_bypass_environment: it knows neither networks nor wildcards.
+    ("10.0.0.0/8", "10.1.2.3", 80) -> True. Not urllib's proxy_bypass_environment: it
+    knows neither networks nor wildcards.
     """
     import fnmatch
     import ipaddress
 
     with_port = re.match(r"(\[[^]]*\]|[^:]*):(\d+)\Z", entry)
     if with_port:
-        entry = with_port.group(1)
-        if int(with_port.group(2)) != port:
+        entry = with_port[1]
+        if int(with_port[2]) != port:
             return False
     try:
         network = ipaddress.ip_network(entry.strip("[]"), strict=False)
@@ -5070,13 +5043,19 @@ class _Connection:
     def __init__(self, timeout: float, deadline: float) -> None:
         self._data = b""  # received
         self._at = 0  # how much of that is read
-        self._process = os.getpid()
         self.set_limits(timeout, deadline)
 
     def set_limits(self, timeout: float, deadline: float) -> None:
         """`timeout`: the longest silence; `deadline`: an instant of time.monotonic()."""
         self._timeout = timeout
         self._deadline = deadline
+
+    def _time_left(self, since: float) -> float:
+        """Seconds that may still be waited. `since`: when something was last received."""
+        left = min(since + self._timeout, self._deadline) - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"silence for {self._timeout:g} s, or past the deadline")
+        return left
 
     def connect(self, host: str, port: int) -> None:
         """Connect to the first address of the host that answers.
@@ -5121,38 +5100,35 @@ class _Connection:
         self.close()
 
     def is_idle(self) -> bool:
-        """True where another request may follow: nothing has come since the last reply.
-
-        subtle: a forked child must not use its parent's connection.
-        """
-        if self._at < len(self._data) or self._process != os.getpid():
-            return False
+        """True where another request may follow: nothing has come since the last reply."""
         try:
             self._socket.settimeout(0)
             self._socket.recv(1)
         except OSError as error:  # by name, since ssl is imported for https alone
-            return type(error).__name__ in ("BlockingIOError", "SSLWantReadError")
+            is_silent = type(error).__name__ in ("BlockingIOError", "SSLWantReadError")
+            return is_silent and self._at == len(self._data)
         return False
 
-    def send(self, data: bytes) -> None:
-        for start in range(0, len(data), 1 << 20):  # the time limit is for each piece
-            self._socket.settimeout(self._time_left(time.monotonic()))
-            self._socket.sendall(data[start : start + (1 << 20)])
+    def request(self, data: bytes) -> Tuple[int, Dict[str, str]]:
+        """Send a request: status and headers of its reply, whose body is still to come."""
+        try:
+            # subtle: a server may refuse a long request before it has read it all
+            with contextlib.suppress(ConnectionError):
+                for start in range(0, len(data), 1 << 20):  # each piece has the time limit
+                    self._socket.settimeout(self._time_left(time.monotonic()))
+                    self._socket.sendall(data[start : start + (1 << 20)])
+            return self._read_head()
+        except BaseException:
+            self.close()
+            raise
 
-    def _time_left(self, since: float) -> float:
-        """Seconds that may still be waited. `since`: when something was last received."""
-        left = min(since + self._timeout, self._deadline) - time.monotonic()
-        if left <= 0:
-            raise TimeoutError(f"silence for {self._timeout:g} s, or past the deadline")
-        return left
-
-    def _receive(self, size: int = 65536) -> bytes:
-        """Some bytes, at most `size`; b"" where the server has closed the connection."""
+    def _receive(self) -> bytes:
+        """Some bytes; b"" where the server has closed the connection."""
         since = time.monotonic()
         while True:
             self._socket.settimeout(min(self._time_left(since), _MAX_READ))
             try:
-                data: bytes = self._socket.recv(size)
+                data: bytes = self._socket.recv(65536)
                 return data
             except OSError as error:
                 if not _is_timeout(error):
@@ -5166,7 +5142,7 @@ class _Connection:
         self._data = self._data[self._at :] + received
         self._at = 0
 
-    def read_line(self) -> bytes:
+    def _read_line(self) -> bytes:
         r"""A line of a head, without its end: b"HTTP/1.1 200 OK"."""
         while True:
             end = self._data.find(b"\n", self._at)
@@ -5175,8 +5151,33 @@ class _Connection:
                 self._at = end + 1
                 return line.rstrip(b"\r")
             if len(self._data) - self._at > _MAX_LINE:
-                raise _BadReply("a header line without an end")
+                raise _no_http("a header line without an end")
             self._fill()
+
+    def _read_head(self) -> Tuple[int, Dict[str, str]]:
+        """Status and headers of the reply; interim replies (1xx) are skipped."""
+        for _ in range(_MAX_INTERIM):
+            line = self._read_line()
+            match = re.match(rb"HTTP/1\.(\d) (\d{3})(?!\d)", line)
+            if match is None:
+                raise _no_http(f"it begins with {_preview(line)}")
+            headers = self._read_headers()
+            if match[1] == b"0":  # HTTP/1.0 closes, unless it says otherwise
+                headers.setdefault("connection", "close")
+            if int(match[2]) >= 200:
+                return int(match[2]), headers
+        raise _no_http(f"more than {_MAX_INTERIM} interim replies")
+
+    def _read_headers(self) -> Dict[str, str]:
+        """Header lines up to the blank one; the names in lower-case."""
+        headers: Dict[str, str] = {}
+        for _ in range(_MAX_HEADERS):
+            line = self._read_line().decode("latin-1")
+            if not line:
+                return headers
+            name, _, value = line.partition(":")
+            headers[name.strip().lower()] = value.strip()
+        raise _no_http(f"more than {_MAX_HEADERS} headers")
 
     def read_exactly(self, size: int) -> Iterator[bytes]:
         """So many bytes, in chunks as they come."""
@@ -5195,100 +5196,50 @@ class _Connection:
             yield chunk
             chunk = self._receive()
 
-    def read_head(self) -> "_Head":
-        """The head of the reply; interim replies (1xx) are skipped."""
-        for _ in range(_MAX_INTERIM):
-            line = self.read_line()
-            match = re.match(rb"HTTP/1\.(\d) (\d{3})(?!\d)", line)
-            if match is None:
-                raise _BadReply(f"it begins with {_preview(line)}")
-            may_be_kept = match.group(1) != b"0"  # HTTP/1.0 closes
-            head = _Head(int(match.group(2)), self.read_headers(), may_be_kept)
-            if head.status >= 200:
-                return head
-        raise _BadReply(f"more than {_MAX_INTERIM} interim replies")
-
-    def read_headers(self) -> Dict[str, str]:
-        """Header lines up to the blank one; the names in lower-case."""
-        headers: Dict[str, str] = {}
-        for _ in range(_MAX_HEADERS):
-            line = self.read_line().decode("latin-1")
-            if not line:
-                return headers
-            name, _, value = line.partition(":")
-            headers[name.strip().lower()] = value.strip()
-        raise _BadReply(f"more than {_MAX_HEADERS} headers")
-
-    def read_body(self, head: "_Head") -> Iterator[bytes]:
-        if head.status in (204, 304):
-            return
-        if "chunked" in head.headers.get("transfer-encoding", "").lower():
-            yield from self.read_chunked()
-        elif head.length is not None:
-            yield from self.read_exactly(head.length)
-        else:
-            yield from self.read_to_close()
-
     def read_chunked(self) -> Iterator[bytes]:
+        """A body whose length is not known beforehand: each chunk has its size before it."""
         while True:
             try:
-                size = int(self.read_line().partition(b";")[0], 16)
+                size = int(self._read_line().partition(b";")[0], 16)
             except ValueError:
-                raise _BadReply("a chunk without its size") from None
+                raise _no_http("a chunk without its size") from None
             if size <= 0:
-                self.read_headers()  # trailers
+                self._read_headers()  # trailers
                 return
             yield from self.read_exactly(size)
-            self.read_line()
+            self._read_line()
 
 
-class _Head:
-    """Status and headers of a reply; what they say of its body and of the connection."""
-
-    def __init__(self, status: int, headers: Dict[str, str], may_be_kept: bool) -> None:
-        self.status = status
-        self.headers = headers
-        self._may_be_kept = may_be_kept
-
-    @property
-    def length(self) -> Optional[int]:
-        """The length of the body in bytes, where a header says it."""
-        given = self.headers.get("content-length", "")
-        if not re.match(r"[0-9]{1,15}\Z", given):
-            return None
-        return int(given)
-
-    @property
-    def keeps_connection(self) -> bool:
-        """True where another request may follow on the same connection."""
-        has_end = (
-            self.length is not None
-            or "transfer-encoding" in self.headers
-            or self.status in (204, 304)
-        )
-        is_closed = "close" in self.headers.get("connection", "").lower()
-        return self._may_be_kept and has_end and not is_closed
-
-
-_Pool = Dict[Any, _Connection]  # idle connections, by server and proxy
+def _no_http(reason: str) -> _HttpError:
+    return _HttpError(f"the server sent no reply of HTTP: {reason}")
 
 
 class _IncomingBody:
     """The body of a reply in chunks as they come.
 
-    Once it is read to its end, its connection goes into `pool`, under `peer`, for the
+    Once it is read to its end, its connection goes into `pool`, under `key`, for the
     next request. Else the connection is closed.
     """
 
     def __init__(
-        self, connection: _Connection, head: _Head, pool: _Pool, peer: Any
-    ) -> None:  # fmt: skip
+        self, connection: _Connection, status: int, headers: Dict[str, str], pool: Any, key: Any
+    ) -> None:
         self._connection = connection
-        self._chunks = connection.read_body(head)
-        self._can_be_kept = head.keeps_connection
         self._pool = pool
-        self._peer = peer
-        self._was_released = False
+        self._key = key
+        self._was_released = False  # then another request may have the connection
+        self._can_be_kept = "close" not in headers.get("connection", "").lower()
+        self._chunks: Iterator[bytes] = iter(())
+        length = headers.get("content-length", "")
+        if status in (204, 304):
+            pass
+        elif "chunked" in headers.get("transfer-encoding", "").lower():
+            self._chunks = connection.read_chunked()
+        elif re.match(r"[0-9]{1,15}\Z", length):
+            self._chunks = connection.read_exactly(int(length))
+        else:
+            self._chunks = connection.read_to_close()
+            self._can_be_kept = False
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -5296,18 +5247,13 @@ class _IncomingBody:
     def __next__(self) -> bytes:
         try:
             return next(self._chunks)
-        except StopIteration:
-            self._release_or_close()
-            raise
-        except BaseException:
+        except BaseException as error:
+            is_over = isinstance(error, StopIteration)
+            if is_over and self._can_be_kept and not self._was_released:
+                self._was_released = True
+                self._pool[self._key] = self._connection
             self.close()
             raise
-
-    def _release_or_close(self) -> None:
-        if self._can_be_kept and not self._was_released:
-            self._was_released = True
-            self._pool[self._peer] = self._connection
-        self.close()
 
     def drain(self) -> None:
         """Read the end of a body whose content is complete, if it comes at once."""
@@ -5317,7 +5263,6 @@ class _IncomingBody:
                 pass
 
     def close(self) -> None:
-        """Close the connection, unless another request may already have it."""
         if not self._was_released:
             self._connection.close()
 
@@ -5338,9 +5283,10 @@ class _HttpTransport:
 
     def __init__(self, ssl_context: Any = None) -> None:
         self.ssl_context = ssl_context
+        self._local = _local()  # holds what belongs to a thread; dropped when that ends
 
-    def __getstate__(self) -> _JsonObject:
-        return {"ssl_context": self.ssl_context and _NOT_PICKLED}
+    def __reduce__(self) -> Any:
+        return _HttpTransport, (self.ssl_context and _NOT_PICKLED,)
 
     def __call__(
         self,
@@ -5359,77 +5305,49 @@ class _HttpTransport:
             own["Content-Length"] = str(len(body))
         target = parts.target
         if proxy and parts.scheme == "http":
-            target = parts.origin + parts.target
+            target = parts.origin + target
             own.update(proxy.headers)
         data = _encode_head(method, target, _merge_headers(own, headers)) + (body or b"")
-        peer = (parts.origin, proxy and proxy.text)
-        connection = self._pool().pop(peer, None)
+
+        pool = self._local.__dict__.setdefault("pool", {})  # idle connections
+        key = (os.getpid(), parts.origin, proxy and proxy.text)  # a forked child has its own
+        connection = pool.pop(key, None)
+        head = None
         if connection and connection.is_idle():
             connection.set_limits(timeout, deadline)
             with contextlib.suppress(ConnectionError):  # the server may close it just now
-                return self._send_and_read_head(connection, data, peer)
-        elif connection:
-            connection.close()
-        connection = self._connect(parts, proxy, timeout, deadline)
-        return self._send_and_read_head(connection, data, peer)
-
-    def _pool(self) -> _Pool:
-        """The connections of this thread; closed when it ends.
-
-        subtle: made at the first request, since importing this file imports no threading;
-        with `setdefault`, since two threads may be the first at once.
-        """
-        import threading
-
-        local = self.__dict__.setdefault("_local", threading.local())
-        pool: _Pool = local.__dict__.setdefault("pool", {})
-        return pool
+                head = connection.request(data)
+        if head is None:
+            connection = self._connect(parts, proxy, timeout, deadline)
+            head = connection.request(data)
+        status, reply_headers = head
+        body_chunks = _IncomingBody(connection, status, reply_headers, pool, key)
+        return status, reply_headers, body_chunks
 
     def _connect(
         self, url: _Url, proxy: Optional[_Proxy], timeout: float, deadline: float
     ) -> _Connection:
         connection = _Connection(timeout, deadline)
         peer = proxy or url
+        name = f"{peer.host}:{peer.port}"
+        if proxy:
+            name = f"the proxy {name}"
         try:
             connection.connect(peer.host, peer.port)
         except OSError as error:
-            reason = f"{peer.host}:{peer.port}: {type(error).__name__}: {error}"
-            if proxy:
-                reason = "the proxy " + reason
-            raise _NotConnected(f"could not connect to {reason}") from error
-        try:
-            if url.scheme == "https" and proxy:
-                _open_tunnel(connection, proxy, url)
-            if url.scheme == "https":
-                connection.start_tls(url.host, self.ssl_context)
-        except BaseException:
-            connection.close()
-            raise
+            reason = f"{type(error).__name__}: {error}"
+            raise _HttpError(f"could not connect to {name}: {reason}") from error
+        if proxy and url.scheme == "https":
+            host = f"[{url.host}]" if ":" in url.host else url.host
+            target = f"{host}:{url.port}"
+            headers = {"Host": target, **proxy.headers}
+            status = connection.request(_encode_head("CONNECT", target, headers))[0]
+            if status != 200:
+                connection.close()
+                raise _HttpError(f"{name} answers HTTP {status} instead of opening a tunnel")
+        if url.scheme == "https":
+            connection.start_tls(url.host, self.ssl_context)
         return connection
-
-    def _send_and_read_head(
-        self, connection: _Connection, data: bytes, peer: Any
-    ) -> _RawReply:  # fmt: skip
-        """Send a request and read the head of its reply; the body is still to come."""
-        try:
-            # subtle: a server may refuse a long request before it has read it all
-            with contextlib.suppress(ConnectionError):
-                connection.send(data)
-            head = connection.read_head()
-        except BaseException:
-            connection.close()
-            raise
-        body = _IncomingBody(connection, head, self._pool(), peer)
-        return head.status, head.headers, body
-
-
-def _open_tunnel(connection: _Connection, proxy: _Proxy, url: _Url) -> None:
-    target = f"{url.bracketed_host}:{url.port}"
-    connection.send(_encode_head("CONNECT", target, {"Host": target, **proxy.headers}))
-    status = connection.read_head().status
-    if status != 200:
-        answer = f"answers HTTP {status} instead of opening a tunnel"
-        raise _NotConnected(f"the proxy {proxy.host}:{proxy.port} {answer}")
 
 
 def _merge_headers(own: Dict[str, str], given: Dict[str, str]) -> Dict[str, str]:
@@ -5480,10 +5398,12 @@ class _RequestFailed(Exception):
         was_key_sent: shown with an error of kind auth.
     """
 
+    tries = 1
+    was_key_sent = False
+
     def __init__(
-        self, words: str, kind: str, retryable: bool = True,
-        retry_after: Optional[float] = None, status: Optional[int] = None,
-        error: Optional[_JsonObject] = None, tries: int = 1, was_key_sent: bool = False,
+        self, words: str, kind: str, retryable: bool = True, retry_after: Optional[float] = None,
+        status: Optional[int] = None, error: Optional[_JsonObject] = None,
     ) -> None:  # fmt: skip
         super().__init__(words)
         self.words = words
@@ -5492,43 +5412,9 @@ class _RequestFailed(Exception):
         self.retry_after = retry_after
         self.status = status
         self.error = error or {}
-        self.tries = tries
-        self.was_key_sent = was_key_sent
 
 
 # what the server says
-
-
-class _ServerError:
-    """An error in whatever form a server gives it.
-
-    '{"error": {"message": "Slow", "code": "busy"}}' -> words "Slow", labels ["busy", ""].
-
-    Attributes:
-        status: that of the reply, or the one that an error inside a 200 names; else None.
-        error: the error object; where one wraps another, the inner one.
-        words: the text for a person.
-        labels: `code` and `type`, in lower-case.
-    """
-
-    def __init__(self, status: Optional[int], body: Any) -> None:
-        self.error = _find_error(body)
-        inner = _find_wrapped_error(self.error)
-        self.words = _words_of(self.error) or _plain_text(_to_text(body)) or "(no words)"
-        if inner:
-            if _words_of(inner) not in self.words:
-                self.words = f"{self.words}: {_words_of(inner)}"
-            self.error = {**self.error, **inner}
-        code = _to_text(self.error.get("code") or "")
-        self.labels = [code.lower(), _to_text(self.error.get("type") or "").lower()]
-        if status is None and re.match(r"[45]\d\d\Z", code):
-            status = int(code)
-        self.status = status
-
-    @property
-    def all_words(self) -> str:
-        """Words, code and type, each on a line."""
-        return "\n".join([self.words, *self.labels])
 
 
 def _find_error(body: Any) -> _JsonObject:
@@ -5557,9 +5443,9 @@ def _find_wrapped_error(error: _JsonObject) -> _JsonObject:
     {"metadata": {"raw": '{"error": {"code": 1}}'}} -> {"code": 1} (OpenRouter);
     {"message": 'BadRequest - {"error": {"code": 1}}'} -> {"code": 1} (LiteLLM)
     """
-    metadata = error.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("raw"):
-        return _find_error(metadata["raw"])
+    raw = _dict(error.get("metadata")).get("raw")
+    if raw:
+        return _find_error(raw)
     message = _to_text(error.get("message"))[:20_000]
     start = re.search(r"""\{ ?['"]error['"]""", message)
     if start is None or _is_deeper(message, _MAX_DEPTH):
@@ -5620,7 +5506,8 @@ _QUOTA_EXHAUSTED = r"""(?xi)
 """
 
 # The first row that applies decides. Status and words are patterns. An error inside a 200
-# has the status "None"; the words are those of `_ServerError.all_words`.
+# has the status "None"; the words are those for a person, the code and the type, each on
+# a line.
 _KIND_RULES = (
     # kind, status, words
     ("context_length", "413", ""),  # the whole request is too large
@@ -5646,23 +5533,16 @@ _KINDS_OF_LABELS = (
 )
 
 
-def _decide_kind(error: _ServerError) -> str:
-    """The kind of the first rule that applies."""
-    for kind, status, words in _KIND_RULES:
-        if re.fullmatch(status, f"{error.status}") and re.search(words, error.all_words):
+def _decide_kind(status: Optional[int], words: str, labels: List[str]) -> str:
+    """(429, "Slow down\\nbusy\\n", ["busy", ""]) -> "rate_limit": the first that applies."""
+    for kind, statuses, pattern in _KIND_RULES:
+        if re.fullmatch(statuses, f"{status}") and re.search(pattern, words):
             return kind
-    for label in error.labels:
+    for label in labels:
         for kind, pattern in _KINDS_OF_LABELS:
             if re.search(pattern, label):
                 return kind
     return "server"  # what is unknown is asked again
-
-
-def _is_worth_retrying(kind: str, error: _ServerError) -> bool:
-    """True for "Slow down" and "overloaded"; False for "insufficient_quota"."""
-    if kind == "rate_limit":
-        return not re.search(_QUOTA_EXHAUSTED, error.all_words)
-    return kind == "server"
 
 
 # how long to wait
@@ -5672,64 +5552,46 @@ _WAIT_IN_WORDS = r"""(?xi)
     \b (?: again | retry ) [ ] (?: in | after ) [ ]
     ( (?: [0-9]+ (?:\.[0-9]+)? [ ]? [a-z]+ [ ]? )+ )   # "1m2.5s", "20 seconds"
 """
-_WAIT_PARTS = r"""(?x)
-    ( [0-9]+ (?:\.[0-9]+)? ) [ ]?
-    (?: ( ms | milliseconds? )
-      | ( s | secs? | seconds? )
-      | ( m | mins? | minutes? )
-      | ( h | hours? )
-    ) (?![a-z])
-"""
-_WAIT_SECONDS = (0.001, 1.0, 60.0, 3600.0)  # of the four units above
+_SECONDS_OF_UNITS = (
+    ("ms|milliseconds?", 0.001),
+    ("s|secs?|seconds?", 1.0),
+    ("m|mins?|minutes?", 60.0),
+    ("h|hours?", 3600.0),
+)
 
 
-def _find_wait(headers: Dict[str, str], error: _ServerError) -> Optional[float]:
+def _find_wait(headers: Dict[str, str], error: _JsonObject, words: str) -> Optional[float]:
     """The seconds to wait that a server names, at most a minute; None for none."""
-    header = headers.get("retry-after", "")
-    waits = [
-        _read_number(headers.get("retry-after-ms", ""), 0.001),
-        _read_number(header, 1),
-        _read_date(header),
-    ]
-    details = error.error.get("details")
-    for detail in details if isinstance(details, list) else ():
-        if isinstance(detail, dict):  # Gemini
-            waits.append(_read_duration(_to_text(detail.get("retryDelay"))))
-    in_words = re.search(_WAIT_IN_WORDS, error.words)
-    if in_words:
-        waits.append(_read_duration(in_words.group(1).lower()))
-    for wait in waits:
+    texts = []
+    for name, unit in (("retry-after-ms", "ms"), ("retry-after", "s")):
+        value = headers.get(name, "").strip()
+        is_number = re.match(r"[0-9]+(\.[0-9]+)?\Z", value)
+        texts.append(value + unit if is_number else value)
+    texts += [_to_text(detail.get("retryDelay")) for detail in _dicts(error.get("details"))]  # Gemini
+    texts += re.findall(_WAIT_IN_WORDS, words)[:1]
+    for text in texts:
+        wait = _read_wait(text)
         if wait is not None and wait >= 0:
             return min(wait, _LONGEST_WAIT)
     return None
 
 
-def _read_number(text: str, unit: float) -> Optional[float]:
-    """("21000", 0.001) -> 21.0"""
-    if not re.match(r"\s*[0-9]+(\.[0-9]+)?\s*\Z", text):
-        return None
-    return float(text) * unit
+def _read_wait(text: str) -> Optional[float]:
+    """ "38s" -> 38.0; "1m2.5s" -> 62.5; "20 seconds" -> 20.0; "soon" -> None.
 
-
-def _read_date(text: str) -> Optional[float]:
-    """The seconds until a date of HTTP: "Fri, 31 Dec 2027 23:59:59 GMT"."""
+    Of a date of HTTP, such as "Fri, 31 Dec 2027 23:59:59 GMT", the seconds until then.
+    """
     from email.utils import parsedate_to_datetime
 
+    parts = []
+    for number, word in re.findall(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]+)", text.lower()):
+        parts += [float(number) * s for unit, s in _SECONDS_OF_UNITS if re.fullmatch(unit, word)]
+    if parts:
+        return sum(parts)
     try:
         return parsedate_to_datetime(text).timestamp() - time.time()
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
-
-
-def _read_duration(text: str) -> Optional[float]:
-    """ "38s" -> 38.0; "1m2.5s" -> 62.5; "20 seconds" -> 20.0; "soon" -> None"""
-    parts = []
-    for number, *units in re.findall(_WAIT_PARTS, text):
-        seconds = next(s for s, unit in zip(_WAIT_SECONDS, units) if unit)
-        parts.append(float(number) * seconds)
-    if not parts:
-        return None
-    return sum(parts)
 
 
 def _classify_error(
@@ -5742,15 +5604,25 @@ def _classify_error(
     (429, {"retry-after": "7"}, '{"error": {"message": "Slow down"}}')
     -> words "Slow down", kind "rate_limit", retryable, retry_after 7.0
     """
-    error = _ServerError(status, body)
-    kind = _decide_kind(error)
-    words = error.words
+    error = _find_error(body)
+    words = _words_of(error) or _plain_text(_to_text(body)) or "(no words)"
+    inner = _find_wrapped_error(error)
+    if inner:
+        if _words_of(inner) not in words:
+            words = f"{words}: {_words_of(inner)}"
+        error = {**error, **inner}
+    labels = [_to_text(error.get(name) or "").lower() for name in ("code", "type")]
+    if status is None and re.match(r"[45]\d\d\Z", labels[0]):
+        status = int(labels[0])
+    all_words = "\n".join([words, *labels])
+    kind = _decide_kind(status, all_words, labels)
     if kind == "bad_response":
-        location = headers.get("location", "")
-        words = f"a redirect to {location}, which is not followed; set base_url to it"
-    retryable = _is_worth_retrying(kind, error)
-    wait = _find_wait(headers, error) if retryable else None
-    return _RequestFailed(words, kind, retryable, wait, error.status, error.error)
+        words = f"a redirect to {headers.get('location', '')}, which is not followed; set base_url to it"
+    retryable = kind == "server"
+    if kind == "rate_limit":
+        retryable = not re.search(_QUOTA_EXHAUSTED, all_words)
+    wait = _find_wait(headers, error, words) if retryable else None
+    return _RequestFailed(words, kind, retryable, wait, status, error)
 
 
 def _check_no_error(document: Any) -> None:
@@ -5766,55 +5638,26 @@ def _check_no_error(document: Any) -> None:
 
 
 class _HttpReply:
-    """A reply: an iterator of the chunks of its body, unpacked, of at most 64 MiB in all.
+    """The headers of a reply, and its body: unpacked chunks, of at most 64 MiB in all.
 
-    Raises _RequestFailed where the network fails, the body is larger, or damaged.
+    Reading it raises _RequestFailed where the network fails, or the body is damaged or
+    larger.
 
     Attributes:
-        content_type: for example "application/json".
+        headers: by name, in lower-case.
+        chunks: what is still to be read of the body.
         timeout: the longest silence, in seconds.
-        failure: what ended it early. A stream of events may be complete all the same.
+        failure: what ended a stream of events early. It may be complete all the same.
     """
 
     def __init__(
-        self,
-        headers: Dict[str, str],
-        chunks: Iterable[bytes],
-        explain: Callable[[Exception], Optional[_RequestFailed]],
-        timeout: float,
-        deadline: float,
-    ) -> None:
-        headers = {name.lower(): value for name, value in headers.items()}
-        self.headers = headers
-        self.content_type = headers.get("content-type", "").lower()
+        self, headers: Dict[str, str], chunks: Iterator[bytes], timeout: float
+    ) -> None:  # fmt: skip
+        self.headers = {name.lower(): value for name, value in headers.items()}
+        encoding = self.headers.get("content-encoding", "")
+        self.chunks = _unpack(chunks, encoding.strip().lower())
         self.timeout = timeout
         self.failure: Optional[_RequestFailed] = None
-        self._source: Any = chunks  # some have `drain` and `close`
-        self._encoding = headers.get("content-encoding", "").strip().lower()
-        self._explain = explain
-        self._deadline = deadline
-        self._unpacked = self._unpack(self._receive())
-        self._peeked = b""
-        self._size = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        if self._peeked:
-            chunk = self._peeked
-            self._peeked = b""
-            return chunk
-        try:
-            chunk = next(self._unpacked)
-            self._size += len(chunk)
-            if self._size > _MAX_REPLY:
-                reason = "the reply is longer than 64 MiB"
-                raise _RequestFailed(reason, "bad_response", retryable=False)
-        except _RequestFailed as failure:
-            self.failure = failure
-            raise
-        return chunk
 
     def peek(self) -> bytes:
         """The first bytes that are not blank, at least six if available: b'{"id":'.
@@ -5822,60 +5665,48 @@ class _HttpReply:
         They are still to be read. A byte order mark is left out.
         """
         first = b""
-        for chunk in self:
+        for chunk in self.chunks:
             first = (first + chunk).lstrip()
             if first.startswith(b"\xef\xbb\xbf"):  # byte order mark
                 first = first[3:].lstrip()
             if len(first) >= 6:
                 break
-        self._peeked = first
+        self.chunks = itertools.chain([first], self.chunks)
         return first
 
     def read(self) -> str:
         """All of it, as text."""
         whole = bytearray()  # many small chunks in a list would cost ten times as much
-        for chunk in self:
+        for chunk in self.chunks:
             whole += chunk
         return whole.decode("utf-8", "replace")
 
-    def drain(self) -> None:
-        """Read what is due of a complete reply, so that the connection can be kept."""
-        if hasattr(self._source, "drain"):
-            with contextlib.suppress(Exception):  # the reply is complete all the same
-                self._source.drain()
+    def read_until_failure(self) -> Iterator[bytes]:
+        """The chunks. What fails on the way ends them, and is noted as `failure`."""
+        try:
+            yield from self.chunks
+        except _RequestFailed as failure:
+            self.failure = failure
 
-    def close(self) -> None:
-        self._unpacked.close()  # a reference cycle, which would keep the connection
-        if hasattr(self._source, "close"):
-            with contextlib.suppress(Exception):  # what was read, or failed, stays so
-                self._source.close()
 
-    def _receive(self) -> Iterator[bytes]:
-        """The chunks as they come; errors of the network become failures."""
-        chunks = iter(self._source)
-        while True:
-            try:
-                if time.monotonic() > self._deadline:
-                    raise TimeoutError
-                chunk = next(chunks)
-            except StopIteration:
-                return
-            except Exception as error:
-                failure = self._explain(error)
-                if failure is None:
-                    raise
-                raise failure from None
-            yield chunk
-
-    def _unpack(self, chunks: Iterator[bytes]) -> Generator[bytes, None, None]:
-        first = b""
-        for chunk in chunks:
-            first += chunk
-            if len(first) > 1:
-                break
-        window = _find_zlib_window(first, self._encoding)
-        chunks = itertools.chain([first], chunks)
-        yield from chunks if window is None else _inflate(chunks, window)
+def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    """The chunks of a body as it was before it was packed, of at most 64 MiB in all."""
+    first = b""
+    for chunk in chunks:
+        first += chunk
+        if len(first) > 1:
+            break
+    chunks = itertools.chain([first], chunks)
+    window = _find_zlib_window(first, encoding)
+    if window is not None:
+        chunks = _inflate(chunks, window)
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > _MAX_REPLY:
+            reason = "the reply is longer than 64 MiB"
+            raise _RequestFailed(reason, "bad_response", retryable=False)
+        yield chunk
 
 
 def _find_zlib_window(first: bytes, encoding: str) -> Optional[int]:
@@ -5923,9 +5754,10 @@ def _read_document(
     `assemble` returns None where the stream is not complete. Raises _RequestFailed.
     """
     first = reply.peek()
+    content_type = reply.headers.get("content-type", "").lower()
     is_json = first[:1] in (b"{", b"[")
-    is_stream = "event-stream" in reply.content_type or _begins_like_events(first)
-    if is_stream and not is_json:
+    begins_like_events = re.match(rb"(data|event|id|retry|error)?:", first)
+    if not is_json and (begins_like_events or "event-stream" in content_type):
         document = assemble(_read_events(reply))
         if document is None:
             reason = "the stream ended before the reply was complete"
@@ -5934,7 +5766,7 @@ def _read_document(
     text = reply.read().strip()
     if not is_json:
         words = _plain_text(text) or "the body is empty"
-        reason = f"no reply of this protocol (content type {reply.content_type}): {words}"
+        reason = f"no reply of this protocol (content type {content_type}): {words}"
         raise _RequestFailed(reason, "bad_response", retryable=not text)
     if text.endswith("[DONE]"):  # a document in place of the events of a stream
         text = text.rpartition("data:")[0]
@@ -5942,11 +5774,7 @@ def _read_document(
     if isinstance(document, list) and document:
         document = document[0]
     _check_no_error(document)
-    return document if isinstance(document, dict) else {}
-
-
-def _begins_like_events(first: bytes) -> bool:
-    return bool(re.match(rb"(data|event|id|retry|error)?:", first))
+    return _dict(document)
 
 
 def _parse_reply(text: str) -> Any:
@@ -5984,34 +5812,29 @@ def _read_events(reply: _HttpReply) -> _Events:
     """The data of server-sent events, as JSON objects; None for [DONE].
 
     Raises _RequestFailed for an event with an error, and for a line `error: {...}`.
-    What fails on the way (the network, the size, a silence) ends the events and is noted
-    as `reply.failure`: it counts only where the reply is not complete. Comments and blank
-    lines are silence: some servers send them for ever.
+    Where the network fails, or nothing but comments and blank lines comes for too long,
+    the events end: that counts only where the reply is not complete.
     """
     name = b""
     data: List[bytes] = []
     heard = time.monotonic()
-    try:
-        for line in _read_lines(reply):
-            if line[:5] == b"data:":
-                data.append(line[5:])
-            elif not line and (name or data):
-                yield from _parse_event(name, data)
-                name = b""
-                data = []
-                heard = time.monotonic()
-            elif line[:6] == b"event:":
-                name = line[6:].strip()
-            elif line[:6] == b"error:":  # llama.cpp
-                text = line[6:].decode("utf-8", "replace")
-                raise _classify_error(None, {}, text.strip())
-            elif time.monotonic() - heard > reply.timeout:
-                reason = f"silence for {reply.timeout:g} s: only comments came"
-                reply.failure = _RequestFailed(reason, "timeout")
-                return
-    except _RequestFailed as failure:
-        if failure is not reply.failure:
-            raise
+    for line in _read_lines(reply.read_until_failure()):
+        if line[:5] == b"data:":
+            data.append(line[5:])
+        elif not line and (name or data):
+            yield from _parse_event(name, data)
+            name = b""
+            data = []
+            heard = time.monotonic()
+        elif line[:6] == b"event:":
+            name = line[6:].strip()
+        elif line[:6] == b"error:":  # llama.cpp
+            text = line[6:].decode("utf-8", "replace")
+            raise _classify_error(None, {}, text.strip())
+        elif time.monotonic() - heard > reply.timeout:  # some servers send comments for ever
+            reason = f"silence for {reply.timeout:g} s: only comments came"
+            reply.failure = _RequestFailed(reason, "timeout")
+            return
     if _is_json(b"\n".join(data)):  # the last event may lack its blank line; or be cut
         yield from _parse_event(name, data)
 
@@ -6075,7 +5898,6 @@ class _Client:
 
     _path = _host = ""  # of a protocol: where to post to, and at which server by default
     _variable = ""  # OPENAI: OPENAI_API_KEY and OPENAI_BASE_URL
-    deadline: Optional[float] = None  # a pickle of 1.0.0 has none
 
     def __init__(
         self,
@@ -6159,22 +5981,11 @@ class _Client:
         """The headers that log in with a key, which may be ""."""
         raise NotImplementedError
 
-    def _headers(self, key: str) -> Dict[str, str]:
-        own = {
-            "Content-Type": "application/json",
-            "Accept-Encoding": "identity",
-            "User-Agent": f"agentloop/{__version__}",
-            **self._login(key),
-        }
-        return _merge_headers(own, self.headers)
-
-    # asking
-
     def _deadline_from_now(self) -> float:
         """The deadline of a request that begins now: an instant of time.monotonic()."""
-        if self.deadline is None:
-            return _NO_LIMIT
-        return time.monotonic() + self.deadline
+        return _NO_LIMIT if self.deadline is None else time.monotonic() + self.deadline
+
+    # asking
 
     def _request_with_retries(
         self, data: bytes, read: Callable[[_HttpReply], _T], deadline: float
@@ -6192,7 +6003,8 @@ class _Client:
             try:
                 return self._request(data, key, read, deadline)
             except _RequestFailed as error:
-                failure = self._without_secrets(error, key, tries)
+                failure = self._without_secrets(error, key)
+            failure.tries = tries
             if not failure.retryable or tries > self.retries:
                 raise failure
             wait = failure.retry_after
@@ -6202,48 +6014,46 @@ class _Client:
                 limit = f"the deadline of {self.deadline:g} s"
                 failure.words += f" ({limit} leaves no time to ask again)"
                 raise failure
-            self._log_retry(failure, wait)
+            words = _one_line(failure.words, 300)
+            if failure.status:
+                words = f"HTTP {failure.status}: {words}"
+            number = f"try {tries + 1} of {self.retries + 1}"
+            _log(f"{words}; waiting {wait:.1f} s before {number}")
             time.sleep(wait)
-
-    def _log_retry(self, failure: _RequestFailed, wait: float) -> None:
-        """ "HTTP 429: Slow down; waiting 7.0 s before try 2 of 5" """
-        words = _one_line(failure.words, 300)
-        if failure.status:
-            words = f"HTTP {failure.status}: {words}"
-        number = f"try {failure.tries + 1} of {self.retries + 1}"
-        _log(f"{words}; waiting {wait:.1f} s before {number}")
 
     def _request(
         self, data: bytes, key: str, read: Callable[[_HttpReply], _T], deadline: float
     ) -> _T:
-        """One request on the wire; its reply as `read` reads it; _RequestFailed."""
-
-        def explain(error: Exception) -> Optional[_RequestFailed]:
-            return self._explain(error, key, deadline)
-
-        headers = self._headers(key)
+        """One request on the wire; its reply as `read` reads it. Raises _RequestFailed."""
+        own = {
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": f"agentloop/{__version__}",
+            **self._login(key),
+        }
+        headers = _merge_headers(own, self.headers)
         try:
             status, response_headers, chunks = self._send(data, headers, deadline)
         except Exception as error:
-            failure = explain(error)
-            if failure is None:
-                raise
-            raise failure from None
-        reply = _HttpReply(response_headers, chunks, explain, self.timeout, deadline)
+            self._check_failure(error, key, deadline)
+            raise
+        received = self._receive(chunks, key, deadline)
+        reply = _HttpReply(response_headers, received, self.timeout)
         try:
             if not 200 <= status < 300:
                 raise _classify_error(status, reply.headers, _read_refusal(reply))
             result = read(reply)
-            reply.drain()
+            # What is still due of a complete reply, so that the connection can be kept.
+            _call_if_any(chunks, "drain")
             return result
         finally:
-            reply.close()
+            _call_if_any(chunks, "close")
 
     def _send(self, data: bytes, headers: Dict[str, str], deadline: float) -> _RawReply:
         """Hand a request to the transport; the built-in one keeps the deadline.
 
         One of the caller's knows none: its timeout is no longer than the time that is
-        left, and `_HttpReply` looks at the clock between two chunks.
+        left, and `_receive` looks at the clock between two chunks.
         """
         timeout = max(0.0, min(self.timeout, deadline - time.monotonic()))
         if isinstance(self.transport, _HttpTransport):
@@ -6252,13 +6062,26 @@ class _Client:
         reply: _RawReply = self.transport("POST", self.url, headers, data, timeout)
         return reply
 
-    def _explain(
-        self, error: Exception, key: str, deadline: float
-    ) -> Optional[_RequestFailed]:  # fmt: skip
-        """What an exception of the transport means.
+    def _receive(self, chunks: Iterable[bytes], key: str, deadline: float) -> Iterator[bytes]:
+        """The chunks as they come from the transport."""
+        iterator = iter(chunks)
+        while True:
+            try:
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+                chunk = next(iterator)
+            except StopIteration:
+                return
+            except Exception as error:
+                self._check_failure(error, key, deadline)
+                raise
+            yield chunk
 
-        None for a developer's mistake: it passes, with its traceback, unless there is a
-        secret in what that shows.
+    def _check_failure(self, error: Exception, key: str, deadline: float) -> None:
+        """Raises _RequestFailed for an exception of the transport.
+
+        A developer's mistake passes, with its traceback, unless there is a secret in what
+        that shows.
         """
         import http.client  # transports of the caller's may raise its exceptions
 
@@ -6266,54 +6089,59 @@ class _Client:
         if not isinstance(error, (OSError, http.client.HTTPException, UnicodeError)):
             shown = _text_with_causes(error)
             if _hide_secrets(shown, self._find_secrets(key)) == shown:
-                return None
+                return
             reason = f"the transport raised {name}: {error}"
-            return _RequestFailed(reason, "connection", retryable=False)
+            raise _RequestFailed(reason, "connection", retryable=False)
         host = _Url(self.url).authority
+        kind = "connection"
+        retryable = True
         if time.monotonic() >= deadline:
             reason = f"no complete reply within the deadline of {self.deadline:g} s"
-            return _RequestFailed(reason, "timeout", retryable=False)
-        if isinstance(error, _NotConnected):
-            return _RequestFailed(f"{error}", "connection", error.retryable)
-        if isinstance(error, _BadReply):
-            return _RequestFailed(f"{host} sent no reply of HTTP: {error}", "connection")
-        if _is_timeout(error):
-            return _RequestFailed(f"silence for {self.timeout:g} s", "timeout")
-        if name == "SSLCertVerificationError":  # by name: a Python may have no ssl
+            kind = "timeout"
+            retryable = False
+        elif isinstance(error, _HttpError):
+            reason = f"{error}"
+            retryable = error.retryable
+        elif _is_timeout(error):
+            reason = f"silence for {self.timeout:g} s"
+            kind = "timeout"
+        elif name == "SSLCertVerificationError":  # by name: a Python may have no ssl
             reason = f"the certificate of {host} is not trusted: {error}"
-            return _RequestFailed(reason, "connection", retryable=False)
-        reason = f"no connection to {host}, or it broke: {name}: {error}"
-        may_pass = not isinstance(error, UnicodeError)
-        return _RequestFailed(reason, "connection", retryable=may_pass)
+            retryable = False
+        else:
+            reason = f"no connection to {host}, or it broke: {name}: {error}"
+            retryable = not isinstance(error, UnicodeError)
+        raise _RequestFailed(reason, kind, retryable)
 
     # secrets
 
-    def _without_secrets(
-        self, failure: _RequestFailed, key: str, tries: int
-    ) -> _RequestFailed:  # fmt: skip
+    def _without_secrets(self, failure: _RequestFailed, key: str) -> _RequestFailed:
         """The failure anew: no secret in it, and nothing behind it (`__context__`)."""
         secrets = self._find_secrets(key)
-        return _RequestFailed(
+        made = _RequestFailed(
             _hide_secrets(failure.words, secrets),
             failure.kind,
             failure.retryable,
             failure.retry_after,
             failure.status,
             _hide_secrets(failure.error, secrets),
-            tries,
-            was_key_sent=bool(key),
         )
+        made.was_key_sent = bool(key)
+        return made
 
     def _find_secrets(self, key: str) -> List[str]:
         """All that may be secret in what was sent, in each form that may come back."""
         from urllib.parse import unquote, unquote_plus
+        from urllib.request import getproxies
 
         url = _Url(self.url)
-        values = [pair.partition("=")[2] or pair for pair in url.query.split("&")]
+        values = [pair.partition("=")[2] or pair for pair in url.query[1:].split("&")]
         for value in self.headers.values():
             values += [value, value.partition(" ")[2]]  # "Bearer X", X
         secrets = [key] + [value for value in values if value.lower() not in _FLAGS]
-        for login in [url.login, *_proxy_logins()]:
+        proxies = [text.rpartition("://")[2] for text in getproxies().values()]
+        for address in [url.login, *proxies]:
+            login = address.rpartition("@")[0]
             secrets += [login, *login.split(":", 1), _encode_login(login)]
         secrets += [unquote(secret) for secret in secrets]
         secrets += [unquote_plus(secret) for secret in secrets]
@@ -6345,6 +6173,13 @@ def _read_refusal(reply: _HttpReply) -> str:
         if failure.kind != "bad_response":
             raise
         return failure.words
+
+
+def _call_if_any(chunks: Any, method: str) -> None:
+    """chunks.close() or chunks.drain(); a list has none. What was read, or failed, stays so."""
+    with contextlib.suppress(Exception):
+        if hasattr(chunks, method):
+            getattr(chunks, method)()
 
 
 def _text_with_causes(error: BaseException) -> str:
