@@ -4866,7 +4866,7 @@ _NO_LIMIT = float("inf")
 # a password with a "?" or "#" it makes a host and a path.
 _URL = r"""(?xi)
     ( https? ) ://
-    ( [^/?#]* @ )?                              # a password may hold another @
+    (?: ( [^/?#]* ) @ )?                        # a password may hold another @
     ( \[ [0-9a-f:.%]+ \] | [^][/?#@:\s]+ )
     (?: : ( [0-9]{1,5} ) )?
     ( / [^?#\x00-\x20\x7f]* )?
@@ -4882,7 +4882,7 @@ class _Url:
 
     Attributes:
         scheme, host, port: "https", "::1", 443.
-        login, path, query: "u:p@", "/v1", "?k=1"; each may be "".
+        login, path, query: "u:p", "/v1", "?k=1"; each may be "".
         authority: host and port as in a URL: "[::1]", "[::1]:8080".
         origin: scheme and authority: "https://[::1]".
         public: the URL without login, query and fragment: "https://[::1]/v1".
@@ -4926,18 +4926,39 @@ def _endpoint(base_url: str, path: str) -> str:
         if not given or lacks_version:
             given += "/v1"
         given += path
-    return f"{url.scheme}://{url.login}{url.authority}{given}{url.query}"
+    login = f"{url.login}@" if url.login else ""
+    return f"{url.scheme}://{login}{url.authority}{given}{url.query}"
 
 
-class _HttpError(ConnectionError):
-    """No connection, or no reply of HTTP/1.1 within its bounds, in words for the caller.
+class _RequestFailed(ConnectionError):
+    """A request that came to nothing.
 
-    `retryable`: whether asking again may help.
+    Attributes:
+        words: what the server, or the network, says about it.
+        kind: see ModelError.
+        retryable: True where asking again may help.
+        retry_after: seconds to wait before that, where the server names them.
+        status: the status of the HTTP reply; None where there was none, or 200.
+        error: the server's error object; {} where there is none.
+        tries: how often it was asked.
+        was_key_sent: shown with an error of kind auth.
     """
 
-    def __init__(self, text: str, retryable: bool = True) -> None:
-        super().__init__(text)
+    tries = 1
+    was_key_sent = False
+
+    def __init__(
+        self, words: str, kind: str = "connection", retryable: bool = True,
+        retry_after: Optional[float] = None, status: Optional[int] = None,
+        error: Optional[_JsonObject] = None,
+    ) -> None:  # fmt: skip
+        super().__init__(words)
+        self.words = words
+        self.kind = kind
         self.retryable = retryable
+        self.retry_after = retry_after
+        self.status = status
+        self.error = error or {}
 
 
 def _is_timeout(error: Exception) -> bool:
@@ -4951,29 +4972,24 @@ def _is_timeout(error: Exception) -> bool:
 # proxies
 
 
-class _Proxy:
+def _parse_proxy(text: str) -> _Url:
     """A proxy as people write it: "http://user:pass@127.0.0.1:3128", "127.0.0.1:3128".
 
-    A password may hold any character, escaped or not. Raises _HttpError for a kind of
+    A password may hold any character, escaped or not. Raises _RequestFailed for a kind of
     proxy that is not supported.
     """
-
-    def __init__(self, text: str) -> None:
-        self.text = text.strip()
-        scheme, mark, address = self.text.rpartition("://")
-        login, _, address = address.rpartition("@")
-        match = re.match(r"(\[[^]]+\]|[^][:/?#]+)(?::(\d+))?/?\Z", address)
-        if match is None:  # not shown: it may hold a password
-            reason = "the proxy's address is not like http://127.0.0.1:3128"
-            raise _HttpError(reason, retryable=False)
-        if mark and scheme.lower() != "http":
-            reason = f"{scheme}://{address} is a kind of proxy that is not supported"
-            raise _HttpError(reason, retryable=False)
-        self.host = match[1].strip("[]")
-        self.port = int(match[2] or 80)
-        self.headers: Dict[str, str] = {}
-        if login:
-            self.headers["Proxy-Authorization"] = "Basic " + _encode_login(login)
+    scheme, mark, address = text.strip().rpartition("://")
+    login, _, address = address.rpartition("@")
+    try:
+        proxy = _Url(f"http://{address}")
+    except ValueError:  # not shown: it may hold a password
+        reason = "the proxy's address is not like http://127.0.0.1:3128"
+        raise _RequestFailed(reason, retryable=False) from None
+    if mark and scheme.lower() != "http":
+        reason = f"{scheme}://{address} is a kind of proxy that is not supported"
+        raise _RequestFailed(reason, retryable=False)
+    proxy.login = login
+    return proxy
 
 
 def _encode_login(login: str) -> str:
@@ -4985,7 +5001,13 @@ def _encode_login(login: str) -> str:
     return _encode_base64(unquote(login).encode())
 
 
-def _find_proxy(url: _Url) -> Optional[_Proxy]:
+def _login_headers(proxy: _Url) -> Dict[str, str]:
+    if not proxy.login:
+        return {}
+    return {"Proxy-Authorization": "Basic " + _encode_login(proxy.login)}
+
+
+def _find_proxy(url: _Url) -> Optional[_Url]:
     """The proxy on the way to a server: of the environment, else of the system.
 
     None where the server is reached directly, as loopback always is.
@@ -5007,7 +5029,7 @@ def _find_proxy(url: _Url) -> Optional[_Proxy]:
     proxy = proxies.get(url.scheme) or proxies.get("all")
     if is_direct or not proxy:
         return None
-    return _Proxy(proxy)
+    return _parse_proxy(proxy)
 
 
 def _names_host(entry: str, host: str, port: int) -> bool:
@@ -5210,8 +5232,8 @@ class _Connection:
             self._read_line()
 
 
-def _no_http(reason: str) -> _HttpError:
-    return _HttpError(f"the server sent no reply of HTTP: {reason}")
+def _no_http(reason: str) -> _RequestFailed:
+    return _RequestFailed(f"the server sent no reply of HTTP: {reason}")
 
 
 class _IncomingBody:
@@ -5267,9 +5289,6 @@ class _IncomingBody:
             self._connection.close()
 
 
-_RawReply = Tuple[int, Dict[str, str], Iterator[bytes]]  # status, headers, chunks
-
-
 class _HttpTransport:
     """http_transport(method, url, headers, body, timeout) -> (status, headers, chunks).
 
@@ -5296,7 +5315,7 @@ class _HttpTransport:
         body: Optional[bytes],
         timeout: float,
         deadline: float = _NO_LIMIT,
-    ) -> _RawReply:
+    ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
         _check_headers(headers)
         parts = _Url(url)
         proxy = _find_proxy(parts)
@@ -5306,11 +5325,12 @@ class _HttpTransport:
         target = parts.target
         if proxy and parts.scheme == "http":
             target = parts.origin + target
-            own.update(proxy.headers)
+            own.update(_login_headers(proxy))
         data = _encode_head(method, target, _merge_headers(own, headers)) + (body or b"")
 
-        pool = self._local.__dict__.setdefault("pool", {})  # idle connections
-        key = (os.getpid(), parts.origin, proxy and proxy.text)  # a forked child has its own
+        # Idle connections. A forked child has its own.
+        pool = self._local.__dict__.setdefault("pool", {})
+        key = (os.getpid(), parts.origin, proxy and (proxy.login, proxy.origin))
         connection = pool.pop(key, None)
         head = None
         if connection and connection.is_idle():
@@ -5325,7 +5345,7 @@ class _HttpTransport:
         return status, reply_headers, body_chunks
 
     def _connect(
-        self, url: _Url, proxy: Optional[_Proxy], timeout: float, deadline: float
+        self, url: _Url, proxy: Optional[_Url], timeout: float, deadline: float
     ) -> _Connection:
         connection = _Connection(timeout, deadline)
         peer = proxy or url
@@ -5336,15 +5356,15 @@ class _HttpTransport:
             connection.connect(peer.host, peer.port)
         except OSError as error:
             reason = f"{type(error).__name__}: {error}"
-            raise _HttpError(f"could not connect to {name}: {reason}") from error
+            raise _RequestFailed(f"could not connect to {name}: {reason}") from error
         if proxy and url.scheme == "https":
             host = f"[{url.host}]" if ":" in url.host else url.host
             target = f"{host}:{url.port}"
-            headers = {"Host": target, **proxy.headers}
+            headers = {"Host": target, **_login_headers(proxy)}
             status = connection.request(_encode_head("CONNECT", target, headers))[0]
             if status != 200:
                 connection.close()
-                raise _HttpError(f"{name} answers HTTP {status} instead of opening a tunnel")
+                raise _RequestFailed(f"{name} answers HTTP {status} instead of opening a tunnel")
         if url.scheme == "https":
             connection.start_tls(url.host, self.ssl_context)
         return connection
@@ -5382,36 +5402,6 @@ http_transport = _HttpTransport()
 # does waiting help, how long? A new server's words are a row in a table.
 
 _lenient_decoder = json.JSONDecoder(parse_constant=lambda constant: None)  # NaN: null
-
-
-class _RequestFailed(Exception):
-    """A request that came to nothing.
-
-    Attributes:
-        words: what the server, or the network, says about it.
-        kind: see ModelError.
-        retryable: True where asking again may help.
-        retry_after: seconds to wait before that, where the server names them.
-        status: the status of the HTTP reply; None where there was none, or 200.
-        error: the server's error object; {} where there is none.
-        tries: how often it was asked.
-        was_key_sent: shown with an error of kind auth.
-    """
-
-    tries = 1
-    was_key_sent = False
-
-    def __init__(
-        self, words: str, kind: str, retryable: bool = True, retry_after: Optional[float] = None,
-        status: Optional[int] = None, error: Optional[_JsonObject] = None,
-    ) -> None:  # fmt: skip
-        super().__init__(words)
-        self.words = words
-        self.kind = kind
-        self.retryable = retryable
-        self.retry_after = retry_after
-        self.status = status
-        self.error = error or {}
 
 
 # what the server says
@@ -6032,8 +6022,13 @@ class _Client:
             **self._login(key),
         }
         headers = _merge_headers(own, self.headers)
+        timeout = max(0.0, min(self.timeout, deadline - time.monotonic()))
+        request: List[Any] = ["POST", self.url, headers, data, timeout]
+        if isinstance(self.transport, _HttpTransport):
+            request.append(deadline)  # one of the caller's knows none
         try:
-            status, response_headers, chunks = self._send(data, headers, deadline)
+            _check_headers(headers)
+            status, response_headers, chunks = self.transport(*request)
         except Exception as error:
             self._check_failure(error, key, deadline)
             raise
@@ -6049,21 +6044,8 @@ class _Client:
         finally:
             _call_if_any(chunks, "close")
 
-    def _send(self, data: bytes, headers: Dict[str, str], deadline: float) -> _RawReply:
-        """Hand a request to the transport; the built-in one keeps the deadline.
-
-        One of the caller's knows none: its timeout is no longer than the time that is
-        left, and `_receive` looks at the clock between two chunks.
-        """
-        timeout = max(0.0, min(self.timeout, deadline - time.monotonic()))
-        if isinstance(self.transport, _HttpTransport):
-            return self.transport("POST", self.url, headers, data, timeout, deadline)
-        _check_headers(headers)
-        reply: _RawReply = self.transport("POST", self.url, headers, data, timeout)
-        return reply
-
     def _receive(self, chunks: Iterable[bytes], key: str, deadline: float) -> Iterator[bytes]:
-        """The chunks as they come from the transport."""
+        """The chunks as they come from the transport; the deadline holds for any transport."""
         iterator = iter(chunks)
         while True:
             try:
@@ -6099,9 +6081,8 @@ class _Client:
             reason = f"no complete reply within the deadline of {self.deadline:g} s"
             kind = "timeout"
             retryable = False
-        elif isinstance(error, _HttpError):
-            reason = f"{error}"
-            retryable = error.retryable
+        elif isinstance(error, _RequestFailed):  # in the transport's own words
+            raise error
         elif _is_timeout(error):
             reason = f"silence for {self.timeout:g} s"
             kind = "timeout"
@@ -6139,9 +6120,9 @@ class _Client:
         for value in self.headers.values():
             values += [value, value.partition(" ")[2]]  # "Bearer X", X
         secrets = [key] + [value for value in values if value.lower() not in _FLAGS]
-        proxies = [text.rpartition("://")[2] for text in getproxies().values()]
-        for address in [url.login, *proxies]:
-            login = address.rpartition("@")[0]
+        proxies = [text.rpartition("@")[0] for text in getproxies().values()]
+        for start in [url.login, *proxies]:
+            login = start.rpartition("://")[2]
             secrets += [login, *login.split(":", 1), _encode_login(login)]
         secrets += [unquote(secret) for secret in secrets]
         secrets += [unquote_plus(secret) for secret in secrets]
