@@ -8656,7 +8656,7 @@ def _run_demo() -> int:
     return 0
 
 
-# -- what a person sees ----------------------------------------------------------------------------
+# -- what a person sees and says -------------------------------------------------------------------
 
 
 def _is_terminal(stream: Any) -> bool:
@@ -8664,43 +8664,18 @@ def _is_terminal(stream: Any) -> bool:
     return stream is not None and bool(stream.isatty())
 
 
-def _shows_colours() -> bool:
-    """On a terminal that says it has them, and never with NO_COLOR (https://no-color.org)."""
-    if not _is_terminal(sys.stderr) or os.environ.get("NO_COLOR"):
+def _has_colours() -> bool:
+    """Of a terminal: whether it says so, and never with NO_COLOR (https://no-color.org)."""
+    if os.environ.get("NO_COLOR"):
         return False
     if "COLORTERM" in os.environ or "WT_SESSION" in os.environ:  # the second is Windows Terminal
         return True
     return "color" in os.environ.get("TERM", "")  # xterm-256color
 
 
-class _WaitSign:
-    """Shows on a terminal that something is going on: "... 3 s" in the last line, then erased."""
-
-    def __init__(self) -> None:
-        self._ended: Any = None
-        self._thread: Any = None
-
-    def start(self) -> None:
-        import threading
-
-        self.stop()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._count, args=(self._ended,), daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        if self._thread is not None:
-            self._ended.set()
-            self._thread.join()
-            self._thread = None
-
-    def _count(self, ended: Any) -> None:
-        seconds = 0
-        while not ended.wait(1.0):
-            seconds += 1
-            print(f"\r... {seconds} s", end="", file=sys.stderr, flush=True)
-        if seconds:
-            print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)
+def _escape_lines(text: str) -> str:
+    r"""Text for a terminal: "a<escape>b" -> "a\x1bb"; line ends and tabs are kept."""
+    return "\n".join("\t".join(map(_escape, line.split("\t"))) for line in text.split("\n"))
 
 
 class _Screen:
@@ -8708,24 +8683,41 @@ class _Screen:
 
     def __init__(self, max_requests: int) -> None:
         self.max_requests = max_requests
-        self.colours = _shows_colours()
-        self.wait_sign = _WaitSign() if _is_terminal(sys.stderr) else None
+        self.shows_waits = _is_terminal(sys.stderr)
+        self.shows_colours = self.shows_waits and _has_colours()
         self.streams_text = _is_terminal(sys.stdout)
         self.began = time.monotonic()
         self.streamed = ""  # the text of the reply that is under way, as far as it is shown
+        self._wait_ended: Any = None
+        self._counter: Any = None
 
     def begin_turn(self) -> None:
         self.began = time.monotonic()
         self.streamed = ""
 
     def wait(self) -> None:
-        """From here on a model or a tool is at work."""
-        if self.wait_sign is not None:
-            self.wait_sign.start()
+        """From here on a model or a tool is at work: "... 3 s" in a terminal's last line."""
+        self.stop_waiting()
+        if self.shows_waits:
+            import threading
+
+            self._wait_ended = threading.Event()
+            self._counter = threading.Thread(target=self._count_seconds, daemon=True)
+            self._counter.start()
 
     def stop_waiting(self) -> None:
-        if self.wait_sign is not None:
-            self.wait_sign.stop()
+        if self._counter is not None:
+            self._wait_ended.set()
+            self._counter.join()
+            self._counter = None
+
+    def _count_seconds(self) -> None:
+        seconds = 0
+        while not self._wait_ended.wait(1.0):
+            seconds += 1
+            print(f"\r... {seconds} s", end="", file=sys.stderr, flush=True)
+        if seconds:
+            print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)
 
     def show_text(self, text: str) -> None:
         """A piece of the reply, as it arrives."""
@@ -8733,33 +8725,23 @@ class _Screen:
         self.streamed += text
         self._write_out(text, end="")
 
+    def show(self, text: str, colour: str = "") -> None:
+        self._write_err(self._paint(_escape_lines(text), colour))
+
     def show_event(self, run: AgentRun, event: Event) -> None:
         colour = ""
         if isinstance(event, AgentStep):
             colour = "32" if event.status == "ok" else "33"
-        self._write_line(run, str(event), colour)
+        self._show_progress(run, str(event), colour)
         if isinstance(event, AgentStep) and event.status == "invalid_response":
             for line in _cut_middle(event.action.log, 2_000).splitlines():
-                self.show_block(f"    | {line}")
-
-    def show_note(self, text: str) -> None:
-        self._write_err(self._paint(f"note: {_one_line(text, 1_500)}", "33"))
-        self.wait()
-
-    def show_block(self, text: str) -> None:
-        self._write_err(_escape_lines(text))
-
-    def show_line(self, text: str) -> None:
-        self._write_err(self._paint(_escape_lines(text), "1"))
-
-    def show_error(self, text: str) -> None:
-        self._write_err(self._paint(_one_line(text, 1_500), "31"))
+                self.show(f"    | {line}")
 
     def show_answer(self, run: AgentRun) -> None:
         answer = _to_text(run.output)
-        shown = self.streamed
+        shown = self.streamed.strip()
         self._end_streamed_line()
-        if not shown.strip() or shown.strip() != answer.strip():
+        if not shown or shown != answer.strip():
             self._write_out(answer, end="\n")
 
     def show_totals(self, run: AgentRun, was_recorded: bool) -> None:
@@ -8771,15 +8753,15 @@ class _Screen:
             parts.append("the model refused")
         if was_recorded:
             parts.append("recorded in the journal, nothing was asked")
-        self._write_line(run, "; ".join(parts), "1")
+        self._show_progress(run, "; ".join(parts), "1")
 
-    def _write_line(self, run: AgentRun, text: str, colour: str) -> None:
+    def _show_progress(self, run: AgentRun, text: str, colour: str) -> None:
         seconds = time.monotonic() - self.began
         count = f"{seconds:6.1f} s  request {run.requests}/{self.max_requests}"
         self._write_err(f"{self._paint(count, '2')}  {self._paint(text, colour)}")
 
     def _paint(self, text: str, colour: str) -> str:
-        return f"\x1b[{colour}m{text}\x1b[0m" if self.colours and colour else text
+        return f"\x1b[{colour}m{text}\x1b[0m" if self.shows_colours and colour else text
 
     def _write_err(self, text: str) -> None:
         self.stop_waiting()
@@ -8795,14 +8777,6 @@ class _Screen:
         if self.streams_text:
             text = _escape_lines(text)
         print(text, end=end, flush=True)
-
-
-def _escape_lines(text: str) -> str:
-    r"""Text for a terminal: "a<escape>b" -> "a\x1bb"; line ends and tabs are kept."""
-    return "\n".join("\t".join(map(_escape, line.split("\t"))) for line in text.split("\n"))
-
-
-# -- what a person says ----------------------------------------------------------------------------
 
 
 def _read_line(prompt: str) -> Optional[str]:
@@ -8838,41 +8812,6 @@ def _read_all() -> str:
     return str(data.decode(encoding, "replace")).strip()
 
 
-class _Approval:
-    """Asks a person before a call runs that may change something."""
-
-    def __init__(self, screen: _Screen) -> None:
-        self.screen = screen
-        self.always: Set[str] = set()  # tools that need not be asked about any more
-
-    def deny_reason(self, action: AgentAction, tools: Registry) -> Optional[str]:
-        """None where the call may run, else what the model is told. What cannot run is not asked
-        about: an unknown tool, arguments that are none."""
-        tool = tools.get(action.tool)
-        if tool is None or tool.read_only or tool.name in self.always:
-            return None
-        if action.arguments is None:
-            return None
-        self.screen.show_line(f"run {action.tool}?")
-        for name, value in action.arguments.items():  # whole: nobody approves what is cut off
-            self.screen.show_block(f"  {_one_line(name)} = {_to_text(value)}")
-        line = _read_line("[y]es, [a]lways for this tool, or [n]o and a reason: ")
-        return self._read_answer(line, tool.name)
-
-    def _read_answer(self, line: Optional[str], name: str) -> Optional[str]:
-        if line is None:
-            return "Denied: nobody was there to be asked."
-        word, _, reason = line.strip().partition(" ")
-        if word.lower() in ("y", "yes"):
-            return None
-        if word.lower() in ("a", "always"):
-            self.always.add(name)
-            return None
-        if word.lower() not in ("n", "no", ""):
-            reason = line.strip()
-        return f"The user denied this call: {reason}" if reason else "The user denied this call."
-
-
 # -- the program -----------------------------------------------------------------------------------
 
 _COMMAND_EXAMPLES = """\
@@ -8905,53 +8844,33 @@ def _make_parser() -> Any:
         epilog=_COMMAND_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "question",
-        nargs="?",
-        help="what to ask; - reads it from standard input; without: a conversation",
-    )
-    parser.add_argument(
-        "--tools", metavar="FILE.py", help="a Python file; the model may call its public functions"
-    )
-    parser.add_argument(
-        "--ask", action="store_true", help="ask me before each call of a tool that is not read_only"
-    )
-    parser.add_argument(
-        "--schema", action="store_true", help="print what a model is told of the tools, and end"
-    )
-    parser.add_argument(
-        "--model", metavar="NAME", default=os.environ.get("AGENTLOOP_MODEL"),
-        help="the model's name on the server; default: AGENTLOOP_MODEL",
-    )  # fmt: skip
-    parser.add_argument(
-        "--base-url", metavar="URL", help="the server, for example http://127.0.0.1:8080/v1"
-    )
-    parser.add_argument(
-        "--api", choices=["chat", "responses", "anthropic", "text"],
-        help="what the server speaks; default: that of the key that is set, else chat",
-    )  # fmt: skip
-    parser.add_argument("--system", metavar="TEXT", help="the system text")
-    parser.add_argument(
-        "--max-requests", type=int, default=10, metavar="N",
-        help="the budget: how often the model may be asked for one answer; default 10",
-    )  # fmt: skip
-    parser.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="the longest silence of the server"
-    )
-    parser.add_argument(
-        "--deadline", type=float, metavar="SECONDS", help="the longest time for one request"
-    )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=JSON",
-        help="a field of the request or a setting: temperature=0.2, retries=0",
-    )  # fmt: skip
-    parser.add_argument(
-        "--journal", metavar="FILE", help="keep the run; the same line resumes after a crash"
-    )
-    parser.add_argument("--json", action="store_true", help="print the whole run as JSON")
-    parser.add_argument(
-        "--version", action="store_true", help="print version and sha256 of the file"
-    )
+    apis = ["chat", "responses", "anthropic", "text"]
+    model = os.environ.get("AGENTLOOP_MODEL")
+    is_set = {"action": "store_true"}
+    options: List[Tuple[str, _JsonObject, str]] = [
+        ("question", {"nargs": "?"},
+         "what to ask; - reads it from standard input; without: a conversation"),
+        ("--tools", {"metavar": "FILE.py"}, "a Python file; the model may call its public functions"),
+        ("--ask", is_set, "ask me before each call of a tool that is not read_only"),
+        ("--schema", is_set, "print what a model is told of the tools, and end"),
+        ("--model", {"metavar": "NAME", "default": model},
+         "the model's name on the server; default: AGENTLOOP_MODEL"),
+        ("--base-url", {"metavar": "URL"}, "the server, for example http://127.0.0.1:8080/v1"),
+        ("--api", {"choices": apis},
+         "what the server speaks; default: that of the key that is set, else chat"),
+        ("--system", {"metavar": "TEXT"}, "the system text"),
+        ("--max-requests", {"type": int, "default": 10, "metavar": "N"},
+         "the budget: how often the model may be asked for one answer; default 10"),
+        ("--timeout", {"type": float, "metavar": "SECONDS"}, "the longest silence of the server"),
+        ("--deadline", {"type": float, "metavar": "SECONDS"}, "the longest time for one request"),
+        ("--set", {"action": "append", "default": [], "metavar": "KEY=JSON"},
+         "a field of the request or a setting: temperature=0.2, retries=0"),
+        ("--journal", {"metavar": "FILE"}, "keep the run; the same line resumes after a crash"),
+        ("--json", is_set, "print the whole run as JSON"),
+        ("--version", is_set, "print version and sha256 of the file"),
+    ]  # fmt: skip
+    for name, settings, text in options:
+        parser.add_argument(name, help=text, **settings)
     return parser
 
 
@@ -8997,11 +8916,13 @@ def _run_command(options: Any, arguments: List[str]) -> int:
 def _hash_of_this_file() -> str:
     import hashlib
 
-    loader = globals().get("__loader__")
-    if loader is not None and hasattr(loader, "get_data"):  # in a zip too
-        return hashlib.sha256(loader.get_data(__file__)).hexdigest()
-    with open(__file__, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+    loader: Any = globals().get("__loader__")
+    if hasattr(loader, "get_data"):  # in a zip too
+        data = loader.get_data(__file__)
+    else:
+        with open(__file__, "rb") as file:
+            data = file.read()
+    return hashlib.sha256(data).hexdigest()
 
 
 def _print_schema(tools: Registry) -> None:
@@ -9061,24 +8982,6 @@ def _is_defined_in(module: Any, value: Any) -> bool:
     return home is None or home is module or not any(v is value for v in vars(home).values())
 
 
-def _is_object_of_texts(value: Any) -> bool:
-    return type(value) is dict and all(type(text) is str for text in value.values())
-
-
-# What --set may give to the adapter, and how it must look. Other names are fields of the request.
-_SETTINGS: Dict[str, Tuple[str, Callable[[Any], bool]]] = {
-    "api_key": ("a text", lambda v: type(v) is str),
-    "base_url": ("a text", lambda v: type(v) is str),
-    "system": ("a text", lambda v: type(v) is str),
-    "headers": ("an object of texts", _is_object_of_texts),
-    "timeout": ("a number of seconds above 0", lambda v: type(v) in (int, float) and v > 0),
-    "deadline": ("a number of seconds above 0", lambda v: type(v) in (int, float) and v > 0),
-    "retries": ("an integer from 0 up", lambda v: type(v) is int and v >= 0),
-    "trim": ("an integer from 0 up", lambda v: type(v) is int and v >= 0),
-    "max_observation": ("an integer above 0", lambda v: type(v) is int and v > 0),
-    "max_tokens": ("an integer above 0", lambda v: type(v) is int and v > 0),
-    "tools": ("a list of objects", lambda v: type(v) is list and all(type(t) is dict for t in v)),
-}
 _NOT_SETTABLE = ("self", "model", "messages", "input", "on_text", "transport", "ssl_context")
 
 
@@ -9094,13 +8997,31 @@ def _parse_settings(pairs: List[str]) -> _JsonObject:
                 f"--set {pair}: expected KEY=JSON, for example temperature=0.2 or, with quotes "
                 "around a text, 'user=\"ann\"'"
             ) from None
-        expected, fits = _SETTINGS.get(name, ("a JSON value", _is_plain_json))
         if not name.isidentifier() or name in _NOT_SETTABLE:
             raise ValueError(f"--set {pair}: {name or 'nothing'} cannot be set")
-        if not fits(value):
-            raise ValueError(f"--set {pair}: {name} is {expected}")
+        _check_setting(f"--set {pair}", name, value)
         settings[name] = value
     return settings
+
+
+def _check_setting(option: str, name: str, value: Any) -> None:
+    """ValueError for a setting of the adapter that does not look as it must.
+
+    Other names are fields of the request.
+    """
+    shapes: List[Tuple[str, str, Callable[[Any], bool]]] = [
+        ("api_key base_url system", "a text", lambda v: type(v) is str),
+        ("timeout deadline", "a number of seconds above 0", lambda v: type(v) in (int, float) and v > 0),
+        ("retries trim", "an integer from 0 up", lambda v: type(v) is int and v >= 0),
+        ("max_observation max_tokens", "an integer above 0", lambda v: type(v) is int and v > 0),
+        ("tools", "a list of objects", lambda v: type(v) is list and all(type(t) is dict for t in v)),
+        ("headers", "an object of texts",
+         lambda v: type(v) is dict and all(type(t) is str for t in v.values())),
+        (name, "a JSON value", _is_plain_json),
+    ]  # fmt: skip
+    for names, expected, fits in shapes:
+        if name in names.split() and not fits(value):
+            raise ValueError(f"{option}: {name} is {expected}")
 
 
 class _Session:
@@ -9110,59 +9031,58 @@ class _Session:
         self.options = options
         self.tools = tools
         self.screen = _Screen(options.max_requests)
-        self.approval = _Approval(self.screen) if options.ask else None
-        self.model, description = self._make_model()
-        print(_one_line(description, 400), file=sys.stderr)
+        self.always_approved: Set[str] = set()  # names of tools
+        self.model = self._make_model()
 
-    def _make_model(self) -> Tuple[Any, str]:
-        """The model that the options name, and a line that says which."""
+    def _make_model(self) -> Any:
+        """The model that the options name; a line says which it is."""
         options = self.options
         settings: _JsonObject = {}
         for name in ("base_url", "system", "timeout", "deadline"):
             value = getattr(options, name)
-            if value is None:
-                continue
-            expected, fits = _SETTINGS[name]
-            if not fits(value):
-                option = name.replace("_", "-")
-                raise ValueError(f"--{option} is {expected}; got {value}")
-            settings[name] = value
+            if value is not None:
+                _check_setting(f"--{name.replace('_', '-')} {value}", name, value)
+                settings[name] = value
         settings.update(_parse_settings(options.set))
-        api, reason = options.api, ""
-        if api is None and os.environ.get("ANTHROPIC_API_KEY"):
-            if not os.environ.get("OPENAI_API_KEY"):
-                api, reason = "anthropic", " (ANTHROPIC_API_KEY is set)"
-        api = api or "chat"
+        api = options.api or "chat"
+        reason = ""
+        has_key = {name for name in ("OPENAI", "ANTHROPIC") if os.environ.get(f"{name}_API_KEY")}
+        if options.api is None and has_key == {"ANTHROPIC"}:
+            api = "anthropic"
+            reason = " (ANTHROPIC_API_KEY is set)"
         text_settings = {}
         if api == "text":
             settings.setdefault("stop", ["\nObservation:"])
-            for name in ("trim", "max_observation"):
-                if name in settings:
-                    text_settings[name] = settings.pop(name)
+            own = settings.keys() & {"trim", "max_observation"}
+            text_settings = {name: settings.pop(name) for name in own}
         elif self.screen.streams_text and not options.json:
             settings["on_text"] = self.screen.show_text
         classes: _JsonObject = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
-        adapter = classes.get(api, OpenAIChat)(options.model, **settings)
-        model = ReActText(adapter.complete, **text_settings) if api == "text" else adapter
-        return model, f"api: {api}{reason}, {adapter!r}"
+        model = classes.get(api, OpenAIChat)(options.model, **settings)
+        print(_one_line(f"api: {api}{reason}, {model!r}", 400), file=sys.stderr)
+        return ReActText(model.complete, **text_settings) if api == "text" else model
 
     def run(self) -> int:
-        with _notes_shown_by(self.screen):
+        """Ask, or converse. What the library logs (retries, hints) is shown meanwhile."""
+        import logging
+
+        screen = self.screen
+
+        class Notes(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                screen.show(f"note: {_one_line(record.getMessage(), 1_500)}", "33")
+                screen.wait()
+
+        logger = logging.getLogger("agentloop")
+        notes = Notes()
+        logger.addHandler(notes)
+        try:
             run = self._load_run()
             if self.options.question is None:
                 return self._converse(run)
-            question = self.options.question
-            if question == "-":
-                question = _read_all()
-            if run is None:
-                run = AgentRun(question)
-            elif run.task != question:
-                run = run.follow_up(question)
-            try:
-                return self._run_turn(run)
-            except KeyboardInterrupt:
-                self.screen.show_line(f"interrupted; {run._show_totals()}")
-                return 130
+            return self._ask(run)
+        finally:
+            logger.removeHandler(notes)
 
     def _load_run(self) -> Optional[AgentRun]:
         """The last turn in the journal, None where it has no turns yet."""
@@ -9171,16 +9091,30 @@ class _Session:
             return None
         if os.path.isfile(path):
             with open(path, "rb") as file:
-                if b"\n" not in file.read():  # empty, or its one line was torn
+                if not file.readline().endswith(b"\n"):  # empty, or its one line was torn
                     return None
         return AgentRun.load(path)
+
+    def _ask(self, run: Optional[AgentRun]) -> int:
+        question = self.options.question
+        if question == "-":
+            question = _read_all()
+        if run is None:
+            run = AgentRun(question)
+        elif run.task != question:
+            run = run.follow_up(question)
+        try:
+            return self._run_turn(run)
+        except KeyboardInterrupt:
+            self.screen.show(f"interrupted; {run._show_totals()}", "1")
+            return 130
 
     def _converse(self, run: Optional[AgentRun]) -> int:
         """Each line is the next turn. Ctrl-C ends the turn; a second one within a second ends all."""
         status = 0
         interrupted = -1.0
         if _is_terminal(sys.stdin):
-            self.screen.show_line("a conversation: Ctrl-C ends a turn, Ctrl-D the conversation")
+            self.screen.show("a conversation: Ctrl-C ends a turn, Ctrl-D the conversation", "1")
         resumes = run is not None and run.state == "running"
         while True:
             try:
@@ -9194,7 +9128,7 @@ class _Session:
                     run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
                     status = self._run_turn(run)
             except KeyboardInterrupt:
-                self.screen.show_line("\ninterrupted")
+                self.screen.show("\ninterrupted", "1")
                 now = time.monotonic()
                 if not _is_terminal(sys.stdin) or now - interrupted < 1.0:
                     return 130
@@ -9216,14 +9150,16 @@ class _Session:
                     has_answered = True
                     continue
                 screen.show_event(run, event)
-                if isinstance(event, AgentAction):
-                    self._approve(run, event)
+                if options.ask and isinstance(event, AgentAction):
+                    reason = self._find_denial(event)
+                    if reason:
+                        run.close(event, reason, "denied")
                 screen.wait()
         except ModelError as error:
-            screen.show_error(str(error))
+            screen.show(_one_line(str(error), 1_500), "31")
             return 1
         except SystemExit as error:
-            screen.show_error(f"a tool ended the program: SystemExit: {error}")
+            screen.show(_one_line(f"a tool ended the program: SystemExit: {error}", 1_500), "31")
             return 2
         finally:
             events.close()
@@ -9233,37 +9169,36 @@ class _Session:
         elif run.finish is not None:
             screen.show_answer(run)
         screen.show_totals(run, was_recorded=run.finish is not None and not has_answered)
-        return _exit_status(run)
+        if run.finish is None:
+            return 3
+        return 4 if run.finish.reason == "refusal" else 0
 
-    def _approve(self, run: AgentRun, action: AgentAction) -> None:
-        if self.approval is not None:
-            reason = self.approval.deny_reason(action, self.tools)
-            if reason is not None:
-                run.close(action, reason, "denied")
+    def _find_denial(self, action: AgentAction) -> str:
+        """Ask the person before a call that may change something.
 
-
-def _exit_status(run: AgentRun) -> int:
-    if run.finish is None:
-        return 3
-    return 4 if run.finish.reason == "refusal" else 0
-
-
-@contextlib.contextmanager
-def _notes_shown_by(screen: _Screen) -> Iterator[None]:
-    """What the library logs (retries, hints) goes to the screen meanwhile."""
-    import logging
-
-    class Notes(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            screen.show_note(record.getMessage())
-
-    logger = logging.getLogger("agentloop")
-    notes = Notes()
-    logger.addHandler(notes)
-    try:
-        yield
-    finally:
-        logger.removeHandler(notes)
+        Empty where it may run, else what the model is told. What cannot run is not asked about:
+        an unknown tool, arguments that are none.
+        """
+        tool = self.tools.get(action.tool)
+        if tool is None or tool.read_only or action.arguments is None:
+            return ""
+        if tool.name in self.always_approved:
+            return ""
+        self.screen.show(f"run {action.tool}?", "1")
+        for name, value in action.arguments.items():  # whole: nobody approves what is cut off
+            self.screen.show(f"  {_one_line(name)} = {_to_text(value)}")
+        line = _read_line("[y]es, [a]lways for this tool, or [n]o and a reason: ")
+        if line is None:
+            return "Denied: nobody was there to be asked."
+        word, _, reason = line.strip().partition(" ")
+        word = word.lower()
+        if word in ("a", "always"):
+            self.always_approved.add(tool.name)
+        if word in ("y", "yes", "a", "always"):
+            return ""
+        if word not in ("n", "no"):
+            reason = line.strip()
+        return f"The user denied this call: {reason}" if reason else "The user denied this call."
 
 
 def _is_the_program() -> bool:
