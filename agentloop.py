@@ -5557,7 +5557,8 @@ def _find_wait(headers: Dict[str, str], error: _JsonObject, words: str) -> Optio
         value = headers.get(name, "").strip()
         is_number = re.match(r"[0-9]+(\.[0-9]+)?\Z", value)
         texts.append(value + unit if is_number else value)
-    texts += [_to_text(detail.get("retryDelay")) for detail in _dicts(error.get("details"))]  # Gemini
+    for detail in _dicts(error.get("details")):  # Gemini
+        texts.append(_to_text(detail.get("retryDelay")))
     texts += re.findall(_WAIT_IN_WORDS, words)[:1]
     for text in texts:
         wait = _read_wait(text)
@@ -5584,9 +5585,7 @@ def _read_wait(text: str) -> Optional[float]:
         return None
 
 
-def _classify_error(
-    status: Optional[int], headers: Dict[str, str], body: Any
-) -> _RequestFailed:  # fmt: skip
+def _classify_error(status: Optional[int], headers: Dict[str, str], body: Any) -> _RequestFailed:
     """What a refusal means.
 
     `status`: None for an error inside a reply with 200. `body`: a text, or JSON.
@@ -5607,7 +5606,8 @@ def _classify_error(
     all_words = "\n".join([words, *labels])
     kind = _decide_kind(status, all_words, labels)
     if kind == "bad_response":
-        words = f"a redirect to {headers.get('location', '')}, which is not followed; set base_url to it"
+        location = headers.get("location", "")
+        words = f"a redirect to {location}, which is not followed; set base_url to it"
     retryable = kind == "server"
     if kind == "rate_limit":
         retryable = not re.search(_QUOTA_EXHAUSTED, all_words)
@@ -5640,9 +5640,7 @@ class _HttpReply:
         failure: what ended a stream of events early. It may be complete all the same.
     """
 
-    def __init__(
-        self, headers: Dict[str, str], chunks: Iterator[bytes], timeout: float
-    ) -> None:  # fmt: skip
+    def __init__(self, headers: Dict[str, str], chunks: Iterator[bytes], timeout: float) -> None:
         self.headers = {name.lower(): value for name, value in headers.items()}
         encoding = self.headers.get("content-encoding", "")
         self.chunks = _unpack(chunks, encoding.strip().lower())
