@@ -4860,7 +4860,6 @@ _MAX_INTERIM = 20  # replies 1xx before the one that counts
 _MAX_CONNECT = 30.0  # seconds for one address of a host
 _MAX_READ = 2.0  # seconds in one read: on Windows Ctrl-C gets through between two reads
 _MAX_DRAIN = 0.2  # seconds for the end of a body whose content is complete
-_NO_LIMIT = float("inf")
 
 # Not urlsplit: it takes "http:/h" and "http://h:port" for URLs, removes line ends, and of
 # a password with a "?" or "#" it makes a host and a path.
@@ -4930,7 +4929,7 @@ def _endpoint(base_url: str, path: str) -> str:
     return f"{url.scheme}://{login}{url.authority}{given}{url.query}"
 
 
-class _RequestFailed(ConnectionError):
+class _RequestFailed(OSError):
     """A request that came to nothing.
 
     Attributes:
@@ -4986,7 +4985,7 @@ def _parse_proxy(text: str) -> _Url:
         reason = "the proxy's address is not like http://127.0.0.1:3128"
         raise _RequestFailed(reason, retryable=False) from None
     if mark and scheme.lower() != "http":
-        reason = f"{scheme}://{address} is a kind of proxy that is not supported"
+        reason = f"{scheme}://{proxy.authority} is a kind of proxy that is not supported"
         raise _RequestFailed(reason, retryable=False)
     proxy.login = login
     return proxy
@@ -5055,6 +5054,10 @@ def _names_host(entry: str, host: str, port: int) -> bool:
 
 
 # connections
+
+
+def _bad_reply(reason: str) -> _RequestFailed:
+    return _RequestFailed(f"the server sent no reply of HTTP: {reason}")
 
 
 class _Connection:
@@ -5173,7 +5176,7 @@ class _Connection:
                 self._at = end + 1
                 return line.rstrip(b"\r")
             if len(self._data) - self._at > _MAX_LINE:
-                raise _no_http("a header line without an end")
+                raise _bad_reply("a header line without an end")
             self._fill()
 
     def _read_head(self) -> Tuple[int, Dict[str, str]]:
@@ -5182,13 +5185,13 @@ class _Connection:
             line = self._read_line()
             match = re.match(rb"HTTP/1\.(\d) (\d{3})(?!\d)", line)
             if match is None:
-                raise _no_http(f"it begins with {_preview(line)}")
+                raise _bad_reply(f"it begins with {_preview(line)}")
             headers = self._read_headers()
             if match[1] == b"0":  # HTTP/1.0 closes, unless it says otherwise
                 headers.setdefault("connection", "close")
             if int(match[2]) >= 200:
                 return int(match[2]), headers
-        raise _no_http(f"more than {_MAX_INTERIM} interim replies")
+        raise _bad_reply(f"more than {_MAX_INTERIM} interim replies")
 
     def _read_headers(self) -> Dict[str, str]:
         """Header lines up to the blank one; the names in lower-case."""
@@ -5199,7 +5202,7 @@ class _Connection:
                 return headers
             name, _, value = line.partition(":")
             headers[name.strip().lower()] = value.strip()
-        raise _no_http(f"more than {_MAX_HEADERS} headers")
+        raise _bad_reply(f"more than {_MAX_HEADERS} headers")
 
     def read_exactly(self, size: int) -> Iterator[bytes]:
         """So many bytes, in chunks as they come."""
@@ -5224,16 +5227,12 @@ class _Connection:
             try:
                 size = int(self._read_line().partition(b";")[0], 16)
             except ValueError:
-                raise _no_http("a chunk without its size") from None
+                raise _bad_reply("a chunk without its size") from None
             if size <= 0:
                 self._read_headers()  # trailers
                 return
             yield from self.read_exactly(size)
             self._read_line()
-
-
-def _no_http(reason: str) -> _RequestFailed:
-    return _RequestFailed(f"the server sent no reply of HTTP: {reason}")
 
 
 class _IncomingBody:
@@ -5296,8 +5295,8 @@ class _HttpTransport:
     `timeout`: the longest silence in seconds; `deadline`, which this transport alone has:
     the instant of time.monotonic() at which all has to be read. A connection is kept per
     thread, process and server. Loopback is reached directly, else the proxies of the
-    environment or of the system count. Redirects are not followed. Raises OSError
-    (ConnectionError, TimeoutError, ...), and ValueError for a header that cannot be sent.
+    environment or of the system count. Redirects are not followed. Raises OSError, and
+    ValueError for a header that cannot be sent.
     """
 
     def __init__(self, ssl_context: Any = None) -> None:
@@ -5314,7 +5313,7 @@ class _HttpTransport:
         headers: Dict[str, str],
         body: Optional[bytes],
         timeout: float,
-        deadline: float = _NO_LIMIT,
+        deadline: float = math.inf,
     ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
         _check_headers(headers)
         parts = _Url(url)
@@ -5971,7 +5970,7 @@ class _Client:
 
     def _deadline_from_now(self) -> float:
         """The deadline of a request that begins now: an instant of time.monotonic()."""
-        return _NO_LIMIT if self.deadline is None else time.monotonic() + self.deadline
+        return math.inf if self.deadline is None else time.monotonic() + self.deadline
 
     # asking
 
