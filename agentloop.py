@@ -5268,11 +5268,13 @@ class _IncomingBody:
     def __next__(self) -> bytes:
         try:
             return next(self._chunks)
-        except BaseException as error:
-            is_over = isinstance(error, StopIteration)
-            if is_over and self._can_be_kept and not self._was_released:
+        except StopIteration:
+            if self._can_be_kept and not self._was_released:
                 self._was_released = True
                 self._pool[self._key] = self._connection
+            self.close()
+            raise
+        except BaseException:
             self.close()
             raise
 
@@ -5301,7 +5303,9 @@ class _HttpTransport:
 
     def __init__(self, ssl_context: Any = None) -> None:
         self.ssl_context = ssl_context
-        self._local = _local()  # holds what belongs to a thread; dropped when that ends
+        # subtle: threading.local, without importing threading. What it holds belongs to a
+        # thread, and is dropped when that ends.
+        self._local = _local()
 
     def __reduce__(self) -> Any:
         return _HttpTransport, (self.ssl_context and _NOT_PICKLED,)
