@@ -5467,6 +5467,19 @@ def _plain_text(text: str) -> str:
     return _one_line(re.sub(r"\s+", " ", text).strip(), 20_000)
 
 
+def _read_error(body: Any) -> Tuple[_JsonObject, str]:
+    """The error object of a body, and its words. Where it wraps another, that counts too.
+
+    '{"error": {"message": "Slow", "code": 1}}' -> {"message": "Slow", "code": 1}, "Slow"
+    """
+    error = _find_error(body)
+    words = _words_of(error) or _plain_text(_to_text(body)) or "(no words)"
+    inner = _find_wrapped_error(error)
+    if inner and _words_of(inner) not in words:
+        words = f"{words}: {_words_of(inner)}"
+    return {**error, **inner}, words
+
+
 # of which kind it is
 
 # An overflowing context, in the words and codes of the servers; the first are sure.
@@ -5596,13 +5609,7 @@ def _classify_error(status: Optional[int], headers: Dict[str, str], body: Any) -
     (429, {"retry-after": "7"}, '{"error": {"message": "Slow down"}}')
     -> words "Slow down", kind "rate_limit", retryable, retry_after 7.0
     """
-    error = _find_error(body)
-    words = _words_of(error) or _plain_text(_to_text(body)) or "(no words)"
-    inner = _find_wrapped_error(error)
-    if inner:
-        if _words_of(inner) not in words:
-            words = f"{words}: {_words_of(inner)}"
-        error = {**error, **inner}
+    error, words = _read_error(body)
     labels = [_to_text(error.get(name) or "").lower() for name in ("code", "type")]
     if status is None and re.match(r"[45]\d\d\Z", labels[0]):
         status = int(labels[0])
@@ -9152,9 +9159,7 @@ class _Session:
                     continue
                 screen.show_event(run, event)
                 if options.ask and isinstance(event, AgentAction):
-                    reason = self._find_denial(event)
-                    if reason:
-                        run.close(event, reason, "denied")
+                    self._approve(run, event)
                 screen.wait()
         except ModelError as error:
             screen.show(_one_line(str(error), 1_500), "31")
@@ -9174,32 +9179,33 @@ class _Session:
             return 3
         return 4 if run.finish.reason == "refusal" else 0
 
-    def _find_denial(self, action: AgentAction) -> str:
-        """Ask the person before a call that may change something.
+    def _approve(self, run: AgentRun, action: AgentAction) -> None:
+        """Ask the person before a call that may change something; a denial closes the call.
 
-        Empty where it may run, else what the model is told. What cannot run is not asked about:
-        an unknown tool, arguments that are none.
+        What cannot run is not asked about: an unknown tool, arguments that are none.
         """
         tool = self.tools.get(action.tool)
         if tool is None or tool.read_only or action.arguments is None:
-            return ""
+            return
         if tool.name in self.always_approved:
-            return ""
+            return
         self.screen.show(f"run {action.tool}?", "1")
         for name, value in action.arguments.items():  # whole: nobody approves what is cut off
             self.screen.show(f"  {_one_line(name)} = {_to_text(value)}")
         line = _read_line("[y]es, [a]lways for this tool, or [n]o and a reason: ")
         if line is None:
-            return "Denied: nobody was there to be asked."
+            run.close(action, "Denied: nobody was there to be asked.", "denied")
+            return
         word, _, reason = line.strip().partition(" ")
         word = word.lower()
         if word in ("a", "always"):
             self.always_approved.add(tool.name)
         if word in ("y", "yes", "a", "always"):
-            return ""
+            return
         if word not in ("n", "no"):
             reason = line.strip()
-        return f"The user denied this call: {reason}" if reason else "The user denied this call."
+        denial = f"The user denied this call: {reason}" if reason else "The user denied this call."
+        run.close(action, denial, "denied")
 
 
 def _is_the_program() -> bool:
