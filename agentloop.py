@@ -478,20 +478,17 @@ def _parse_leniently(text: str, json_error: ValueError) -> Any:
 
 State = Literal["running", "model_ended", "succeeded", "budget_exhausted"]  # of a run
 Reason = Literal["stop", "refusal", "return_direct"]  # of a finish
-Status = Union[  # of a step
-    Literal[
-        "ok",  # the tool returned
-        "unknown_tool",  # there is no tool of that name
-        "invalid_arguments",  # they do not fit the tool's parameters
-        "tool_error",  # the tool raised
-        "duplicate_call",  # its id was used before in the conversation
-        "invalid_response",  # the reply could not be read
-        "not_accepted",  # `accept` rejected the finish
-        "unknown_outcome",  # it was interrupted, and may have taken effect
-        "not_executed",  # the run ended, or another turn began, before it started
-    ],
-    str,  # any word that a caller gave to `AgentRun.close`, such as "denied"
-]
+# Of a step: any word that a caller gave to `AgentRun.close`, such as "denied", or
+#     ok                 the tool returned
+#     unknown_tool       there is no tool of that name
+#     invalid_arguments  they do not fit the tool's parameters
+#     tool_error         the tool raised
+#     duplicate_call     its id was used before in the conversation
+#     invalid_response   the reply could not be read
+#     not_accepted       `accept` rejected the finish
+#     unknown_outcome    it was interrupted, and may have taken effect
+#     not_executed       the run ended, or another turn began, before it started
+Status = str
 
 
 class _Data:
@@ -1066,7 +1063,7 @@ def from_json(d: _JsonObject) -> Any:
         if d["type"] == "Image":
             import base64
 
-            return Image(base64.b64decode(d["data"]), d["media_type"])
+            return Image(base64.b64decode(d["data"]), d.get("media_type", "image/png"))
         cls = _CLASSES[d["type"]]
         values = {}
         for f in dataclasses.fields(cls):
@@ -1130,42 +1127,24 @@ def _suggest_name(name: Any, known: Iterable[Any]) -> str:
     return f"{_did_you_mean(name, names)}; known: {listed}"
 
 
-def _no_details() -> str:
-    return ""
-
-
-class _ArgumentFault:
+class _Fault:
     """One thing that is wrong with the arguments.
 
     Attributes:
-        problem: for example "expected integer".
-        details: gives the rest of the text, for example ', got "many"'. It is called only
-            where the fault is shown: most are not, since a union tries one alternative
-            after the other.
         path: the keys that lead to the value, for example ("items", 2, "qty").
-        count: how many faults this one stands for, see `_Mismatch`.
+        describe: gives the text, 'expected integer, got "many"'. It is called only where
+            the fault is shown: most are not, since a union tries one alternative after
+            the other.
     """
 
-    def __init__(
-        self,
-        problem: str,
-        details: Callable[[], str] = _no_details,
-        path: Tuple[Any, ...] = (),
-        count: int = 1,
-    ) -> None:
-        self.problem = problem
-        self.details = details
+    def __init__(self, path: Tuple[Any, ...], describe: Callable[[], str]) -> None:
         self.path = path
-        self.count = count
-
-    def below(self, key: Any) -> "_ArgumentFault":
-        """The fault as the parent of the value sees it: its path ("qty",) -> (2, "qty")."""
-        return _ArgumentFault(self.problem, self.details, (key, *self.path), self.count)
+        self.describe = describe
 
     def __str__(self) -> str:
         """args.items[2].qty: expected integer, got "many\""""
         path = "".join(_path_step(key) for key in self.path)
-        return f"args{path}: {self.problem}{self.details()}"
+        return f"args{path}: {self.describe()}"
 
 
 def _path_step(key: Any) -> str:
@@ -1180,22 +1159,11 @@ def _path_step(key: Any) -> str:
 
 
 class _Mismatch(Exception):
-    """A value does not fit its annotation; `faults` say why.
+    """A value does not fit its annotation; `faults` say why."""
 
-    The first twenty are kept, and one that counts for the rest, so that the work for each
-    level of a deep value is bounded.
-    """
-
-    def __init__(self, faults: List[_ArgumentFault]) -> None:
+    def __init__(self, faults: List[_Fault]) -> None:
         super().__init__()
-        self.faults = faults[:_MAX_FAULTS]
-        more = sum(fault.count for fault in faults[_MAX_FAULTS:])
-        if more:
-            self.faults.append(_ArgumentFault("more", count=more))
-
-    def below(self, key: Any) -> List[_ArgumentFault]:
-        """The faults as the parent of the value sees them."""
-        return [fault.below(key) for fault in self.faults]
+        self.faults = faults
 
     def __str__(self) -> str:
         """args.n: missing; args.x: expected integer, got "many"; and 7 more"""
@@ -1207,35 +1175,10 @@ class _Mismatch(Exception):
             if shown and length > _MAX_FAULT_CHARACTERS:
                 break
             shown.append(text)
-        more = sum(fault.count for fault in self.faults) - len(shown)
+        more = len(self.faults) - len(shown)
         if more:
             shown.append(f"and {more:,} more")
         return "; ".join(shown)
-
-
-_Hint = Callable[[Any], str]  # from the value, what may help
-
-
-def _no_hint(value: Any) -> str:
-    return ""
-
-
-def _expected(what: str, value: Any, hint: _Hint = _no_hint) -> _Mismatch:
-    """The _Mismatch that says 'expected integer, got "many"', and a hint."""
-
-    def details() -> str:
-        return f", got {_preview(value)}{hint(value)}"
-
-    return _Mismatch([_ArgumentFault(f"expected {what}", details)])
-
-
-def _missing(names: Iterable[str], arguments: _JsonObject) -> List[_ArgumentFault]:
-    """A fault for each name that the arguments lack."""
-    return [_ArgumentFault("missing", path=(n,)) for n in names if n not in arguments]
-
-
-def _unknown_name(name: Any, known: Iterable[str]) -> _Mismatch:
-    return _Mismatch([_ArgumentFault("unknown name", lambda: _suggest_name(name, known))])
 
 
 class _InvalidArguments(ValueError):
@@ -1255,38 +1198,57 @@ class _BoundArguments:
 # -- types: a schema for the model, a conversion of what it sends ----------------------------------
 
 
-class _Outcome:
-    """What a union made of a value: `converted`, or the `faults` where none fits."""
-
-    def __init__(self, value: Any, converted: Any, faults: List[_ArgumentFault]) -> None:
-        self.value = value  # subtle: kept, so that no other value gets its id meanwhile
-        self.converted = converted
-        self.faults = faults
-
-
-class _Mode:
-    """How values are converted.
+class _Place:
+    """Where a value stands in the arguments, and how it is converted there.
 
     A union tries each of its alternatives strictly, then each leniently, and so does
     every union in its value, again for each try of the outer one. In recursive types that
-    would be exponential. So the unions in a union share a memo: each converts a part of
-    the value once.
+    would be exponential. So the unions in a union share `outcomes`: each converts what
+    stands at a place once.
 
     Attributes:
+        path: the keys that lead to the value, for example ("items", 2, "qty").
         strict: take no other spelling, such as "5" for an integer.
-        memo: the outcomes by union, id of the value (which may have no hash) and
-            `strict`. None outside of any union.
+        outcomes: by union, path and `strict`, what the value became and what is wrong
+            with it. None outside of any union.
     """
 
     def __init__(
-        self, strict: bool, memo: Optional[Dict[Tuple["_Type", int, bool], _Outcome]] = None
+        self,
+        path: Tuple[Any, ...] = (),
+        strict: bool = False,
+        outcomes: Optional[Dict[Tuple["_Union", Tuple[Any, ...], bool], Any]] = None,
     ) -> None:
+        self.path = path
         self.strict = strict
-        self.memo = memo
+        self.outcomes = outcomes
+
+    def below(self, key: Any) -> "_Place":
+        """The place of an item of the value."""
+        return _Place((*self.path, key), self.strict, self.outcomes)
+
+    def expected(
+        self, what: str, value: Any, hint: Optional[Callable[[Any], str]] = None
+    ) -> _Mismatch:
+        """The _Mismatch that says 'expected integer, got "many"', and a hint."""
+
+        def describe() -> str:
+            text = f"expected {what}, got {_preview(value)}"
+            return text if hint is None else text + hint(value)
+
+        return _Mismatch([_Fault(self.path, describe)])
+
+    def missing(self, names: Iterable[str], arguments: _JsonObject) -> List[_Fault]:
+        """A fault for each name that the arguments lack."""
+        return [
+            _Fault((*self.path, name), lambda: "missing") for name in names if name not in arguments
+        ]
+
+    def unknown(self, name: Any, known: Iterable[str]) -> _Fault:
+        return _Fault((*self.path, name), lambda: "unknown name" + _suggest_name(name, known))
 
 
-_STRICT = _Mode(strict=True)
-_LENIENT = _Mode(strict=False)
+_TOP = _Place()  # of the arguments as a whole
 
 
 class _Type:
@@ -1294,46 +1256,39 @@ class _Type:
 
     Attributes:
         schema: the JSON Schema that the model is shown.
-        passthrough_classes: the Python classes whose values need neither check nor
-            conversion.
         json_types: the Python classes of the JSON values that may be meant for this type.
+        limit_types: the classes of the limits, such as the 1 of Ge(1), that say something
+            about the values.
         length_keyword: "Length" where JSON Schema has minLength, "Items" for minItems; ""
             where the values have no length.
         has_own_description: whether the schema's description is from an `Annotated`.
     """
 
     schema: _JsonObject
-    passthrough_classes: FrozenSet[type] = frozenset()
     json_types: Tuple[type, ...] = ()
+    limit_types: Tuple[type, ...] = ()
     length_keyword = ""
     has_own_description = False
 
     def __init__(self, schema: _JsonObject) -> None:
         self.schema = schema
 
-    def convert(self, value: Any, mode: _Mode) -> Any:
+    def convert(self, value: Any, place: _Place) -> Any:
         """The value as the annotated Python type. _Mismatch where it does not fit."""
         return value
 
-    def distance(self, value: Any) -> Optional[int]:
+    def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         """How far a value is from this type: by it a union finds the alternative meant.
 
-        0 fits by its shape, as far as the first level shows; None is another JSON type.
-        Between them, 1 is a text that is not one of the choices; an object has 1 for each
-        name that is missing or unknown, and 50 for each tag (a Literal) with another value,
-        more than wrong names are likely to add up to.
+        (wrong tags, wrong names): how many fields have another value than their Literal,
+        and how many names are missing or unknown. Only objects have more than (0, 0), and
+        only their first level is looked at. None: the value is of another JSON type.
         """
-        if type(value) in self.json_types:
-            return 0
-        return None
-
-    def compares_with(self, limit: Any) -> bool:
-        """Whether a limit such as Ge(1) says something about the values."""
-        return False
+        return (0, 0) if type(value) in self.json_types else None
 
     def takes_null(self) -> bool:
         try:
-            return self.convert(None, _STRICT) is None
+            return self.convert(None, _Place(strict=True)) is None
         except _Mismatch:
             return False
 
@@ -1348,98 +1303,6 @@ class _AnyType(_Type):
     """Any value, as it is."""
 
 
-class _Null(_Type):
-    passthrough_classes = frozenset([type(None)])
-    json_types = (type(None),)
-
-    def convert(self, value: Any, mode: _Mode) -> None:
-        """None, "null", "None" -> None."""
-        if value is None:
-            return
-        is_text = type(value) is str and not mode.strict
-        if is_text and value.strip().lower() in ("null", "none"):
-            return
-        raise _expected("null", value)
-
-
-class _Boolean(_Type):
-    passthrough_classes = frozenset([bool])
-    json_types = (bool,)
-
-    def convert(self, value: Any, mode: _Mode) -> bool:
-        """True, "true", "True", 1 -> True. Not "yes", "1", 1.0."""
-        if type(value) is bool:
-            return value
-        if type(value) is int and not mode.strict and value in (0, 1):
-            return value == 1
-        if type(value) is str and not mode.strict:
-            word = value.strip().lower()
-            if word in ("true", "false"):
-                return word == "true"
-        raise _expected("boolean", value)
-
-
-# The digits are bounded: reading many of them takes quadratic time.
-_INTEGER = r"\s*([+-]?[0-9]{1,1000})(\.0+)?\s*\Z"
-_DECIMAL = r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
-
-
-class _Integer(_Type):
-    passthrough_classes = frozenset([int])
-    json_types = (int,)
-
-    def compares_with(self, limit: Any) -> bool:
-        return type(limit) in (int, float)
-
-    def convert(self, value: Any, mode: _Mode) -> int:
-        """5, 5.0, " 5", "5.0" -> 5. Not 5.5, "1_000", True."""
-        if type(value) is int:  # subtle: bool is a subclass of int
-            return value
-        if type(value) is float and not mode.strict and value.is_integer():
-            return int(value)
-        if type(value) is str and not mode.strict:
-            digits = re.match(_INTEGER, value)
-            if digits:
-                return int(digits[1])
-        raise _expected("integer", value)
-
-
-class _Number(_Type):
-    json_types = (float, int)
-
-    def compares_with(self, limit: Any) -> bool:
-        return type(limit) in (int, float)
-
-    def convert(self, value: Any, mode: _Mode) -> float:
-        """2.5, "2.5" -> 2.5; 5 -> 5.0. Not "nan", 1e999, True."""
-        number = value
-        if type(value) is int and not mode.strict:
-            try:
-                number = float(value)
-            except OverflowError:
-                raise _expected("number", value) from None
-        elif type(value) is str and not mode.strict and re.match(_DECIMAL, value):
-            number = float(value)
-        if type(number) is float and math.isfinite(number):
-            return number
-        raise _expected("number", value)
-
-
-class _String(_Type):
-    passthrough_classes = frozenset([str])
-    json_types = (str,)
-    length_keyword = "Length"
-
-    def convert(self, value: Any, mode: _Mode) -> str:
-        """ "a" -> "a", 5 -> "5". Not 1.1, which may have been written 1.10."""
-        if type(value) is str:
-            return value
-        is_integer = type(value) is int and not mode.strict
-        if is_integer and value.bit_length() < _MAX_INTEGER_BITS:
-            return str(value)
-        raise _expected("string", value)
-
-
 # "Any value" is spelled out: an empty schema means "object only" to some grammar
 # converters, a description without a type is refused by others (llama.cpp issue 19716).
 _WORDS = [{"type": word} for word in ("string", "number", "boolean", "object")]
@@ -1447,23 +1310,13 @@ _ANY_ITEM: _JsonObject = {"anyOf": [*_WORDS, {"type": "null"}]}
 _ANY_ARRAY = {"type": "array", "items": _ANY_ITEM}
 _ANY = _AnyType({"anyOf": [*_WORDS, _ANY_ARRAY, {"type": "null"}]})
 
-_NULL = _Null({"type": "null"})
-_STRING = _String({"type": "string"})
-_SCALARS: Dict[Any, _Type] = {
-    type(None): _NULL,
-    bool: _Boolean({"type": "boolean"}),
-    int: _Integer({"type": "integer"}),
-    float: _Number({"type": "number"}),
-    str: _STRING,
-}
-
 
 _MAX_ENCODED_DEPTH = 30  # it comes on top of the depth of the value that it is in
 
 
-def _decode(value: Any, opening: str, mode: _Mode) -> Any:
+def _decode(value: Any, opening: str, place: _Place) -> Any:
     """A list or dict that came as JSON text: ("[1]", "[") -> [1]. Else the value."""
-    if type(value) is str and not mode.strict and value.lstrip()[:1] == opening:
+    if type(value) is str and not place.strict and value.lstrip()[:1] == opening:
         try:
             return _parse_json(value, max_depth=_MAX_ENCODED_DEPTH)
         except ValueError:
@@ -1471,76 +1324,60 @@ def _decode(value: Any, opening: str, mode: _Mode) -> Any:
     return value
 
 
-def _convert_each(items: List[Any], types: Iterable[_Type], mode: _Mode) -> List[Any]:
-    """Each item by its own type. All faults are collected, for one message."""
-    converted: List[Any] = []
-    faults: List[_ArgumentFault] = []
-    for index, (item, item_type) in enumerate(zip(items, types)):
-        try:
-            converted.append(item_type.convert(item, mode))
-        except _Mismatch as mismatch:
-            faults += mismatch.below(index)
-    if faults:
-        raise _Mismatch(faults)
-    return converted
-
-
 class _Array(_Type):
-    """A list, tuple or set: `make` is the class. Each item is of one type, `item`."""
+    """A list, tuple or set: `make` is the class.
+
+    Each item is of one type, `item`; in a tuple such as Tuple[int, str] each is of its own
+    one of `types`.
+    """
 
     json_types = (list,)
-    length_keyword = "Items"
 
-    def __init__(self, item: _Type, make: Callable[[Iterable[Any]], Any]) -> None:
+    def __init__(
+        self,
+        item: _Type,
+        make: Callable[[Iterable[Any]], Any],
+        types: Optional[List[_Type]] = None,
+    ) -> None:
         super().__init__({"type": "array", "items": item.schema})
         self.item = item
         self.make = make
+        self.types = types
+        if types is None:
+            self.length_keyword = "Items"
+        else:
+            # prefixItems without items is refused by two large providers.
+            self.schema["minItems"] = len(types)
+            self.schema["maxItems"] = len(types)
 
-    def convert(self, value: Any, mode: _Mode) -> Any:
+    def convert(self, value: Any, place: _Place) -> Any:
         """[1, "2"] -> [1, 2], "[1, 2]" -> [1, 2]. A single item is never made a list."""
-        items = _decode(value, "[", mode)
+        items = _decode(value, "[", place)
         if type(items) is not list:
-            raise _expected("array", items, self._hint)
-        converted = items
-        if not self._pass_through(items):
-            converted = _convert_each(items, self._types_of(items), mode)
+            raise place.expected("array", items, self._hint)
+        types: Iterable[_Type] = itertools.repeat(self.item)
+        if self.types is not None:
+            types = self.types
+            if len(items) != len(self.types):
+                raise place.expected(f"array of {len(self.types)} items", items)
+        converted: List[Any] = []
+        faults: List[_Fault] = []  # all of them, for one message
+        for index, (item, item_type) in enumerate(zip(items, types)):
+            try:
+                converted.append(item_type.convert(item, place.below(index)))
+            except _Mismatch as mismatch:
+                faults += mismatch.faults
+        if faults:
+            raise _Mismatch(faults)
         try:
             return self.make(converted)
         except TypeError:
-            raise _expected("array of items that a set can hold", items) from None
-
-    def _pass_through(self, items: List[Any]) -> bool:
-        # One pass in C, not a call per item.
-        return self.item.passthrough_classes.issuperset(map(type, items))
-
-    def _types_of(self, items: List[Any]) -> Iterable[_Type]:
-        return itertools.repeat(self.item)
+            raise place.expected("array of items that a set can hold", items) from None
 
     def _hint(self, value: Any) -> str:
         if type(value) is str and value.lstrip()[:1] == "[":
             return "; in brackets it must be JSON"
         return f"; a single item is written {_preview([value])}"
-
-
-class _FixedTuple(_Array):
-    """A tuple with a type for each item: Tuple[int, str]."""
-
-    length_keyword = ""
-
-    def __init__(self, types: List[_Type], item: _Type) -> None:
-        super().__init__(item, tuple)
-        self.types = types
-        # prefixItems without items is refused by two large providers.
-        self.schema["minItems"] = len(types)
-        self.schema["maxItems"] = len(types)
-
-    def _pass_through(self, items: List[Any]) -> bool:
-        return False
-
-    def _types_of(self, items: List[Any]) -> Iterable[_Type]:
-        if len(items) != len(self.types):
-            raise _expected(f"array of {len(self.types)} items", items)
-        return self.types
 
 
 def _object_hint(value: Any) -> str:
@@ -1566,25 +1403,24 @@ class _Mapping(_Type):
         self.key = key
         self.value = value
 
-    def convert(self, value: Any, mode: _Mode) -> _JsonObject:
+    def convert(self, value: Any, place: _Place) -> _JsonObject:
         """{"1": "2"} -> {1: 2} for Dict[int, int]."""
-        entries = _decode(value, "{", mode)
+        entries = _decode(value, "{", place)
         if type(entries) is not dict:
-            raise _expected("object", entries, _object_hint)
-        if self.key is _STRING and isinstance(self.value, _AnyType):
-            return entries
+            raise place.expected("object", entries, _object_hint)
         converted: Dict[Any, Any] = {}
-        faults: List[_ArgumentFault] = []
+        faults: List[_Fault] = []
         for name, item in entries.items():
             try:
-                key = self.key.convert(name, _LENIENT)
-                converted[key] = self.value.convert(item, mode)
+                # The name is always a str: for it another spelling is the only one.
+                key = self.key.convert(name, _Place((*place.path, name)))
+                converted[key] = self.value.convert(item, place.below(name))
             except _Mismatch as mismatch:
-                faults += mismatch.below(name)
+                faults += mismatch.faults
         if faults:
             raise _Mismatch(faults)
         if len(converted) < len(entries):
-            raise _expected("object with distinct keys", entries)
+            raise place.expected("object with distinct keys", entries)
         return converted
 
 
@@ -1623,77 +1459,82 @@ class _Record(_Type):
         self.make = make
         self.extra = extra
         self.reserved = frozenset(reserved)
-        self.passthrough = {name: each.passthrough_classes for name, each in fields.items()}
+        # A str for a str field needs no look: this saves two calls for most arguments.
+        scalars = {name: each for name, each in fields.items() if isinstance(each, _Scalar)}
+        self.exact = {name: each.cls for name, each in scalars.items() if each.is_exact}
         # null for a field that may be left out, and takes no null, means "not given".
         optional = [name for name in fields if name not in required]
         self.skips_null = {name for name in optional if not fields[name].takes_null()}
 
-    def convert(self, value: Any, mode: _Mode) -> Any:
+    def convert(self, value: Any, place: _Place) -> Any:
         """{"sku": "a", "qty": "2"} -> Item("a", 2)."""
         entries = value
         if type(value) is not dict:
-            entries = self._read_entries(value, mode)
-        passthrough = self.passthrough
+            entries = self._read_entries(value, place)
+        exact = self.exact
         converted: _JsonObject = {}
-        faults: List[_ArgumentFault] = []
+        faults: List[_Fault] = []
         for name, item in entries.items():
-            if type(item) in passthrough.get(name, ()):  # saves a call for most arguments
+            if exact.get(name) is type(item):
                 converted[name] = item
                 continue
             if item is None and name in self.skips_null:
                 continue
+            field_type = self.fields.get(name)
+            if field_type is None and name not in self.reserved:
+                field_type = self.extra
+            if field_type is None:
+                faults.append(place.unknown(name, self.fields))
+                continue
             try:
-                converted[name] = self._find_type(name).convert(item, mode)
+                converted[name] = field_type.convert(item, place.below(name))
             except _Mismatch as mismatch:
-                faults += mismatch.below(name)
+                faults += mismatch.faults
         # Where as many values were converted as there are fields, no field is missing,
         # unless some of the values are extra ones. This saves a look for each name in
         # most calls.
         if self.extra is not None or len(converted) < len(self.fields):
-            faults += _missing(self.required, entries)
+            faults += place.missing(self.required, entries)
         if faults:
             raise _Mismatch(faults)
         if self.make is None:
             return converted
+        return self._construct(converted, place)
+
+    def _construct(self, converted: _JsonObject, place: _Place) -> Any:
+        make: Any = self.make
         try:
-            return self.make(**converted)
+            return make(**converted)
         except Exception as error:  # what the class demands, for example in __post_init__
             text = _one_line(_safe_str(error) or type(error).__name__)
-        raise _Mismatch([_ArgumentFault(text)])
+        raise _Mismatch([_Fault(place.path, lambda: text)])
 
-    def _read_entries(self, value: Any, mode: _Mode) -> _JsonObject:
-        entries = _decode(value, "{", mode)
+    def _read_entries(self, value: Any, place: _Place) -> _JsonObject:
+        entries = _decode(value, "{", place)
         names = getattr(self.make, "_fields", ())  # a NamedTuple may come as a list
         if type(entries) is list and names and len(entries) <= len(names):
             return dict(zip(names, entries))
         if type(entries) is dict:
             return entries
-        raise _expected("object", entries, _object_hint)
+        raise place.expected("object", entries, _object_hint)
 
-    def _find_type(self, name: Any) -> _Type:
-        if name in self.fields:
-            return self.fields[name]
-        if self.extra is None or name in self.reserved:
-            raise _unknown_name(name, self.fields)
-        return self.extra
-
-    def distance(self, value: Any) -> Optional[int]:
+    def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         if type(value) is not dict:
             return None
-        distance = len(_missing(self.required, value))
+        wrong_tags = 0
+        wrong_names = len([name for name in self.required if name not in value])
         for name, item in value.items():
             field_type = self.fields.get(name)
             if field_type is None:
-                distance += 1
-            elif item is None and name in self.skips_null:
-                continue
+                wrong_names += 1
             elif isinstance(field_type, _Choice) and not field_type.resembles(item):
-                distance += 50
-        return distance
+                if item is not None or name not in self.skips_null:
+                    wrong_tags += 1
+        return wrong_tags, wrong_names
 
 
-def _fold(value: Any) -> str:
-    """The spelling by which choices are compared: " North" -> "north", 2.0 -> "2"."""
+def _spelling(value: Any) -> str:
+    """By which choices are compared: " North" -> "north", 2.0 -> "2"."""
     if isinstance(value, str):
         return value.strip().casefold()
     if type(value) is float and value.is_integer():
@@ -1712,69 +1553,64 @@ class _Choice(_Type):
     def __init__(
         self, members: List[Tuple[Any, Any]], names: Iterable[Tuple[str, Any]] = ()
     ) -> None:
-        self.values = [value for value, _ in members]
-        super().__init__({"enum": self.values})
-        types = {_SCALARS[type(value)].schema["type"] for value in self.values}
+        values = [value for value, _ in members]
+        super().__init__({"enum": values})
+        types = {_SCALARS[_full_name(type(value))].schema["type"] for value in values}
         if len(types) == 1:
             self.schema["type"] = types.pop()
-        listed = ", ".join(json.dumps(v, ensure_ascii=False) for v in self.values[:50])
+        if any(isinstance(value, str) for value in values):
+            self.json_types = (str,)
+        listed = ", ".join(json.dumps(v, ensure_ascii=False) for v in values[:50])
         self.description = f"one of {listed}"
         self.members = {(type(value), value): python for value, python in members}
         self.spellings: Dict[str, List[Any]] = {}
         for value, python in [*members, *names]:
-            same = self.spellings.setdefault(_fold(value), [])
+            same = self.spellings.setdefault(_spelling(value), [])
             if not any(known is python for known in same):
                 same.append(python)
 
-    def convert(self, value: Any, mode: _Mode) -> Any:
+    def convert(self, value: Any, place: _Place) -> Any:
         """ "north", " NORTH" -> "north"; an enum also by name. Never a guess of two."""
         if type(value) in _SCALAR_TYPES:
             if (type(value), value) in self.members:
                 return self.members[type(value), value]
-            same = self.spellings.get(_fold(value), [])
-            if len(same) == 1 and not mode.strict:
+            same = self.spellings.get(_spelling(value), [])
+            if len(same) == 1 and not place.strict:
                 return same[0]
-        raise _expected(self.description, value, self._hint)
+        raise place.expected(self.description, value, self._hint)
 
     def resembles(self, value: Any) -> bool:
-        return type(value) in _SCALAR_TYPES and _fold(value) in self.spellings
-
-    def distance(self, value: Any) -> Optional[int]:
-        if isinstance(value, str) and self.schema.get("type", "string") == "string":
-            return 1
-        return None
+        return type(value) in _SCALAR_TYPES and _spelling(value) in self.spellings
 
     def _hint(self, value: Any) -> str:
         if type(value) is not str:
             return ""
-        return _did_you_mean(value, [str(v) for v in self.values])
-
-
-class _Definition:
-    """A class or alias that is built once; it may hold itself."""
-
-    def __init__(self) -> None:
-        self.type: Optional[_Type] = None  # None while it is built
-        self.is_recursive = False
-        self.name = ""  # of a recursive one, in $defs
+        return _did_you_mean(value, [str(v) for v in self.schema["enum"]])
 
 
 class _Reference(_Type):
-    """Stands for a class or alias inside of itself."""
+    """Stands for a class or alias inside of itself.
 
-    def __init__(self, definition: _Definition) -> None:
-        super().__init__({"$ref": f"#/$defs/{definition.name}"})
-        self.definition = definition
+    Args:
+        name: that in $defs.
+        types: by class or alias; None while it is built.
+        hint: the class or alias.
+    """
 
-    def resolve(self) -> _Type:
-        # While it is built, it counts as what most types are, one that takes no null.
-        return self.definition.type or _STRING
+    def __init__(self, name: str, types: Dict[Any, Optional[_Type]], hint: Any) -> None:
+        super().__init__({"$ref": f"#/$defs/{name}"})
+        self.types = types
+        self.hint = hint
 
-    def convert(self, value: Any, mode: _Mode) -> Any:
-        return self.resolve().convert(value, mode)
+    def convert(self, value: Any, place: _Place) -> Any:
+        target = self.types[self.hint]
+        if target is None:  # `takes_null` asks before it is built: most types do not
+            raise place.expected("object", value)
+        return target.convert(value, place)
 
-    def distance(self, value: Any) -> Optional[int]:
-        return self.resolve().distance(value)
+    def distance(self, value: Any) -> Optional[Tuple[int, int]]:
+        target = self.types[self.hint]
+        return None if target is None else target.distance(value)
 
 
 class _Union(_Type):
@@ -1789,98 +1625,190 @@ class _Union(_Type):
         if len(schemas) == 1:
             self.schema = schemas[0]
         self.alternatives = alternatives
-        classes = [alternative.passthrough_classes for alternative in alternatives]
-        if all(classes):
-            self.passthrough_classes = frozenset().union(*classes)
 
-    def convert(self, value: Any, mode: _Mode) -> Any:
+    def convert(self, value: Any, place: _Place) -> Any:
         """Each is tried strictly, then each leniently: Union[int, str] keeps "5"."""
-        memo = mode.memo
-        if memo is None:
-            memo = {}
-        key = (self, id(value), mode.strict)
-        outcome = memo.get(key)
-        if outcome is None:
-            attempts = [_Mode(True, memo)]
-            if not mode.strict:
-                attempts.append(_Mode(False, memo))
-            outcome = memo[key] = self._try_each(value, attempts)
-        if outcome.faults:
-            raise _Mismatch(outcome.faults)
-        return outcome.converted
+        outcomes = place.outcomes
+        if outcomes is None:
+            outcomes = {}
+        key = (self, place.path, place.strict)
+        if key not in outcomes:
+            attempts = [_Place(place.path, True, outcomes)]
+            if not place.strict:
+                attempts.append(_Place(place.path, False, outcomes))
+            outcomes[key] = self._try_each(value, attempts)
+        converted, faults = outcomes[key]
+        if faults:
+            raise _Mismatch(faults)
+        return converted
 
-    def _try_each(self, value: Any, attempts: List[_Mode]) -> _Outcome:
-        mismatches: Dict[_Type, List[_ArgumentFault]] = {}
-        for mode in attempts:
-            for alternative in self._choose(value):
+    def _try_each(self, value: Any, attempts: List[_Place]) -> Tuple[Any, List[_Fault]]:
+        candidates = self.alternatives
+        if type(value) is dict:  # those whose names and tags fit, if there are any
+            fitting = [each for each in candidates if each.distance(value) == (0, 0)]
+            candidates = fitting or candidates
+        mismatches: Dict[_Type, List[_Fault]] = {}
+        for place in attempts:
+            for alternative in candidates:
                 try:
-                    return _Outcome(value, alternative.convert(value, mode), [])
+                    return alternative.convert(value, place), []
                 except _Mismatch as mismatch:
                     mismatches[alternative] = mismatch.faults
-        return _Outcome(value, None, self._explain(value, attempts[-1], mismatches))
+        return None, self._explain(value, attempts[-1], mismatches)
 
     def _explain(
-        self, value: Any, mode: _Mode, mismatches: Dict[_Type, List[_ArgumentFault]]
-    ) -> List[_ArgumentFault]:
+        self, value: Any, place: _Place, mismatches: Dict[_Type, List[_Fault]]
+    ) -> List[_Fault]:
         """The faults by the one alternative that was meant; else that none fits."""
-        value = _decode(_decode(value, "[", mode), "{", mode)
+        value = _decode(_decode(value, "[", place), "{", place)
         shortest = self.distance(value)
         meant = [each for each in mismatches if each.distance(value) == shortest]
         if shortest is not None and len(meant) == 1:
             return mismatches[meant[0]]
         words = [str(each.schema.get("type", "object")) for each in self.alternatives]
-        return _expected(" or ".join(dict.fromkeys(words)), value).faults
+        return place.expected(" or ".join(dict.fromkeys(words)), value).faults
 
-    def _choose(self, value: Any) -> List[_Type]:
-        """The alternatives whose names and tags fit an object; else all of them."""
-        if type(value) is not dict:
-            return self.alternatives
-        fitting = [a for a in self.alternatives if a.distance(value) == 0]
-        return fitting or self.alternatives
-
-    def distance(self, value: Any) -> Optional[int]:
+    def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         distances = [alternative.distance(value) for alternative in self.alternatives]
         return min((d for d in distances if d is not None), default=None)
 
 
-# -- types that JSON has as text or a number -------------------------------------------------------
+# -- types that JSON has as one text, number or word -----------------------------------------------
+
+_REFUSALS = (ValueError, TypeError, ArithmeticError)  # what a class raises for a wrong value
 
 
-class _TextForm:
-    """How the values of a class are written in JSON.
+def _call_class(cls: Any, value: Any) -> Any:
+    return cls(value)
+
+
+class _Scalar(_Type):
+    """A type whose values JSON has as one text, number or word.
 
     Args:
         description: what a model is shown, for example "date like 2024-01-31".
         schema: the JSON Schema.
-        parse: (class, JSON value) to the Python value. It raises ValueError, TypeError or
-            ArithmeticError.
-        normalize: another spelling to the one that `parse` takes.
-        normalized_classes: the Python classes of the JSON values that `normalize` takes.
+        json_types: the Python classes of the JSON values that `parse` takes.
+        parse: (class, JSON value) to the Python value. It raises one of _REFUSALS.
+        respell: another spelling to the one that `parse` takes. It raises the same.
         to_json: a Python value to the JSON that a model would have sent.
+
+    Attributes:
+        cls: the Python class.
+        is_exact: its values are in JSON as they are in Python: 5 -> 5.
     """
 
     def __init__(
         self,
         description: str,
         schema: _JsonObject,
-        parse: Callable[[Any, Any], Any],
-        normalize: Callable[[Any], Any] = str.strip,
-        normalized_classes: Tuple[type, ...] = (str,),
+        json_types: Tuple[type, ...] = (str,),
+        parse: Callable[[Any, Any], Any] = _call_class,
+        respell: Callable[[Any], Any] = str.strip,
         to_json: Callable[[Any], Any] = str,
     ) -> None:
+        super().__init__(schema)
         self.description = description
-        self.schema = schema
+        self.json_types = json_types
         self.parse = parse
-        self.normalize = normalize
-        self.normalized_classes = normalized_classes
+        self.respell = respell
         self.to_json = to_json
+        self.cls: Any = None
+        self.is_exact = False
+
+    def of(self, cls: Any) -> "_Scalar":
+        """The type of a class, which the row of the table only names."""
+        twin = copy.copy(self)
+        twin.cls = cls
+        twin.is_exact = cls in _SCALAR_TYPES and cls is not float
+        if cls is str:
+            twin.length_keyword = "Length"
+        elif self.schema["type"] in ("integer", "number"):
+            twin.limit_types = (int, float, cls)
+        elif not twin.is_exact:
+            twin.limit_types = (cls,)
+        return twin
+
+    def convert(self, value: Any, place: _Place) -> Any:
+        """ "2024-01-31" -> date(2024, 1, 31)."""
+        if type(value) in self.json_types:
+            try:
+                return self.parse(self.cls, value)
+            except _REFUSALS:
+                pass  # it may be another spelling
+        if not place.strict:
+            try:
+                return self.parse(self.cls, self.respell(value))
+            except _REFUSALS:
+                pass
+        raise place.expected(self.description, value)
+
+
+def _match(pattern: str, text: str) -> "re.Match[str]":
+    """The match; ValueError where there is none, TypeError where it is not a text."""
+    match = re.match(pattern, text)
+    if match is None:
+        raise ValueError(f"expected {pattern}")
+    return match
+
+
+def _parse_null(cls: Any, value: None) -> None:
+    return value
+
+
+def _respell_null(text: str) -> None:
+    """ "null", " None" -> None."""
+    if str.strip(text).lower() not in ("null", "none"):
+        raise ValueError("not null")
+
+
+def _respell_boolean(value: Any) -> bool:
+    """1, "true", " True" -> True. Not "yes", "1", 1.0."""
+    if type(value) is int and value in (0, 1):
+        return value == 1
+    word = str.strip(value).lower()
+    if word not in ("true", "false"):
+        raise ValueError("not a boolean")
+    return word == "true"
+
+
+def _respell_integer(value: Any) -> int:
+    """5.0, " 5", "5.0" -> 5. Not 5.5, "1_000", True."""
+    if type(value) is float and value.is_integer():
+        return int(value)
+    # The digits are bounded: reading many of them takes quadratic time.
+    return int(_match(r"\s*([+-]?[0-9]{1,1000})(\.0+)?\s*\Z", value)[1])
+
+
+_DECIMAL = r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*\Z"
+
+
+def _parse_number(cls: Any, value: Any) -> float:
+    """2.5 -> 2.5. Not 5, which is not a float, or infinity."""
+    if type(value) is not float or not math.isfinite(value):
+        raise ValueError("not a finite float")
+    return value
+
+
+def _respell_number(value: Any) -> float:
+    """5 -> 5.0, "2.5" -> 2.5. Not "nan", True."""
+    if type(value) is int:
+        return float(value)
+    return float(_match(_DECIMAL, value)[0])
+
+
+def _respell_string(value: Any) -> str:
+    """5 -> "5". Not 1.1, which may have been written 1.10."""
+    if type(value) is not int or value.bit_length() >= _MAX_INTEGER_BITS:
+        raise ValueError("not an integer that can be written")
+    return str(value)
 
 
 # [0-9] and not \d, which takes the digits of every script.
-_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z"
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = r"""(?x)
-    (?P<minutes> [0-9]{2} : [0-9]{2} )
-    (?: : (?P<seconds> [0-9]{2} ) (?: \. (?P<fraction> [0-9]{1,6} ) )? )?
+    (?P<minute> [0-9]{2} : [0-9]{2} )
+    (?: : (?P<second> [0-9]{2} ) (?: \. (?P<fraction> [0-9]{1,6} ) )? )?
     (?P<zone> [Zz] | (?P<hours> [+-] [0-9]{2} ) (?: :? (?P<rest> [0-5][0-9] ) )? )?
     \Z
 """
@@ -1895,80 +1823,63 @@ _DURATION = r"""(?x)
     )?
     (?<! [PT] ) \Z   # at least one part, and one after T
 """
-_CLOCK = r"([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
 
 
-def _match(pattern: str, text: str) -> "re.Match[str]":
-    match = re.match(pattern, text)
-    if match is None:
-        raise ValueError(f"expected {pattern}")
-    return match
-
-
-def _parse_iso_date(cls: Any, text: str) -> Any:
+def _parse_date(cls: Any, text: str) -> Any:
     """ "2024-01-31" -> date(2024, 1, 31)."""
     # Alone, fromisoformat takes further forms since Python 3.11.
-    return cls.fromisoformat(_match(_DATE, text)[0])
+    return cls.fromisoformat(_match(_DATE + r"\Z", text)[0])
 
 
-def _normalize_date(text: str) -> str:
+def _respell_date(text: str) -> str:
     """ "2024-01-31T00:00:00" -> "2024-01-31": midnight carries no information."""
-    return re.sub(r"[Tt ]00:00(:00(\.0{1,6})?)?\Z", "", text.strip())
+    return re.sub(r"[Tt ]00:00(:00(\.0{1,6})?)?\Z", "", str.strip(text))
 
 
-def _parse_iso_time(cls: Any, text: str) -> Any:
-    """ "09:30:00.5Z" -> time(9, 30, 0, 500000, timezone.utc), on every Python."""
+def _spell_time(text: str) -> str:
+    """ "09:30Z" -> "09:30:00.000000+00:00": fromisoformat of Python 3.8 takes no other."""
     parts = _match(_TIME, text).groupdict("00")
     zone = ""
     if parts["zone"] in ("Z", "z"):
         zone = "+00:00"
     elif parts["zone"] != "00":
         zone = f"{parts['hours']}:{parts['rest']}"
-    fraction = parts["fraction"].ljust(6, "0")
-    # The one form that Python 3.8 takes too.
-    return cls.fromisoformat(f"{parts['minutes']}:{parts['seconds']}.{fraction}{zone}")
+    return f"{parts['minute']}:{parts['second']}.{parts['fraction']:0<6}{zone}"
 
 
-def _parse_iso_datetime(cls: Any, text: str) -> Any:
+def _parse_time(cls: Any, text: str) -> Any:
+    """ "09:30:00.5Z" -> time(9, 30, 0, 500000, timezone.utc)."""
+    return cls.fromisoformat(_spell_time(text))
+
+
+def _parse_datetime(cls: Any, text: str) -> Any:
     """ "2024-01-31T09:30:00Z" -> datetime(2024, 1, 31, 9, 30, tzinfo=timezone.utc)."""
-    import datetime
-
-    day = _parse_iso_date(datetime.date, text[:10])
-    if text[10:11] not in ("T", "t", " "):
-        raise ValueError("expected T")
-    return cls.combine(day, _parse_iso_time(datetime.time, text[11:]))
+    day = _match(f"({_DATE})[Tt ]", text)[1]
+    return cls.fromisoformat(f"{day}T{_spell_time(text[11:])}")
 
 
-def _normalize_datetime(text: str) -> str:
+def _respell_datetime(text: str) -> str:
     """ "2024-01-31" -> "2024-01-31T00:00": a date is that day's midnight."""
-    text = text.strip()
-    if len(text) > 10:
-        return text
-    return f"{text}T00:00"
+    return re.sub(rf"\A{_DATE}\Z", r"\g<0>T00:00", str.strip(text))
 
 
-def _parse_iso_duration(cls: Any, text: Any) -> Any:
+def _parse_duration(cls: Any, value: Any) -> Any:
     """ "P1DT2H", "-PT90S" -> timedelta; 90 -> 90 seconds."""
-    if type(text) is not str:
-        return cls(seconds=text)
-    parts = _match(_DURATION, text).groupdict("0")
+    if type(value) is not str:
+        return cls(seconds=value)
+    parts = _match(_DURATION, value).groupdict("0")
     sign = parts.pop("sign")
     parts["microseconds"] = parts["microseconds"].ljust(6, "0")
     duration = cls(**{unit: int(digits) for unit, digits in parts.items()})
-    if sign == "-":
-        duration = -duration
-    return duration
+    return -duration if sign == "-" else duration
 
 
-def _normalize_duration(value: Any) -> Any:
+def _respell_duration(value: Any) -> Any:
     """ "01:30:00" -> "PT01H30M00S"; a number of seconds stays one."""
-    if type(value) is not str:
+    if type(value) in (int, float):
         return value
-    text = value.strip()
-    clock = re.match(_CLOCK, text)
-    if clock is None:
-        return text
-    return f"PT{clock[1]}H{clock[2]}M{clock[3]}S"
+    clock = r"([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
+    return re.sub(clock, r"PT\1H\2M\3S", str.strip(value))
 
 
 def _write_duration(value: Any) -> str:
@@ -1989,62 +1900,66 @@ def _parse_path(cls: Any, text: str) -> Any:
 
 def _parse_decimal(cls: Any, value: Any) -> Any:
     """19.9, "19.9" -> Decimal("19.9")."""
-    text = value
-    if type(value) is not str:
-        text = repr(value)  # subtle: Decimal(0.1) is not Decimal("0.1")
+    # subtle: Decimal(0.1) is not Decimal("0.1")
+    text = value if type(value) is str else repr(value)
     return cls(_match(_DECIMAL, text)[0])
 
 
-def _call_class(cls: Any, text: str) -> Any:
-    return cls(text)
-
-
-# By name, since their modules are not imported here. Another type needs one more row.
-_TEXT_FORMS = {
-    "datetime.date": _TextForm(
-        description="date like 2024-01-31",
-        schema={"type": "string", "format": "date"},
-        parse=_parse_iso_date,
-        normalize=_normalize_date,
+# By name, since the modules are not imported here. Another type needs one more row.
+_SCALARS = {
+    "builtins.NoneType": _Scalar(
+        "null",
+        {"type": "null"},
+        json_types=(type(None),),
+        parse=_parse_null,
+        respell=_respell_null,
     ),
-    "datetime.datetime": _TextForm(
-        description="date-time like 2024-01-31T09:30:00Z",
-        schema={"type": "string", "format": "date-time"},
-        parse=_parse_iso_datetime,
-        normalize=_normalize_datetime,
-        to_json=lambda value: value.isoformat(),
+    "builtins.bool": _Scalar(
+        "boolean", {"type": "boolean"}, json_types=(bool,), respell=_respell_boolean
     ),
-    "datetime.time": _TextForm(
-        description="time like 09:30:00",
-        schema={"type": "string", "format": "time"},
-        parse=_parse_iso_time,
+    "builtins.int": _Scalar(
+        "integer", {"type": "integer"}, json_types=(int,), respell=_respell_integer
     ),
-    "datetime.timedelta": _TextForm(
-        description="duration like P1DT2H30M",
-        schema={"type": "string", "format": "duration"},
-        parse=_parse_iso_duration,
-        normalize=_normalize_duration,
-        normalized_classes=(str, int, float),
+    "builtins.float": _Scalar(
+        "number",
+        {"type": "number"},
+        json_types=(float, int),
+        parse=_parse_number,
+        respell=_respell_number,
+    ),
+    "builtins.str": _Scalar("string", {"type": "string"}, respell=_respell_string),
+    "datetime.date": _Scalar(
+        "date like 2024-01-31",
+        {"type": "string", "format": "date"},
+        parse=_parse_date,
+        respell=_respell_date,
+    ),
+    "datetime.datetime": _Scalar(
+        "date-time like 2024-01-31T09:30:00Z",
+        {"type": "string", "format": "date-time"},
+        parse=_parse_datetime,
+        respell=_respell_datetime,
+        to_json=operator.methodcaller("isoformat"),
+    ),
+    "datetime.time": _Scalar(
+        "time like 09:30:00",
+        {"type": "string", "format": "time"},
+        parse=_parse_time,
+    ),
+    "datetime.timedelta": _Scalar(
+        "duration like P1DT2H30M",
+        {"type": "string", "format": "duration"},
+        parse=_parse_duration,
+        respell=_respell_duration,
         to_json=_write_duration,
     ),
-    "uuid.UUID": _TextForm(
-        description="UUID",
-        schema={"type": "string", "format": "uuid"},
-        parse=_call_class,
-    ),
-    "pathlib.Path": _TextForm(
-        description="string (a path)",
-        schema={"type": "string"},
-        parse=_parse_path,
-    ),
-    "pathlib.PurePath": _TextForm(
-        description="string (a path)",
-        schema={"type": "string"},
-        parse=_parse_path,
-    ),
-    "decimal.Decimal": _TextForm(
-        description="number",
-        schema={"type": "number"},
+    "uuid.UUID": _Scalar("UUID", {"type": "string", "format": "uuid"}),
+    "pathlib.Path": _Scalar("string (a path)", {"type": "string"}, parse=_parse_path),
+    "pathlib.PurePath": _Scalar("string (a path)", {"type": "string"}, parse=_parse_path),
+    "decimal.Decimal": _Scalar(
+        "number",
+        {"type": "number"},
+        json_types=(int, float),
         parse=_parse_decimal,
         to_json=float,
     ),
@@ -2057,53 +1972,11 @@ def _full_name(cls: Any) -> str:
     return f"{module}.{getattr(cls, '__qualname__', '')}"
 
 
-class _TextType(_Type):
-    """A class whose values JSON has as text or a number: a row of the table above."""
-
-    def __init__(self, cls: Any) -> None:
-        self.cls = cls
-        self.form = _TEXT_FORMS[_full_name(cls)]
-        super().__init__(self.form.schema)
-        self.json_types = (str,)
-        if self.schema["type"] == "number":
-            self.json_types = (int, float)
-
-    def compares_with(self, limit: Any) -> bool:
-        is_number = type(limit) in (int, float)
-        return isinstance(limit, self.cls) or (is_number and int in self.json_types)
-
-    def convert(self, value: Any, mode: _Mode) -> Any:
-        """ "2024-01-31" -> date(2024, 1, 31)."""
-        if type(value) in self.json_types:
-            try:
-                return self.form.parse(self.cls, value)
-            except (ValueError, TypeError, ArithmeticError):
-                pass  # it may be another spelling
-        if type(value) in self.form.normalized_classes and not mode.strict:
-            try:
-                return self.form.parse(self.cls, self.form.normalize(value))
-            except (ValueError, TypeError, ArithmeticError):
-                pass
-        raise _expected(self.form.description, value)
+_NULL = _SCALARS["builtins.NoneType"].of(type(None))
+_STRING = _SCALARS["builtins.str"].of(str)
 
 
 # -- constraints -----------------------------------------------------------------------------------
-
-
-class _Limit:
-    """A limit that the metadata of an `Annotated` may have.
-
-    Args:
-        words: what a model is shown; the limit itself follows: "a value of at least".
-        keyword: of JSON Schema, for example "minimum". "min" and "max" go on with the
-            type's `length_keyword`: "minLength".
-        is_met: whether a converted value keeps a limit.
-    """
-
-    def __init__(self, words: str, keyword: str, is_met: Callable[[Any, Any], bool]) -> None:
-        self.words = words
-        self.keyword = keyword
-        self.is_met = is_met
 
 
 def _is_multiple(value: Any, step: Any) -> bool:
@@ -2114,16 +1987,19 @@ def _is_multiple(value: Any, step: Any) -> bool:
     return bool(value % step == 0)
 
 
-# By the attribute that holds it in annotated-types and pydantic: Ge(1).ge is 1.
-_LIMITS = {
-    "ge": _Limit("a value of at least", "minimum", operator.ge),
-    "gt": _Limit("a value above", "exclusiveMinimum", operator.gt),
-    "le": _Limit("a value of at most", "maximum", operator.le),
-    "lt": _Limit("a value below", "exclusiveMaximum", operator.lt),
-    "multiple_of": _Limit("a multiple of", "multipleOf", _is_multiple),
-    "min_length": _Limit("a length of at least", "min", lambda v, limit: len(v) >= limit),
-    "max_length": _Limit("a length of at most", "max", lambda v, limit: len(v) <= limit),
-    "pattern": _Limit("text that matches", "pattern", lambda v, limit: bool(re.search(limit, v))),
+# What the metadata of an `Annotated` may limit, by the attribute that holds the limit in
+# annotated-types and pydantic: Ge(1).ge is 1. Then the keyword of JSON Schema ("min" and
+# "max" go on with the type's `length_keyword`: "minLength"), what a model is shown before
+# the limit, and whether a converted value keeps it.
+_LIMITS: Dict[str, Tuple[str, str, Callable[[Any, Any], bool]]] = {
+    "ge": ("minimum", "a value of at least", operator.ge),
+    "gt": ("exclusiveMinimum", "a value above", operator.gt),
+    "le": ("maximum", "a value of at most", operator.le),
+    "lt": ("exclusiveMaximum", "a value below", operator.lt),
+    "multiple_of": ("multipleOf", "a multiple of", _is_multiple),
+    "min_length": ("min", "a length of at least", lambda v, limit: len(v) >= limit),
+    "max_length": ("max", "a length of at most", lambda v, limit: len(v) <= limit),
+    "pattern": ("pattern", "text that matches", lambda v, limit: bool(re.search(limit, v))),
 }
 
 
@@ -2154,22 +2030,11 @@ def _limits_in(metadata: Iterable[Any]) -> List[Tuple[str, Any]]:
 
 def _applies(limited: _Type, name: str, limit: Any) -> bool:
     """Whether a limit says something about a type: ("ge", 1) about int, not about str."""
-    if name == "pattern":
+    if name == "pattern":  # of a text
         return limited.length_keyword == "Length" and isinstance(limit, (str, re.Pattern))
     if name in ("min_length", "max_length"):
         return limited.length_keyword != "" and type(limit) is int
-    return limited.compares_with(limit)
-
-
-def _has_keyword(name: str, limit: Any) -> bool:
-    """Whether the schema can show a limit: 1 of "ge"; "^a+$" of "pattern", but not "a+".
-
-    JSON Schema has no word for a date's limit. A pattern has to be anchored at both ends,
-    since llama.cpp's grammar converter refuses others; it is checked all the same.
-    """
-    if name == "pattern":
-        return isinstance(limit, str) and re.match(r"\^.*(?<!\\)\$\Z", limit) is not None
-    return type(limit) in (int, float)
+    return isinstance(limit, limited.limit_types) and type(limit) is not bool
 
 
 class _Constrained(_Type):
@@ -2180,33 +2045,33 @@ class _Constrained(_Type):
         self.inner = inner
         self.limits = limits
         self.json_types = inner.json_types
+        self.limit_types = inner.limit_types
         self.length_keyword = inner.length_keyword
         self.has_own_description = inner.has_own_description
         for name, limit in limits:
-            keyword = _LIMITS[name].keyword
+            keyword, _, _ = _LIMITS[name]
             if keyword in ("min", "max"):
                 keyword += inner.length_keyword
+            shown = type(limit) in (int, float)  # JSON Schema has no word for a date's limit
             if name == "pattern":
                 re.compile(limit)  # a wrong one is an error of the developer, now
-            if _has_keyword(name, limit):
+                # llama.cpp's grammar converter refuses one that is not anchored at both ends.
+                shown = isinstance(limit, str) and bool(re.match(r"\^.*(?<!\\)\$\Z", limit))
+            if shown:
                 self.schema[keyword] = limit
 
-    def compares_with(self, limit: Any) -> bool:
-        return self.inner.compares_with(limit)
-
-    def convert(self, value: Any, mode: _Mode) -> Any:
+    def convert(self, value: Any, place: _Place) -> Any:
         """Converted first, then checked: "10" -> 10 for an int of at most 10."""
-        converted = self.inner.convert(value, mode)
-        faults: List[_ArgumentFault] = []
+        converted = self.inner.convert(value, place)
+        faults: List[_Fault] = []
         for name, limit in self.limits:
-            try:
-                is_met = _LIMITS[name].is_met(converted, limit)
-            except (TypeError, ValueError, ArithmeticError):
-                # For example times with and without a zone, which cannot be compared.
-                is_met = False
-            if not is_met:
-                shown = limit.pattern if isinstance(limit, re.Pattern) else limit
-                faults += _expected(f"{_LIMITS[name].words} {shown}", value).faults
+            _, words, is_met = _LIMITS[name]
+            # For example times with and without a zone cannot be compared.
+            with contextlib.suppress(*_REFUSALS):
+                if is_met(converted, limit):
+                    continue
+            shown = limit.pattern if isinstance(limit, re.Pattern) else limit
+            faults += place.expected(f"{words} {shown}", value).faults
         if faults:
             raise _Mismatch(faults)
         return converted
@@ -2240,78 +2105,59 @@ _REST_FIELD = r"""(?x)
     (?P<note> .* ) \Z
 """
 
-_Notes = Dict[str, List[str]]  # the lines about each parameter
 
+def _read_docstring(text: Optional[str]) -> Tuple[str, Dict[str, str]]:
+    r"""The text before the first section, and what is said of each parameter.
 
-class _Docstring:
-    """A docstring in Google, NumPy or reST style.
-
-    Attributes:
-        about: the text before the first section.
-        notes: what is said of each parameter, {"sku": "the product's SKU"}.
+    "Sell.\n\nArgs:\n    sku: which one" -> ("Sell.", {"sku": "which one"}), in Google, NumPy
+    or reST style.
     """
-
-    def __init__(self, text: Optional[str]) -> None:
-        about: List[str] = []
-        sections: List[_Section] = []
-        lines = inspect.cleandoc(text or "").splitlines()
-        for line, next_line in zip(lines, [*lines[1:], ""]):
-            section = _begin_section(line, next_line)
-            if section is not None:
-                sections.append(section)
-            elif sections:
-                sections[-1].lines.append(line)
-            else:
-                about.append(line)
-        self.about = "\n".join(about).strip()
-        self.notes: Dict[str, str] = {}
-        for section in sections:
-            for name, parts in section.read(section.lines).items():
-                note = " ".join(parts).strip()
-                if note:
-                    self.notes[name] = note
+    about: List[str] = []
+    sections: List[Tuple[Callable[..., Any], List[str]]] = []  # with what reads them
+    lines = inspect.cleandoc(text or "").splitlines()
+    for line, next_line in zip(lines, [*lines[1:], ""]):
+        read = _find_reader(line, next_line)
+        if read is not None:
+            sections.append((read, [line]))
+        elif sections:
+            sections[-1][1].append(line)
+        else:
+            about.append(line)
+    notes: Dict[str, str] = {}
+    for read, lines in sections:
+        for name, parts in read(lines).items():
+            note = " ".join(parts).strip()
+            if note:
+                notes[name] = note
+    return "\n".join(about).strip(), notes
 
 
-class _Section:
-    """A section of a docstring: its lines, and what reads the notes in them."""
-
-    def __init__(self, read: Callable[[List[str]], _Notes]) -> None:
-        self.read = read
-        self.lines: List[str] = []
-
-
-def _begin_section(line: str, next_line: str) -> Optional[_Section]:
-    """The section that a line begins, or None."""
+def _find_reader(line: str, next_line: str) -> Optional[Callable[..., Any]]:
+    """What reads the section that a line begins; None where it begins none."""
+    if re.match(_REST_FIELD, line):
+        return _read_rest
     is_underlined = re.match(r"---+\Z", next_line.strip())
     if re.match(_GOOGLE_HEADING, line):
-        section = _Section(_read_google)
+        read = _read_google
     elif is_underlined and re.match(r"[A-Z][\w ]*\Z", line.rstrip()):
-        section = _Section(_read_numpy)
-    elif re.match(_REST_FIELD, line):
-        section = _Section(_read_rest)
-        section.lines.append(line)
-        return section
+        read = _read_numpy
     else:
         return None
     if not re.match(_ABOUT_PARAMETERS, line.lower()):
-        section.read = _read_nothing
-    return section
-
-
-def _read_nothing(lines: List[str]) -> _Notes:
-    return {}
+        return lambda lines: {}
+    return read
 
 
 def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _read_google(lines: List[str]) -> _Notes:
+def _read_google(lines: List[str]) -> Dict[str, List[str]]:
     """Entries are indented alike, their further lines more."""
-    notes: _Notes = {}
+    notes: Dict[str, List[str]] = {}
     note: List[str] = []
     depth = 0
-    for line in lines:
+    for line in lines[1:]:
         text = line.strip()
         indentation = _indentation(line)
         if text and indentation == 0:
@@ -2326,11 +2172,11 @@ def _read_google(lines: List[str]) -> _Notes:
     return notes
 
 
-def _read_numpy(lines: List[str]) -> _Notes:
+def _read_numpy(lines: List[str]) -> Dict[str, List[str]]:
     """Entries ("sku, size : str") are not indented, the lines about them are."""
-    notes: _Notes = {}
+    notes: Dict[str, List[str]] = {}
     note: List[str] = []
-    for line in lines:
+    for line in lines[2:]:
         text = line.strip()
         if text and _indentation(line) == 0:
             note = []
@@ -2341,7 +2187,7 @@ def _read_numpy(lines: List[str]) -> _Notes:
     return notes
 
 
-def _read_rest(lines: List[str]) -> _Notes:
+def _read_rest(lines: List[str]) -> Dict[str, List[str]]:
     """One field; its further lines are indented."""
     heading = _match(_REST_FIELD, lines[0])
     words = heading["words"].split()
@@ -2358,55 +2204,14 @@ def _read_rest(lines: List[str]) -> _Notes:
 # -- annotations -----------------------------------------------------------------------------------
 
 
-def _is_any(hint: Any) -> bool:
-    return hint is Any or hint is object or hint is inspect.Parameter.empty
-
-
-def _is_annotated(hint: Any) -> bool:
-    return hasattr(hint, "__metadata__")
-
-
-def _is_new_type(hint: Any) -> bool:
-    return hasattr(hint, "__supertype__")
-
-
-def _is_qualifier(hint: Any) -> bool:
-    """Final[int], Required[int], NotRequired[int]."""
-    origin = typing.get_origin(hint)
-    if origin is typing.Final:
-        return True
-    return getattr(origin, "_name", "") in ("Required", "NotRequired")
-
-
 def _is_union(hint: Any) -> bool:
     return typing.get_origin(hint) is Union or type(hint).__name__ == "UnionType"
 
 
-def _is_enum(hint: Any) -> bool:
-    return isinstance(hint, enum.EnumMeta)
-
-
-def _is_literal(hint: Any) -> bool:
-    return typing.get_origin(hint) is Literal
-
-
-def _is_text_form(hint: Any) -> bool:
-    return isinstance(hint, type) and _full_name(hint) in _TEXT_FORMS
-
-
-def _is_alias(hint: Any) -> bool:
-    """type X = ..."""
-    return hasattr(hint, "__value__") and not typing.get_args(hint)
-
-
-def _is_typed_dict(hint: Any) -> bool:
-    return isinstance(hint, type) and hasattr(hint, "__total__")
-
-
-def _is_class_with_fields(hint: Any) -> bool:
-    """A dataclass or a NamedTuple."""
-    has_fields = hasattr(hint, "__dataclass_fields__") or hasattr(hint, "_fields")
-    return isinstance(hint, type) and has_fields
+def _qualifier_of(hint: Any) -> str:
+    """Required[int] -> "Required"; also Final and NotRequired; else ""."""
+    name: str = getattr(typing.get_origin(hint), "_name", None) or ""
+    return name if name in ("Final", "Required", "NotRequired") else ""
 
 
 _ABSTRACT_CONTAINERS = {
@@ -2431,8 +2236,10 @@ def _container_of(hint: Any) -> Any:
     return None
 
 
-_HAS_ANNOTATED = sys.version_info >= (3, 9)
-_WITH_METADATA: _JsonObject = {"include_extras": True} if _HAS_ANNOTATED else {}
+def _has_fields(hint: Any) -> bool:
+    """True for a dataclass, a NamedTuple, a TypedDict."""
+    marks = ("__dataclass_fields__", "_fields", "__total__")
+    return isinstance(hint, type) and any(hasattr(hint, mark) for mark in marks)
 
 
 class _SchemaBuilder:
@@ -2447,21 +2254,22 @@ class _SchemaBuilder:
 
     def __init__(self, closure: _JsonObject) -> None:
         self.closure = closure
-        self.definitions: Dict[Any, _Definition] = {}  # by class or alias
+        self.types: Dict[Any, Optional[_Type]] = {}  # by class or alias; None while it is built
+        self.names: Dict[Any, str] = {}  # in $defs, of those that hold themselves
 
     def schemas_by_name(self) -> _JsonObject:
         """The entry $defs: the types that hold themselves."""
-        return {
-            definition.name: definition.type.schema
-            for definition in self.definitions.values()
-            if definition.is_recursive and definition.type is not None
-        }
+        types = {name: self.types[hint] for hint, name in self.names.items()}
+        return {name: each.schema for name, each in types.items() if each is not None}
 
     def resolve(self, owner: Any, names: _JsonObject) -> _JsonObject:
         """The annotations of a function or class, those written as text resolved."""
         known = {**self.closure, **names}
+        keep_metadata: _JsonObject = {}
+        if sys.version_info >= (3, 9):  # there is no Annotated before
+            keep_metadata["include_extras"] = True
         try:
-            return typing.get_type_hints(owner, None, known, **_WITH_METADATA)
+            return typing.get_type_hints(owner, None, known, **keep_metadata)
         except Exception as error:
             raise TypeError(
                 f"cannot resolve the annotations of {owner.__name__}: "
@@ -2470,28 +2278,26 @@ class _SchemaBuilder:
 
     def build(self, hint: Any, where: str) -> _Type:
         """int -> a type with the schema {"type": "integer"}, which converts "5" to 5."""
-        if _is_any(hint):
+        if hint in (Any, object, inspect.Parameter.empty):
             return _ANY
         if hint is None:
             return _NULL
-        if isinstance(hint, type) and hint in _SCALARS:
-            return _SCALARS[hint]
-        if _is_annotated(hint):
+        if isinstance(hint, type) and _full_name(hint) in _SCALARS:
+            return _SCALARS[_full_name(hint)].of(hint)
+        if hasattr(hint, "__metadata__"):
             return self.build_annotated(hint, where)
-        if _is_qualifier(hint):
+        if _qualifier_of(hint):
             return self.build(typing.get_args(hint)[0], where)
-        if _is_new_type(hint):
+        if hasattr(hint, "__supertype__"):  # a NewType
             return self.build(hint.__supertype__, where)
         if _is_union(hint):
             return _unite([self.build(arg, where) for arg in typing.get_args(hint)])
-        if _is_literal(hint) or _is_enum(hint):
+        if typing.get_origin(hint) is Literal or isinstance(hint, enum.EnumMeta):
             return self.build_choice(hint, where)
         if _container_of(hint) is dict:
             return self.build_mapping(hint, where)
         if _container_of(hint) is not None:
             return self.build_array(hint, where)
-        if _is_text_form(hint):
-            return _TextType(hint)
         return self.build_named(hint, where)
 
     def build_annotated(self, hint: Any, where: str) -> _Type:
@@ -2539,55 +2345,58 @@ class _SchemaBuilder:
             return _Array(self.build(args[0], where), make)
         # Before Python 3.11 the one argument of Tuple[()] is ().
         types = [self.build(arg, where) for arg in args if arg != ()]
-        return _FixedTuple(types, _unite(types or [_ANY]))
+        return _Array(_unite(types or [_ANY]), make, types)
 
     def build_named(self, hint: Any, where: str) -> _Type:
         """A class or an alias, built once. Inside of itself it is a reference."""
-        if not (_is_alias(hint) or _is_typed_dict(hint) or _is_class_with_fields(hint)):
+        is_alias = hasattr(hint, "__value__") and not typing.get_args(hint)  # type X = ...
+        if not is_alias and not _has_fields(hint):
             raise _no_json_form(hint, where)
-        definition = self.definitions.get(hint)
-        if definition is None:
-            definition = self.definitions[hint] = _Definition()
-            definition.type = self.build_definition(hint, where)
-        elif definition.type is None and not definition.is_recursive:
-            definition.is_recursive = True
-            definition.name = self.new_name(hint.__name__)
-        if definition.type is None or definition.is_recursive:
-            return _Reference(definition)
-        return definition.type
+        if hint not in self.types:
+            self.types[hint] = None
+            if is_alias:
+                self.types[hint] = self.build(hint.__value__, where)
+            else:
+                self.types[hint] = self.build_class(hint, where)
+        elif self.types[hint] is None and hint not in self.names:
+            self.names[hint] = self.new_name(hint.__name__)
+        built = self.types[hint]
+        if built is None or hint in self.names:
+            return _Reference(self.names[hint], self.types, hint)
+        return built
 
     def new_name(self, name: str) -> str:
         """ "Node", or "Node_2" where another class of that name has it."""
-        taken = {definition.name for definition in self.definitions.values()}
         numbers = itertools.count(2)
         unique = name
-        while unique in taken:
+        while unique in self.names.values():
             unique = f"{name}_{next(numbers)}"
         return unique
 
-    def build_definition(self, hint: Any, where: str) -> _Type:
-        if _is_alias(hint):
-            return self.build(hint.__value__, where)
+    def build_class(self, hint: Any, where: str) -> _Type:
         # With its own name: that of a class made inside a function is not in its module.
         hints = self.resolve(hint, {hint.__name__: hint})
-        docstring = _Docstring(_class_docstring(hint))
-        if _is_typed_dict(hint):
-            record = self.build_typed_dict(hint, hints, docstring, where)
+        about, notes = _read_docstring(_class_docstring(hint))
+        if hasattr(hint, "__total__"):
+            record = self.build_typed_dict(hint, hints, notes, where)
         else:
             parameters = list(inspect.signature(hint).parameters.values())
-            fields = self.build_parameters(parameters, hints, docstring, f"{where}, field")
+            fields = self.build_parameters(parameters, hints, notes, f"{where}, field")
             record = _Record(fields, _required_names(parameters), hint)
-        return _describe(record, docstring.about)
+        return _describe(record, about)
 
     def build_typed_dict(
-        self, hint: Any, hints: _JsonObject, docstring: _Docstring, where: str
+        self, hint: Any, hints: _JsonObject, notes: Dict[str, str], where: str
     ) -> _Type:
+        # Python 3.8 has no __required_keys__.
+        marked = getattr(hint, "__required_keys__", list(hints) if hint.__total__ else [])
         fields: Dict[str, _Type] = {}
         required: List[str] = []
         for name, annotation in hints.items():
             value_type = self.build(annotation, f"{where}, key {name!r}")
-            fields[name] = _describe(value_type, docstring.notes.get(name))
-            if _is_required_key(hint, name, annotation):
+            fields[name] = _describe(value_type, notes.get(name))
+            qualifier = _qualifier_of(annotation)
+            if qualifier == "Required" or (name in marked and qualifier != "NotRequired"):
                 required.append(name)
         return _Record(fields, required)
 
@@ -2595,7 +2404,7 @@ class _SchemaBuilder:
         self,
         parameters: Iterable[inspect.Parameter],
         hints: _JsonObject,
-        docstring: _Docstring,
+        notes: Dict[str, str],
         where: str,
     ) -> Dict[str, _Type]:
         """The types of the parameters of a function or class, by name."""
@@ -2608,7 +2417,7 @@ class _SchemaBuilder:
                 field_type = _unite([field_type, _NULL])
             if parameter.kind is parameter.VAR_POSITIONAL:
                 field_type = _Array(field_type, tuple)
-            field_type = _describe(field_type, docstring.notes.get(name))
+            field_type = _describe(field_type, notes.get(name))
             if parameter.default is not parameter.empty:
                 field_type = _show_default(field_type, parameter.default)
             fields[name] = field_type
@@ -2633,15 +2442,6 @@ def _class_docstring(cls: Any) -> str:
     return text
 
 
-def _is_required_key(typed_dict: Any, name: str, annotation: Any) -> bool:
-    mark = getattr(typing.get_origin(annotation), "_name", "")
-    if mark in ("Required", "NotRequired"):
-        return mark == "Required"
-    # Python 3.8 has no __required_keys__.
-    default = [name] if typed_dict.__total__ else []
-    return name in getattr(typed_dict, "__required_keys__", default)
-
-
 def _required_names(parameters: Iterable[inspect.Parameter]) -> List[str]:
     without_default = [p for p in parameters if p.default is p.empty]
     return [p.name for p in without_default if p.kind is not p.VAR_POSITIONAL]
@@ -2652,7 +2452,7 @@ def _unite(alternatives: List[_Type]) -> _Type:
     if any(isinstance(alternative, _AnyType) for alternative in alternatives):
         return _ANY
     # Before 3.11 get_type_hints wraps what has None as its default in one more Optional.
-    without_null = [alternative for alternative in alternatives if alternative is not _NULL]
+    without_null = [a for a in alternatives if a.schema.get("type") != "null"]
     if any(alternative.takes_null() for alternative in without_null):
         alternatives = without_null
     if len(alternatives) == 1:
@@ -2678,34 +2478,39 @@ def _describe(described: _Type, note: Optional[str]) -> _Type:
 
 
 def _show_default(shown: _Type, default: Any) -> _Type:
-    """With its default in the schema, where that has a JSON form."""
+    """With its default in the schema, where that has a JSON form.
+
+    As the model would send it and the annotation reads it: "5" of an int is shown as 5.
+    """
     try:
-        sent = _as_sent(default)
-        shown.convert(sent, _LENIENT)
-    except (_Mismatch, ValueError, ArithmeticError):  # Decimal("sNaN") cannot be converted
+        sent = _as_sent(shown.convert(_as_sent(default), _TOP))
+    except (_Mismatch, *_REFUSALS):  # Decimal("sNaN") cannot be converted
         return shown
     return shown.extended(default=sent)
 
 
 def _as_sent(value: Any) -> Any:
-    """A default as the model would have sent it: date(2024, 1, 31) -> "2024-01-31".
+    """A value as the model would have sent it: date(2024, 1, 31) -> "2024-01-31".
 
-    _Mismatch where it has no JSON form.
+    ValueError where it has no JSON form.
     """
-    for cls in type(value).__mro__:
-        form = _TEXT_FORMS.get(_full_name(cls))
-        if form is not None:
-            return form.to_json(value)
-    is_instance = dataclasses.is_dataclass(value) and not isinstance(value, type)
-    if is_instance or isinstance(value, (enum.Enum, set, frozenset)):
+    if _is_plain_json(value):
+        return value
+    cls = type(value)
+    if hasattr(cls, "_fields"):  # a NamedTuple
+        value = value._asdict()
+    elif dataclasses.is_dataclass(cls) or isinstance(value, (enum.Enum, set, frozenset)):
         value = _to_jsonable(value)
     if isinstance(value, (list, tuple)):
         return [_as_sent(item) for item in value]
     if isinstance(value, dict):
         return {key: _as_sent(item) for key, item in value.items()}
-    if not _is_plain_json(value):
-        raise _expected("JSON", value)
-    return value
+    if _is_plain_json(value):
+        return value
+    for base in cls.__mro__:  # a Path is a PosixPath
+        if _full_name(base) in _SCALARS and cls not in _SCALAR_TYPES:
+            return _SCALARS[_full_name(base)].to_json(value)
+    raise ValueError("it has no JSON form")
 
 
 # -- functions -------------------------------------------------------------------------------------
@@ -2799,7 +2604,7 @@ class _Target:
 def _injected_class(hint: Any) -> str:
     """AgentRun, Optional[AgentRun] -> "AgentRun", which the loop fills in; else ""."""
     candidates = (hint,)
-    if _is_union(hint) or _is_annotated(hint):
+    if _is_union(hint) or hasattr(hint, "__metadata__"):
         candidates = typing.get_args(hint)
     for cls in candidates:
         tag = _read_attribute(cls, "type")
@@ -2820,7 +2625,7 @@ class _Signature:
     """How a function is called with what a model sends.
 
     Attributes:
-        docstring: what describes the function and its parameters.
+        description: the docstring's text before its first section.
         record: the type of the arguments.
         injected: what the loop fills in, by the parameter's name: {"run": "AgentRun"}.
         by_position: the parameters that cannot be given by name.
@@ -2829,7 +2634,7 @@ class _Signature:
     """
 
     def __init__(self, target: _Target) -> None:
-        self.docstring = _Docstring(target.docstring)
+        self.description, notes = _read_docstring(target.docstring)
         self.injected: Dict[str, str] = {}
         self.variadic = ""
         parameters = target.parameters()
@@ -2853,7 +2658,7 @@ class _Signature:
             else:
                 shown.append(parameter)
         self.is_by_name = not (self.injected or self.by_position or self.variadic)
-        fields = builder.build_parameters(shown, hints, self.docstring, where)
+        fields = builder.build_parameters(shown, hints, notes, where)
         required = _required_names(shown)
         self.record: _Type = _Record(fields, required, extra=extra, reserved=reserved)
         definitions = builder.schemas_by_name()
@@ -2868,7 +2673,7 @@ class _Signature:
     ) -> _BoundArguments:
         """def f(n: int, /, run: AgentRun), {"n": "5"} -> args (5,), kwargs {"run": run}."""
         try:
-            kwargs = self.record.convert(arguments, _LENIENT)
+            kwargs = self.record.convert(arguments, _TOP)
         except _Mismatch as mismatch:
             raise _InvalidArguments(str(mismatch)) from None
         except RecursionError:
@@ -2965,12 +2770,12 @@ class Tool(_Data):
         """What the function is called with. _InvalidArguments says all that is wrong."""
         if self._signature is not None:
             return self._signature.bind(arguments, action, run)
-        faults = _missing(self.parameters.get("required") or [], arguments)
+        faults = _TOP.missing(self.parameters.get("required") or [], arguments)
         if self.parameters.get("additionalProperties") is False:
             known = self.parameters.get("properties") or {}
             for name in arguments:
                 if name not in known:
-                    faults += _unknown_name(name, known).below(name)
+                    faults.append(_TOP.unknown(name, known))
         if faults:
             raise _InvalidArguments(str(_Mismatch(faults)))
         return _BoundArguments((), arguments)
@@ -3010,7 +2815,7 @@ def _from_function(function: Any, name: Optional[str] = None, **marks: bool) -> 
         name = target.name
     return Tool(
         name,
-        signature.docstring.about,
+        signature.description,
         signature.record.schema,
         function,
         _signature=signature,

@@ -907,7 +907,7 @@ class JsonTests(unittest.TestCase):
         good = agentloop.to_json(agentloop.AgentStep(agentloop.AgentAction("f", {}), 1))
         rows: List[Any] = [
             5, None, "x", [], {}, {"type": "Tool"}, {"type": ["AgentRun"]}, {"type": "AgentStep"},
-            {"type": "Image", "media_type": "a/b", "data": 5}, {"type": "Image", "data": ""},
+            {"type": "Image", "media_type": "a/b", "data": 5}, {"type": "Image"},
             {k: v for k, v in good.items() if k != "observation"}, dict(good, action=7),
             dict(agentloop.to_json(agentloop.AgentRun("go")), steps=[5]),
             dict(agentloop.to_json(agentloop.AgentRun("go")), steps=None),
@@ -7415,7 +7415,31 @@ class InterruptTests(_FolderCase):
 # == models =======================================================================================
 
 
+# -- helpers: for each protocol --------------------------------------------------------------------
+
+
+# The helpers of this part give what a server says (a reply, a stream), a server that says it, and
+# what was said to it. `protocol` is one of these names.
 _PROTOCOLS = ("chat", "responses", "anthropic")
+
+
+def _protocols(*names):
+    """Run a test for each of these protocols, in a subTest, with the name as `protocol`."""
+
+    def decorate(test):
+        @functools.wraps(test)
+        def run(self):
+            for name in names:
+                with self.subTest(protocol=name):
+                    self.waits.clear()
+                    test(self, name)
+
+        return run
+
+    return decorate
+
+
+_each_protocol = _protocols(*_PROTOCOLS)
 
 
 _CLASSES = {
@@ -7428,12 +7452,6 @@ _CLASSES = {
 _KEY = "sk-MARKER-0123456789"
 
 
-_JSON = {"content-type": "application/json"}
-
-
-_SSE = {"content-type": "text/event-stream"}
-
-
 _PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
     "gg=="
@@ -7443,6 +7461,215 @@ _PNG = base64.b64decode(
 def get_weather(city: str) -> str:
     """Return the weather of a city."""
     return "sunny in " + city
+
+
+def _model(protocol, server, **settings):
+    """The adapter of a protocol, which asks this server."""
+    given = {"base_url": "http://127.0.0.1:9/v1", "api_key": _KEY, "transport": server}
+    return _CLASSES[protocol]("m", **{**given, **settings})
+
+
+def _body(protocol, run, tools=None):
+    """What a fresh adapter of the protocol would send for this run."""
+    return _model(protocol, None).body(run, tools or {})
+
+
+def _bare_tool(function, name="f", **more):
+    """A tool that takes any arguments, and has no description."""
+    return agentloop.Tool(name, "", {"type": "object", "properties": {}}, function, **more)
+
+
+# -- helpers: replies ------------------------------------------------------------------------------
+
+
+def _reply(protocol, text, calls, **more):
+    """A reply as a document: a text, calls (id, name, arguments), both or neither."""
+    if protocol == "chat":
+        message = {"role": "assistant", "content": text}
+        for call_id, name, given in calls:
+            given = given if isinstance(given, str) else json.dumps(given)
+            f = {"name": name, "arguments": given}
+            call = {"id": call_id, "type": "function", "function": f}
+            message.setdefault("tool_calls", []).append(call)
+        reason = more.pop("reason", "tool_calls" if calls else "stop")
+        return {"choices": [{"index": 0, "message": message, "finish_reason": reason}], **more}
+    if protocol == "responses":
+        part = {"type": "output_text", "text": text, "annotations": []}
+        items = []
+        if text is not None:
+            items.append({"type": "message", "role": "assistant", "content": [part]})
+        for call_id, name, given in calls:
+            given = given if isinstance(given, str) else json.dumps(given)
+            call = {"type": "function_call", "call_id": call_id, "name": name, "arguments": given}
+            items.append({**call, "id": "fc_1", "status": "completed"})
+        return {"status": "completed", "error": None, "output": items, **more}
+    blocks = [{"type": "text", "text": text}] if text is not None else []
+    for call_id, name, given in calls:
+        blocks.append({"type": "tool_use", "id": call_id, "name": name, "input": given})
+    reason = more.pop("reason", "tool_use" if calls else "end_turn")
+    return {
+        "type": "message",
+        "role": "assistant",
+        "content": blocks,
+        "stop_reason": reason,
+        **more,
+    }
+
+
+def _text(protocol, text, **more):
+    """A reply that is an answer."""
+    return _reply(protocol, text, [], **more)
+
+
+def _call(protocol, *calls, **more):
+    """A reply with calls: (id, name, arguments)."""
+    return _reply(protocol, None, calls, **more)
+
+
+def _weather(protocol, city="B", call_id="a", **more):
+    """A reply with one call, of get_weather."""
+    return _call(protocol, (call_id, "get_weather", {"city": city}), **more)
+
+
+# One call of get_weather, as the reply of each protocol holds it. To be copied: {**_CHAT_CALL}.
+_CHAT_CALL = {
+    "id": "a",
+    "type": "function",
+    "function": {"name": "get_weather", "arguments": '{"city": "B"}'},
+}
+
+
+_RESPONSES_CALL = {
+    "type": "function_call",
+    "call_id": "a",
+    "name": "get_weather",
+    "arguments": '{"city":"B"}',
+}
+
+
+_ANTHROPIC_CALL = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
+
+
+_REASONING = {"type": "reasoning", "encrypted_content": "e", "summary": []}
+
+
+def _chat(message, reason="stop", **more):
+    """A Chat Completions document around one message."""
+    choice = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
+    return {"id": "x", "choices": [choice], **more}
+
+
+def _asks(protocol, arguments='{"city": "B"}', call_id="a", name="get_weather", **more):
+    """A reply with one call, whose parts may be anything; `more` stands beside the arguments."""
+    if protocol == "chat":
+        call = {"id": call_id, "type": "function", "function": {"name": name, **more}}
+        call["function"]["arguments"] = arguments
+        return _chat({"role": "assistant", "content": None, "tool_calls": [call]})
+    if protocol == "responses":
+        call = {"type": "function_call", "call_id": call_id, "name": name, **more}
+        return {"status": "completed", "output": [{**call, "arguments": arguments}]}
+    block = {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
+    return {"content": [block], "stop_reason": "tool_use"}
+
+
+def _usage(protocol, tokens_in, out, cached=None):
+    """The tokens of a reply, in the words of the protocol."""
+    if protocol == "anthropic":
+        usage = {"input_tokens": tokens_in - (cached or 0), "output_tokens": out}
+        return {**usage, "cache_read_input_tokens": cached}
+    names = ("prompt", "completion") if protocol == "chat" else ("input", "output")
+    usage = {names[0] + "_tokens": tokens_in, names[1] + "_tokens": out}
+    return {**usage, names[0] + "_tokens_details": cached and {"cached_tokens": cached}}
+
+
+# -- helpers: streams ------------------------------------------------------------------------------
+
+
+def _pieces(data, size):
+    """b"abcde", 2 -> [b"ab", b"cd", b"e"]"""
+    return [data[n : n + size] for n in range(0, len(data), size)]
+
+
+def _sse(*events, done=True):
+    """Events as the chunks of a stream: one chunk each. A str goes out as the data it is."""
+    texts = [e if isinstance(e, str) else json.dumps(e, ensure_ascii=False) for e in events]
+    texts += ["[DONE]"] if done else []
+    return [("data: %s\n\n" % text).encode("utf-8") for text in texts]
+
+
+def _stream(protocol, document):
+    """The same reply as the chunks of a stream."""
+    if protocol == "chat":
+        choice = document["choices"][0]
+        delta = copy.deepcopy(choice["message"])
+        for n, call in enumerate(delta.get("tool_calls") or ()):
+            call["index"] = n
+        text = delta.pop("content", None) or ""
+        texts = _pieces(text, 3) or [None]
+        events = [{"choices": [{"index": 0, "delta": {"content": t}}]} for t in texts]
+        events.append({"choices": [{"index": 0, "delta": delta}]})
+        last = {"delta": {}, "finish_reason": choice["finish_reason"]}
+        events.append({"choices": [{"index": 0, **last}]})
+        if "usage" in document:
+            events.append({"choices": [], "usage": document["usage"]})
+        return _sse(*events)
+    if protocol == "responses":
+        events = []
+        for n, item in enumerate(document["output"]):
+            for part in item.get("content") or () if item["type"] == "message" else ():
+                delta = part.get("text", "")
+                events.append({"type": "response.output_text.delta", "delta": delta})
+            done = {"type": "response.output_item.done", "output_index": n, "item": item}
+            events.append(done)
+        kind = "response." + document["status"]
+        events.append({"type": kind, "response": {**document, "output": []}})
+        return _sse(*events, done=False)
+    start = {"role": "assistant", "content": [], "usage": document.get("usage")}
+    events = [{"type": "message_start", "message": start}]
+    for n, block in enumerate(document["content"]):
+        deltas = []
+        block = dict(block)
+        if block["type"] == "text":
+            deltas.append({"type": "text_delta", "text": block["text"]})
+            block["text"] = ""
+        elif block["type"] == "tool_use":
+            given = json.dumps(block["input"], ensure_ascii=False)
+            parts = _pieces(given, 5)
+            deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
+            block["input"] = {}
+        events.append({"type": "content_block_start", "index": n, "content_block": block})
+        events += [{"type": "content_block_delta", "index": n, "delta": d} for d in deltas]
+        events.append({"type": "content_block_stop", "index": n})
+    last = {"type": "message_delta", "delta": {"stop_reason": document["stop_reason"]}}
+    return _sse(*events, {**last, "usage": {}}, {"type": "message_stop"}, done=False)
+
+
+def _streamed(protocol, answers):
+    """The answers, each document as the chunks of a stream."""
+    return [_stream(protocol, a) if isinstance(a, dict) else a for a in answers]
+
+
+def _deltas(*deltas, reason="tool_calls", done=True):
+    """A Chat Completions stream of these deltas; a list is taken for tool-call deltas."""
+    events = []
+    for d in deltas:
+        d = {"tool_calls": d} if isinstance(d, list) else d
+        events.append({"choices": [{"index": 0, "delta": d, "finish_reason": None}]})
+    if reason:
+        events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+    return _sse(*events, done=done)
+
+
+def _part(name=None, arguments=None, index=None, id=None, **more):
+    """One tool-call delta; what is None is left out, "null" stands for null."""
+    f = {"name": name, "arguments": arguments}
+    f = {key: value for key, value in f.items() if value is not None}
+    part = {"index": index, "id": id, **more, "function": f or None}
+    part = {key: value for key, value in part.items() if value is not None}
+    return json.loads(json.dumps(part).replace('"null"', "null"))
+
+
+# -- helpers: requests, as a strict server takes them ----------------------------------------------
 
 
 def _strict(raw):
@@ -7482,12 +7709,13 @@ _LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 
 
 def _must(true, *what):
+    """AssertionError where a strict server would refuse the request."""
     if not true:
         raise AssertionError("a strict server refuses: " + " ".join(map(str, what)))
 
 
-def _says(content, kinds, where):
-    """Content is a non-blank text, or parts of these kinds, none of them empty."""
+def _check_content(content, kinds, where):
+    """The content has to be a non-blank text, or parts of these kinds, none of them empty."""
     if isinstance(content, str):
         _must(content.strip(), where, "blank text")
         _must("base64," not in content, where, "a picture as text")
@@ -7499,8 +7727,20 @@ def _says(content, kinds, where):
             _must(part["text"].strip(), where, "blank part")
 
 
+def _check_fields(body, allowed, extra):
+    """Only fields that were asked for: none unknown, null or empty, no `stream: false`."""
+    for key, value in body.items():
+        _must(key in allowed, "the field", key)
+        _must(key in extra or value not in (None, [], {}, ""), key, "is empty")
+    _must(body.get("stream", True) is True, "stream: false")
+    for t in body.get("tools", ()):
+        name = t.get("function", t).get("name")
+        _must(name is None or _LEGAL_NAME.match(name), "tool name", name)
+
+
 def _check_chat(body, extra, paused):
-    _top(body, {"model", "messages", "tools", "stream", "stream_options"} | extra, extra)
+    """For _check_request: what a server of Chat Completions refuses."""
+    _check_fields(body, {"model", "messages", "tools", "stream", "stream_options"} | extra, extra)
     _must("stream_options" not in body or "stream" in body or extra, "stream_options")
     due, seen, before = [], set(), ""
     for n, m in enumerate(body["messages"]):
@@ -7512,12 +7752,12 @@ def _check_chat(body, extra, paused):
             _must(before != "user", where, "two user messages in a row")
             has_picture = isinstance(m["content"], list)
             _must(before != "tool" or has_picture, where, "user after tool")
-            _says(m["content"], ("text", "image_url"), where)
+            _check_content(m["content"], ("text", "image_url"), where)
         elif role == "tool":
             _must(due and m["tool_call_id"] == due.pop(0), where, "result out of order")
             _must(set(m) == {"role", "tool_call_id", "content"}, where, "keys", m)
             _must(type(m["content"]) is str, where, "content")
-            _says(m["content"], (), where)
+            _check_content(m["content"], (), where)
         else:
             _must(role == "assistant", where, "role", role)
             for key in ("finish_reason", "logprobs", "index"):
@@ -7543,8 +7783,9 @@ def _check_chat(body, extra, paused):
 
 
 def _check_responses(body, extra, paused):
+    """For _check_request: what a server of the Responses API refuses."""
     keys = {"model", "input", "tools", "instructions", "stream", "store", "include"}
-    _top(body, keys | extra, extra)
+    _check_fields(body, keys | extra, extra)
     _must(body.get("store") is False or "store" in extra, "store")
     for t in body.get("tools", ()):
         _must(t["type"] != "function" or t["strict"] is False, "strict", t)
@@ -7559,11 +7800,11 @@ def _check_responses(body, extra, paused):
         if kind == "function_call_output":
             answering = True
             _must(due and item["call_id"] == due.pop(0), where, "output out of order")
-            _says(item["output"], ("input_text", "input_image"), where)
+            _check_content(item["output"], ("input_text", "input_image"), where)
         elif role == "user":
             _must(not due and before != "user", where, "a user message where none may be")
             _must(before != "reasoning", where, "reasoning without what follows")
-            _says(item["content"], ("input_text", "input_image"), where)
+            _check_content(item["content"], ("input_text", "input_image"), where)
         else:
             _must(not answering or not due, where, "an item between outputs")
             answering = False
@@ -7588,8 +7829,9 @@ def _check_responses(body, extra, paused):
 
 
 def _check_anthropic(body, extra, paused):
+    """For _check_request: what a server of the Messages API refuses."""
     keys = {"model", "messages", "tools", "stream", "system", "max_tokens"}
-    _top(body, keys | extra, extra)
+    _check_fields(body, keys | extra, extra)
     _must(type(body["max_tokens"]) is int, "max_tokens")
     due, seen, before = [], set(), "assistant"
     for n, m in enumerate(body["messages"]):
@@ -7607,7 +7849,7 @@ def _check_anthropic(body, extra, paused):
                 _must(b.get("is_error", True) is True, where, b)
                 has_picture = "image" in [p["type"] for p in b["content"] if type(p) is dict]
                 _must(not (has_picture and "is_error" in b), where, "is_error beside a picture")
-                _says(b["content"], ("text", "image"), where)
+                _check_content(b["content"], ("text", "image"), where)
         else:
             _must(role == "assistant" and not results, where, m)
             for b in blocks:
@@ -7623,29 +7865,88 @@ def _check_anthropic(body, extra, paused):
     _must(before == "user" or paused, "the last message is the assistant's")
 
 
-def _top(body, allowed, extra):
-    """Only what was asked for: no unknown, null or empty field, no `stream: false`."""
-    for key, value in body.items():
-        _must(key in allowed, "the field", key)
-        _must(key in extra or value not in (None, [], {}, ""), key, "is empty")
-    _must(body.get("stream", True) is True, "stream: false")
-    for t in body.get("tools", ()):
-        name = t.get("function", t).get("name")
-        _must(name is None or re.match(r"[a-zA-Z0-9_-]{1,64}\Z", name), "tool name", name)
+def _check_request(protocol, body, extra=(), paused=False):
+    """AssertionError for a body that the strictest server of the protocol refuses.
+
+    extra: fields that the caller asked for
+    paused: whether the last message may be the assistant's
+    """
+    check = {"chat": _check_chat, "responses": _check_responses, "anthropic": _check_anthropic}
+    check[protocol](body, set(extra), paused)
 
 
-_CHECKS = {
-    "chat": _check_chat,
-    "responses": _check_responses,
-    "anthropic": _check_anthropic,
-}
+# -- helpers: what a request holds -----------------------------------------------------------------
 
 
-def _sse(*events, eol="\n", done=True):
-    """Events as the chunks of a stream: one chunk each. A str goes out as the data it is."""
-    texts = [e if isinstance(e, str) else json.dumps(e, ensure_ascii=False) for e in events]
-    texts += ["[DONE]"] if done else []
-    return [("data: " + t + eol + eol).encode("utf-8") for t in texts]
+def _results(protocol, body):
+    """(id, text) of every result in a request, and the ids of the calls."""
+    if protocol == "chat":
+        found = [m for m in body["messages"] if m["role"] == "tool"]
+        return [(m["tool_call_id"], m["content"]) for m in found]
+    if protocol == "responses":
+        found = [i for i in body["input"] if i.get("type") == "function_call_output"]
+        return [(i["call_id"], i["output"]) for i in found]
+    blocks = [b for m in body["messages"] for b in m["content"] if b["type"] == "tool_result"]
+    return [(b["tool_use_id"], b["content"]) for b in blocks]
+
+
+def _sent_calls(protocol, body):
+    """(id, name, arguments) of the calls in a request."""
+    if protocol == "chat":
+        calls = [c for m in body["messages"] for c in m.get("tool_calls") or ()]
+        return [(c["id"], c["function"]["name"], c["function"]["arguments"]) for c in calls]
+    if protocol == "responses":
+        calls = [i for i in body["input"] if i.get("type") == "function_call"]
+        return [(c["call_id"], c["name"], c["arguments"]) for c in calls]
+    blocks = [b for m in body["messages"] for b in m["content"] if b["type"] == "tool_use"]
+    return [(b["id"], b["name"], b["input"]) for b in blocks]
+
+
+def _notice(body):
+    """The text of the last thing the user says in a request."""
+    last = (body.get("messages") or body["input"])[-1]
+    content = last["content"] if "content" in last else last["output"]
+    if isinstance(content, list):
+        return "\n".join(p.get("text") or str(p.get("content")) for p in content)
+    return content
+
+
+def _roles(protocol, body):
+    """The conversation in a line: u(ser), a(ssistant), t(ool's result), s(ystem)."""
+    if protocol != "responses":
+        return "".join(m["role"][0] for m in body["messages"])
+    kinds = [
+        i.get("role", "t" if i["type"] == "function_call_output" else "a") for i in body["input"]
+    ]
+    return "".join(k[0] for k in kinds)
+
+
+def _pictures(message):
+    """The pictures in a message or item, as (media type, base64)."""
+    found = []
+    todo = [message]
+    while todo:
+        x = todo.pop(0)
+        if isinstance(x, list):
+            todo = x + todo
+        elif isinstance(x, dict) and x.get("type") == "image":
+            found.append((x["source"]["media_type"], x["source"]["data"]))
+        elif isinstance(x, dict) and x.get("type") in ("image_url", "input_image"):
+            url = x["image_url"]
+            url = url["url"] if isinstance(url, dict) else url
+            found.append(tuple(re.match(r"data:(.*);base64,(.*)\Z", url).groups()))
+        elif isinstance(x, dict):
+            todo = list(x.values()) + todo
+    return found
+
+
+# -- helpers: servers ------------------------------------------------------------------------------
+
+
+_JSON = {"content-type": "application/json"}
+
+
+_SSE = {"content-type": "text/event-stream"}
 
 
 class _Server:
@@ -7665,7 +7966,7 @@ class _Server:
         sent = None
         if self.strict:
             sent = _strict(body)
-            _CHECKS[self.protocol](sent, self.extra, self.paused)
+            _check_request(self.protocol, sent, self.extra, self.paused)
         if self.prefix and at and at - 1 in self.clean:
             (frame, old), (frame2, new) = _split(self.raw[at - 1]), _split(body)
             _must(frame == frame2, "the frame changed:", frame, frame2)
@@ -7707,107 +8008,14 @@ class _Server:
         return self.sent[at].get("messages") or self.sent[at]["input"]
 
 
-def _unrecorded(test):
-    """A test whose server says what the protocol's types do not have, and gets it back as it came:
-    its bodies tell a type check nothing."""
-    test.unrecorded = True
-    return test
+class _Threaded(_Server):
+    """Answers by what is in the request, not by its number: the one answer is a function."""
 
-
-def _model(protocol, server, **settings):
-    given = {"base_url": "http://127.0.0.1:9/v1", "api_key": _KEY, "transport": server}
-    return _CLASSES[protocol]("m", **{**given, **settings})
-
-
-def _text(protocol, text, **more):
-    """A reply that is an answer."""
-    return _reply(protocol, text, [], **more)
-
-
-def _call(protocol, *calls, **more):
-    """A reply with calls: (id, name, arguments)."""
-    return _reply(protocol, None, calls, **more)
-
-
-def _reply(protocol, text, calls, **more):
-    if protocol == "chat":
-        message = {"role": "assistant", "content": text}
-        for call_id, name, given in calls:
-            given = given if isinstance(given, str) else json.dumps(given)
-            f = {"name": name, "arguments": given}
-            call = {"id": call_id, "type": "function", "function": f}
-            message.setdefault("tool_calls", []).append(call)
-        reason = more.pop("reason", "tool_calls" if calls else "stop")
-        return {"choices": [{"index": 0, "message": message, "finish_reason": reason}], **more}
-    if protocol == "responses":
-        part = {"type": "output_text", "text": text, "annotations": []}
-        items = []
-        if text is not None:
-            items.append({"type": "message", "role": "assistant", "content": [part]})
-        for call_id, name, given in calls:
-            given = given if isinstance(given, str) else json.dumps(given)
-            call = {"type": "function_call", "call_id": call_id, "name": name, "arguments": given}
-            items.append({**call, "id": "fc_1", "status": "completed"})
-        return {"status": "completed", "error": None, "output": items, **more}
-    blocks = [{"type": "text", "text": text}] if text is not None else []
-    for call_id, name, given in calls:
-        blocks.append({"type": "tool_use", "id": call_id, "name": name, "input": given})
-    reason = more.pop("reason", "tool_use" if calls else "end_turn")
-    return {
-        "type": "message",
-        "role": "assistant",
-        "content": blocks,
-        "stop_reason": reason,
-        **more,
-    }
-
-
-def _stream(protocol, document):
-    """The same reply as the chunks of a stream."""
-    if protocol == "chat":
-        choice = document["choices"][0]
-        delta = copy.deepcopy(choice["message"])
-        for n, call in enumerate(delta.get("tool_calls") or ()):
-            call["index"] = n
-        text = delta.pop("content", None) or ""
-        texts = [text[n : n + 3] for n in range(0, len(text), 3)] or [None]
-        events = [{"choices": [{"index": 0, "delta": {"content": t}}]} for t in texts]
-        events.append({"choices": [{"index": 0, "delta": delta}]})
-        last = {"delta": {}, "finish_reason": choice["finish_reason"]}
-        events.append({"choices": [{"index": 0, **last}]})
-        if "usage" in document:
-            events.append({"choices": [], "usage": document["usage"]})
-        return _sse(*events)
-    if protocol == "responses":
-        events = []
-        for n, item in enumerate(document["output"]):
-            for part in item.get("content") or () if item["type"] == "message" else ():
-                delta = part.get("text", "")
-                events.append({"type": "response.output_text.delta", "delta": delta})
-            done = {"type": "response.output_item.done", "output_index": n, "item": item}
-            events.append(done)
-        kind = "response." + document["status"]
-        events.append({"type": kind, "response": {**document, "output": []}})
-        return _sse(*events, done=False)
-    start = {"role": "assistant", "content": [], "usage": document.get("usage")}
-    events = [{"type": "message_start", "message": start}]
-    for n, block in enumerate(document["content"]):
-        deltas = []
-        block = dict(block)
-        if block["type"] == "text":
-            deltas.append({"type": "text_delta", "text": block["text"]})
-            block["text"] = ""
-        elif block["type"] == "tool_use":
-            given = json.dumps(block["input"], ensure_ascii=False)
-            for at in range(0, len(given), 5):
-                part = given[at : at + 5]
-                deltas.append({"type": "input_json_delta", "partial_json": part})
-            block["input"] = {}
-        events.append({"type": "content_block_start", "index": n, "content_block": block})
-        events += [{"type": "content_block_delta", "index": n, "delta": d} for d in deltas]
-        events.append({"type": "content_block_stop", "index": n})
-    last = {"type": "message_delta", "delta": {"stop_reason": document["stop_reason"]}}
-    return _sse(*events, {**last, "usage": {}}, {"type": "message_stop"}, done=False)
+    def __call__(self, method, url, headers, body, timeout):
+        self.raw.append(body)
+        sent = _strict(body)
+        _check_request(self.protocol, sent)
+        return 200, _JSON, iter([json.dumps(self.answers[0](sent)).encode("utf-8")])
 
 
 class _Http:
@@ -7817,43 +8025,54 @@ class _Http:
     def __init__(self, answer, tls=None):
         self.answer, self.tls = answer, tls
         self.heads, self.bodies, self.connections, self.open = [], [], 0, 0
-        self.lock = threading.Lock()
+        self.lock, self.is_over = threading.Condition(), False
         self.listener = socket.socket()
         self.listener.bind(("127.0.0.1", 0))
         self.listener.listen(64)
         self.port = self.listener.getsockname()[1]
         self.url = "%s://127.0.0.1:%d" % ("https" if tls else "http", self.port)
-        self.threads = [threading.Thread(target=self._accept)]
+        self.sockets, self.threads = [], [threading.Thread(target=self._accept)]
         self.threads[0].start()
-        self.sockets = []
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exc):
         with self.lock:
-            self.listener.close()
+            self.is_over = True
             for s in self.sockets:
                 with contextlib.suppress(OSError):
                     s.shutdown(socket.SHUT_RDWR)
-        with contextlib.suppress(OSError):  # accept() may still wait
-            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        with socket.socket() as last:  # accept() still waits
+            last.connect(("127.0.0.1", self.port))
+            self.threads[0].join(10)
+        self.listener.close()
         for t in self.threads:
             t.join(10)
 
+    def wait_until_closed(self):
+        """Return once no connection is open, or after 10 s."""
+        deadline = time.monotonic() + 10
+        with self.lock:
+            while self.open and time.monotonic() < deadline:
+                self.lock.wait(0.1)
+                if sys.implementation.name != "cpython":
+                    gc.collect()  # what nobody holds is closed only then
+
+    def asked_when_closed(self, model):
+        """The model, asked each time only once no connection is open."""
+
+        def asked(run, tools):
+            self.wait_until_closed()
+            return model(run, tools)
+
+        return asked
+
     def _accept(self):
-        self.listener.settimeout(0.2)
         while True:
-            try:
-                s = self.listener.accept()[0]
-            except socket.timeout:
-                if self.listener.fileno() < 0:
-                    return
-                continue
-            except (OSError, ValueError):
-                return
+            s = self.listener.accept()[0]
             with self.lock:
-                if self.listener.fileno() < 0:
+                if self.is_over:
                     s.close()
                     return
                 self.connections += 1
@@ -7879,11 +8098,12 @@ class _Http:
             s.close()
             with self.lock:
                 self.open -= 1
+                self.lock.notify_all()
 
     def _awaited(self, s):
         """Wait for a request. Under Wine a shutdown does not wake who reads, so it is looked at."""
         while not select.select([s], [], [], 0.1)[0]:
-            if self.listener.fileno() < 0:
+            if self.is_over:
                 return False
         return True
 
@@ -7929,539 +8149,14 @@ def _chunked(chunks, head="content-type: text/event-stream", end=True):
     return [start, *body] + ([b"0\r\n\r\n"] if end else [])
 
 
-def _usage(protocol, tokens_in, out, cached=None):
-    if protocol == "anthropic":
-        usage = {"input_tokens": tokens_in - (cached or 0), "output_tokens": out}
-        return {**usage, "cache_read_input_tokens": cached}
-    names = ("prompt", "completion") if protocol == "chat" else ("input", "output")
-    usage = {names[0] + "_tokens": tokens_in, names[1] + "_tokens": out}
-    return {**usage, names[0] + "_tokens_details": cached and {"cached_tokens": cached}}
+# -- helpers: cases --------------------------------------------------------------------------------
 
 
-def _results(protocol, body):
-    """(id, text) of every result in a request, and the ids of the calls."""
-    if protocol == "chat":
-        found = [m for m in body["messages"] if m["role"] == "tool"]
-        return [(m["tool_call_id"], m["content"]) for m in found]
-    if protocol == "responses":
-        found = [i for i in body["input"] if i.get("type") == "function_call_output"]
-        return [(i["call_id"], i["output"]) for i in found]
-    blocks = [b for m in body["messages"] for b in m["content"] if b["type"] == "tool_result"]
-    return [(b["tool_use_id"], b["content"]) for b in blocks]
-
-
-def _notice(protocol, body):
-    """The text of the last thing the user says in a request."""
-    last = (body.get("messages") or body["input"])[-1]
-    content = last["content"] if "content" in last else last["output"]
-    if isinstance(content, list):
-        return "\n".join(p.get("text") or str(p.get("content")) for p in content)
-    return content
-
-
-class _ModelCase(unittest.TestCase):
-    """No key or proxy of the environment counts; waits between retries are noted, not slept."""
-
-    def setUp(self):
-        names = [n for n in os.environ if re.match(r"(?i)OPENAI_|ANTHROPIC_|.*_PROXY\Z", n)]
-        kept = {k: v for k, v in os.environ.items() if k not in names}
-        patches = [mock.patch.dict(os.environ, kept, clear=True)]
-        self.waits = []
-        patches.append(mock.patch("time.sleep", self.waits.append))
-        for patch in patches:
-            patch.start()
-            self.addCleanup(patch.stop)
-
-    def play(self, protocol, answers, task="go", tools=(get_weather,), **settings):
-        """A run against a server that plays; gives (run, server)."""
-        own = {k: settings.pop(k) for k in ("paused", "prefix", "strict") if k in settings}
-        body = settings.pop("body", {})
-        server = _Server(protocol, answers, extra=body, **own)
-        options = {k: settings.pop(k) for k in ("max_requests", "accept") if k in settings}
-        model = _model(protocol, server, **settings, **body)
-        return agentloop.run(model, task, tools, **options), server
-
-    def fails(self, protocol, answers, kind=None, status=None, **settings):
-        """The ModelError that a run ends with; gives (error, server)."""
-        own = {k: settings.pop(k) for k in ("task", "tools") if k in settings}
-        server = _Server(protocol, answers, strict=settings.pop("strict", True))
-        model = _model(protocol, server, **settings)
-        with self.assertRaises(agentloop.ModelError) as caught:
-            agentloop.run(model, own.get("task", "go"), own.get("tools", [get_weather]))
-        error = caught.exception
-        if kind:
-            self.assertEqual((error.kind, error.status), (kind, status), str(error))
-        self.assertNotIn(_KEY, str(error))
-        self.assertIsInstance(error.agent_run, agentloop.AgentRun)
-        return error, server
-
-
-class RequestTests(_ModelCase):
-    """Where a request goes, and what it holds: only what was asked for."""
-
-    def test_urls(self):
-        rows = [  # base_url, chat, responses, anthropic
-            ("http://h", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
-            ("http://h/", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
-            ("http://h/v1", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
-            ("http://h/v1/", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
-            ("http://h/v1//", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
-            (
-                "http://h/api/v1",
-                "/api/v1/chat/completions",
-                "/api/v1/responses",
-                "/api/v1/messages",
-            ),
-            ("http://h/api", "/api/chat/completions", "/api/responses", "/api/v1/messages"),
-            (
-                "http://h/v1beta/openai/",
-                "/v1beta/openai/chat/completions",
-                "/v1beta/openai/responses",
-                "/v1beta/openai/v1/messages",
-            ),
-            ("http://h/v1/chat/completions", "/v1/chat/completions", None, None),
-            ("http://h/x/chat/completions/", "/x/chat/completions", None, None),
-            ("http://h/v1/responses", None, "/v1/responses", None),
-            ("http://h/v1/messages", None, None, "/v1/messages"),
-            ("http://h?a=1", "/v1/chat/completions?a=1", "/v1/responses?a=1", "/v1/messages?a=1"),
-            ("http://h/v1/?a=b//c", "/v1/chat/completions?a=b//c", None, "/v1/messages?a=b//c"),
-            ("  http://h/v1\n", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
-        ]
-        for base_url, *paths in rows:
-            for protocol, path in zip(_PROTOCOLS, paths):
-                if path is None:
-                    continue
-                with self.subTest(base_url=base_url, protocol=protocol):
-                    server = self.play(protocol, [_text(protocol, "ok")], base_url=base_url)[1]
-                    self.assertEqual(server.seen[0][:2], ("POST", "http://h" + path))
-        server = self.play("chat", [_text("chat", "ok")], base_url="https://h:8443/v1")[1]
-        self.assertEqual(server.seen[0][1], "https://h:8443/v1/chat/completions")
-
-    def test_a_url_without_scheme_is_refused(self):
-        for base_url in ("localhost:8000/v1", "ftp://h/v1", "/v1", "http://"):
-            for protocol in _PROTOCOLS:
-                with self.subTest(base_url=base_url, protocol=protocol):
-                    with self.assertRaisesRegex(ValueError, "base_url.*http"):
-                        _model(protocol, None, base_url=base_url)
-
-    def test_the_environment_gives_the_defaults(self):
-        own = {"transport": None, "base_url": None, "api_key": None}
-        hosts = (
-            "https://api.openai.com/v1/chat/completions",
-            "https://api.openai.com/v1/responses",
-        )
-        hosts += ("https://api.anthropic.com/v1/messages",)
-        for protocol, url in zip(_PROTOCOLS, hosts):
-            name = "ANTHROPIC" if protocol == "anthropic" else "OPENAI"
-            header = "x-api-key" if protocol == "anthropic" else "authorization"
-            bearer = "" if protocol == "anthropic" else "Bearer "
-            rows = [  # the environment, the settings, the URL's start, the key that is sent
-                ({}, {}, url, None),
-                ({name + "_BASE_URL": "http://env"}, {}, "http://env/v1/", None),
-                ({name + "_BASE_URL": ""}, {}, url, None),
-                (
-                    {name + "_BASE_URL": "http://env"},
-                    {"base_url": "http://own"},
-                    "http://own/",
-                    None,
-                ),
-                ({name + "_API_KEY": "k1"}, {}, url, "k1"),
-                ({name + "_API_KEY": " k1\n"}, {}, url, "k1"),
-                ({name + "_API_KEY": "k1"}, {"api_key": "k2"}, url, "k2"),
-                ({name + "_API_KEY": "k1"}, {"api_key": ""}, url, None),
-                ({}, {"api_key": lambda: "k3"}, url, "k3"),
-            ]
-            for env, settings, start, key in rows:
-                with self.subTest(protocol=protocol, env=env, settings=settings):
-                    server = _Server(protocol, [_text(protocol, "ok")])
-                    with mock.patch.dict(os.environ, env):
-                        given = {**own, "transport": server, **settings}
-                        agentloop.run(_CLASSES[protocol]("m", **given), "go")
-                    _, sent_to, headers, _ = server.seen[0]
-                    self.assertTrue(sent_to.startswith(start), sent_to)
-                    small = {k.lower(): v for k, v in headers.items()}
-                    self.assertEqual(small.get(header), key and bearer + key)
-
-    def test_headers(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                headers = {"X-Title": "my app", "user-agent": "mine"}
-                server = self.play(protocol, [_text(protocol, "ok")], headers=headers)[1]
-                sent = {k.lower(): v for k, v in server.seen[0][2].items()}
-                self.assertEqual(len(sent), len(server.seen[0][2]), "a header twice")
-                self.assertEqual(sent["content-type"], "application/json")
-                self.assertEqual(sent["accept-encoding"], "identity")
-                self.assertEqual((sent["x-title"], sent["user-agent"]), ("my app", "mine"))
-                version = "2023-06-01" if protocol == "anthropic" else None
-                self.assertEqual(sent.get("anthropic-version"), version)
-        server = self.play("chat", [_text("chat", "ok")], headers={"Authorization": "Basic x"})[1]
-        self.assertEqual(server.seen[0][2]["Authorization"], "Basic x")
-
-    def test_a_callable_key_is_asked_for_each_request_on_the_wire(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                keys = iter("key-%d" % n for n in range(9))
-                answers = [
-                    (503, {}, "busy"),
-                    _call(protocol, ("a", "get_weather", {"city": "B"})),
-                ]
-                answers += [(500, {}, ""), _text(protocol, "ok")]
-                server = self.play(protocol, answers, api_key=lambda: next(keys))[1]
-                sent = [" ".join(h.values()) for _, _, h, _ in server.seen]
-                found = [re.search(r"key-\d", text).group() for text in sent]
-                self.assertEqual(found, ["key-0", "key-1", "key-2", "key-3"])
-
-    def test_headers_that_cannot_be_sent_are_refused_without_showing_them(self):
-        for settings in (
-            {"api_key": "k\u2603y"},
-            {"api_key": "a\nb"},
-            {"headers": {"X": "a\r\nb"}},
-        ):
-            with self.subTest(settings=settings):
-                with self.assertRaisesRegex(ValueError, "header") as caught:
-                    self.play("chat", [], **settings)
-                for value in ("k\u2603y", "a\nb", "a\r\nb"):
-                    self.assertNotIn(value, str(caught.exception))
-
-    def test_tool_names_that_servers_refuse(self):
-        namespace = {}
-        exec("def caf\u00e9(x: int) -> int: return x", namespace)
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                server = _Server(protocol, [])
-                with self.assertRaisesRegex(ValueError, "caf\u00e9"):
-                    tools = [get_weather, namespace["caf\u00e9"]]
-                    agentloop.run(_model(protocol, server), "go", tools)
-                self.assertEqual(server.raw, [])
-
-    def test_property_names_that_anthropic_refuses(self):
-        """One umlaut, and every request of the run is refused: tools.0.custom.input_schema ..."""
-        for name in ("gr\u00f6\u00dfe", "a b", "x" * 65, ""):
-            schema = {"type": "object", "properties": {name: {"type": "string"}}}
-            tools = agentloop.registry([agentloop.Tool("area", "", schema, dict)])
-            for protocol in _PROTOCOLS:
-                with self.subTest(name=name, protocol=protocol):
-                    model = _model(protocol, None)
-                    if protocol != "anthropic":
-                        model.body(agentloop.AgentRun("go"), tools)
-                        continue
-                    with self.assertRaisesRegex(ValueError, "area") as caught:
-                        model.body(agentloop.AgentRun("go"), tools)
-                    self.assertIn(repr(name), str(caught.exception))
-        names = {"a.b-c_D1": {}, "x" * 64: {}}
-        fine = agentloop.Tool("f", "", {"type": "object", "properties": names}, dict)
-        _model("anthropic", None).body(agentloop.AgentRun("go"), {"f": fine})
-
-    def test_a_foreign_schema_without_properties(self):
-        """MCP servers describe a tool without arguments so. OpenAI: `object schema missing
-        properties`."""
-        rows = [  # the schema; what is sent
-            ({"type": "object"}, {"type": "object", "properties": {}}),
-            (
-                {"type": "object", "additionalProperties": False},
-                {"type": "object", "additionalProperties": False, "properties": {}},
-            ),
-            ({"type": "object", "properties": {"a": {}}}, None),
-            ({"anyOf": []}, None),
-        ]
-        for schema, want in rows:
-            for protocol in _PROTOCOLS:
-                with self.subTest(schema=schema, protocol=protocol):
-                    tools = agentloop.registry([agentloop.Tool("f", "", dict(schema), dict)])
-                    sent = _model(protocol, None).body(agentloop.AgentRun("go"), tools)["tools"][0]
-                    sent = sent.get("function", sent)
-                    found = sent.get("parameters") or sent.get("input_schema")
-                    self.assertEqual(found, want or schema)
-                    self.assertEqual(tools["f"].parameters, schema)
-
-    def test_misspelt_settings(self):
-        """The slip would be a field of the request: the key in the body, to the wrong server."""
-        slips = [  # what was meant, what is given
-            ("base_url", "baseurl"), ("base_url", "base_uri"), ("base_url", "baseURL"), ("api_key", "apikey"),
-            ("api_key", "api_keys"), ("api_key", "apiKey"), ("timeout", "time_out"), ("timeout", "timeuot"),
-            ("deadline", "dead_line"), ("on_text", "ontext"), ("system", "sytem"), ("headers", "header"),
-            ("max_observation", "max_observations"), ("retries", "retrie"), ("transport", "transprot"), ("trim", "tirm"),
-            ("timeout", "TimeOut"), ("model", "modl"), ("retries", "max_retries"), ("headers", "extra_headers"),
-        ]  # fmt: skip
-        fields = dict.fromkeys((
-            "temperature", "top_p", "n", "stop", "seed", "user", "metadata", "reasoning_effort", "max_completion_tokens",
-            "service_tier", "store", "provider", "keep_alive", "options", "safe_prompt", "min_p", "models", "transforms",
-            "stream_options", "tool_choice", "truncation", "text", "thinking", "top_k", "include", "prompt_cache_key",
-            "extra", "header_names", "stream", "reasoning",
-        ), 1)  # fmt: skip
-        for protocol in _PROTOCOLS:
-            for meant, name in slips:
-                with self.subTest(protocol=protocol, name=name):
-                    with self.assertRaisesRegex(TypeError, "%s.*%s" % (name, meant)):
-                        _CLASSES[protocol]("m", **{name: 1})
-            with self.subTest(protocol=protocol):
-                with self.assertRaisesRegex(TypeError, "modle: did you mean model"):
-                    _CLASSES[protocol](modle="m")
-                with self.assertRaisesRegex(TypeError, "base_url="):
-                    _CLASSES[protocol]("m", "http://127.0.0.1:9/v1")
-                for name in ("messages", "input"):  # the key would be sent twice
-                    with self.assertRaisesRegex(TypeError, name + ": the run holds"):
-                        _CLASSES[protocol]("m", **{name: []})
-                with self.assertRaisesRegex(TypeError, "model"):
-                    _CLASSES[protocol]()
-                body = _CLASSES[protocol](model="m", **fields).body(agentloop.AgentRun("go"), {})
-                self.assertEqual({k: body.get(k) for k in fields}, fields)
-        with self.assertRaisesRegex(TypeError, "max_tokens"):
-            agentloop.AnthropicMessages("m", max_token=9)
-        self.assertEqual(agentloop.OpenAIChat("m", max_token=9).extra, {"max_token": 9})
-
-    def test_all_settings_stand_in_the_signature_and_in_the_docstring(self):
-        names = [
-            "model", "base_url", "api_key", "headers", "system", "on_text", "timeout", "deadline",
-            "retries", "trim", "max_observation", "ssl_context", "transport",
-        ]  # fmt: skip
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                kind = _CLASSES[protocol]
-                own = ["max_tokens", "cache"] if protocol == "anthropic" else []
-                self.assertEqual(list(inspect.signature(kind).parameters), [*names, *own, "body"])
-                for name in [*names, *own, "body"]:
-                    self.assertRegex(kind.__doc__, r"\n +%s: \S" % name)
-
-    def test_the_smallest_request(self):
-        rows = {
-            "chat": {"model": "m", "messages": [{"role": "user", "content": "go"}]},
-            "responses": {
-                "model": "m",
-                "store": False,
-                "include": ["reasoning.encrypted_content"],
-                "input": [{"type": "message", "role": "user", "content": "go"}],
-            },
-            "anthropic": {
-                "model": "m",
-                "max_tokens": 4096,
-                "messages": [{"role": "user", "content": [{"type": "text", "text": "go"}]}],
-            },
-        }
-        for protocol, body in rows.items():
-            with self.subTest(protocol=protocol):
-                server = self.play(protocol, [_text(protocol, "ok")], tools=())[1]
-                self.assertEqual(server.sent[0], body)
-                self.assertEqual(server.seen[0][3], 600)
-
-    def test_tools_system_and_streaming(self):
-        schema = agentloop.registry([get_weather])["get_weather"].parameters
-        about = {"name": "get_weather", "description": "Return the weather of a city."}
-        chat = {"type": "function", "function": {**about, "parameters": schema}}
-        flat = {"type": "function", **about, "parameters": schema, "strict": False}
-        system = {"role": "system", "content": "Be brief."}
-        rows = {  # what is in the body, besides
-            "chat": {
-                "tools": [chat],
-                "stream": True,
-                "stream_options": {"include_usage": True},
-                "messages": [system, {"role": "user", "content": "go"}],
-            },
-            "responses": {"tools": [flat], "stream": True, "instructions": "Be brief."},
-            "anthropic": {
-                "tools": [{**about, "input_schema": schema}],
-                "stream": True,
-                "system": "Be brief.",
-                "max_tokens": 99,
-            },
-        }
-        for protocol, part in rows.items():
-            with self.subTest(protocol=protocol):
-                settings = {"max_tokens": 99} if protocol == "anthropic" else {}
-                texts = []
-                settings.update(on_text=texts.append, system="Be brief.")
-                answer = _stream(protocol, _text(protocol, "okay"))
-                run, server = self.play(protocol, [answer], **settings)
-                self.assertEqual({k: server.sent[0].get(k) for k in part}, part)
-                self.assertEqual(("".join(texts), run.output), ("okay", "okay"))
-                self.assertNotIn("stream_options", {} if protocol == "chat" else server.sent[0])
-
-    def test_a_tool_without_description_has_none(self):
-        def bare(x: int) -> int:
-            return x
-
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                server = self.play(protocol, [_text(protocol, "ok")], tools=[bare])[1]
-                sent = server.sent[0]["tools"][0]
-                self.assertNotIn("description", sent.get("function", sent))
-
-    def test_the_body_of_the_caller(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                own = {"temperature": 0.0, "metadata": {"\u00fc": [1]}, "tools": [{"type": "web"}]}
-                answers = [_text(protocol, "ok")]
-                if protocol == "responses":
-                    own["store"] = True
-                server = self.play(protocol, answers, body=own)[1]
-                sent = server.sent[0]
-                self.assertEqual(sent["tools"][0], {"type": "web"})
-                self.assertEqual(len(sent["tools"]), 2)
-                for key in own.keys() - {"tools"}:
-                    self.assertEqual(sent[key], own[key])
-                server = self.play(protocol, answers, body=own, tools=())[1]
-                self.assertEqual(server.sent[0]["tools"], [{"type": "web"}])
-
-    def test_strict_json(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                task, observation = "gr\u00fc\u00df \u4f60\u597d", "a\ud83dz \U0001f600"
-                answers = [_call(protocol, ("a", "get_weather", {"city": "B"}))]
-                answers.append(_text(protocol, "ok"))
-                tools = [agentloop.tool(get_weather)]
-                tools[0].function = lambda city: observation
-                _run, server = self.play(protocol, answers, task=task, tools=tools)
-                self.assertIn(task.encode("utf-8"), server.raw[0])  # not \u00fc
-                self.assertEqual(_results(protocol, server.sent[1])[0][1], "a?z \U0001f600")
-                with self.assertRaises(ValueError):
-                    self.play(protocol, [], body={"x": float("nan")})
-
-    def test_body_is_what_goes_out(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                bodies = []
-                calls = [("a%d" % n, "get_weather", {"city": "B"}) for n in range(3)]
-                answers = [_call(protocol, c) for c in calls] + [_text(protocol, "ok")]
-                server = _Server(protocol, answers)
-                model = _model(protocol, server, system="s")
-
-                def spied(run, tools):
-                    bodies.append(model.body(run, tools))
-                    self.assertEqual(bodies[-1], model.body(run, tools))
-                    return model(run, tools)
-
-                run = agentloop.run(spied, "go", [get_weather])
-                self.assertEqual(bodies, server.sent)
-                self.assertEqual(run.requests, 4)
-
-    def test_body_while_calls_are_pending(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                calls = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {"city": "C"})]
-                answers = [_call(protocol, *calls), _text(protocol, "ok")]
-                server = _Server(protocol, answers)
-                model = _model(protocol, server)
-                tools = agentloop.registry([get_weather])
-                run = agentloop.AgentRun("go")
-                for _event in agentloop.stream(model, run, tools):
-                    body = model.body(run, tools)
-                    if run.finish is None:
-                        _CHECKS[protocol](body, set(), False)
-                        if run.pending:
-                            self.assertIn("pending", _results(protocol, body)[-1][1])
-                        self.assertIn("city", json.dumps(body))
-                self.assertEqual(
-                    _results(protocol, server.sent[1]),
-                    [("a", "sunny in B"), ("b", "sunny in C")],
-                )
-
-    def test_usage(self):
-        odd = ["many", [], [1], {"prompt_tokens": "7"}, {"input_tokens": None}, 5, {}, None, True]
-        odd += [{"prompt_tokens_details": 3}, {"input_tokens_details": []}, {"input_tokens": -1}]
-        for protocol in _PROTOCOLS:
-            for stream in (False, True):
-                with self.subTest(protocol=protocol, stream=stream):
-                    call = ("a", "get_weather", {"city": "B"})
-                    answers = [
-                        _call(protocol, call, usage=_usage(protocol, 100, 7, 60)),
-                        _text(protocol, "", usage=_usage(protocol, 120, 1)),
-                        _text(protocol, "ok", usage=_usage(protocol, 150, 5, 99)),
-                    ]
-                    settings = {}
-                    if stream:
-                        answers = [_stream(protocol, a) for a in answers]
-                        settings = {"on_text": len}
-                    run, _ = self.play(protocol, answers, **settings)
-                    self.assertEqual(_statuses(run), ["ok", "invalid_response"])
-                    want = {"input_tokens": 370, "output_tokens": 13, "cached_tokens": 159}
-                    self.assertEqual(run.usage, want)
-            for usage in odd:
-                with self.subTest(protocol=protocol, usage=usage):
-                    run, _ = self.play(protocol, [_text(protocol, "ok", usage=usage)])
-                    self.assertEqual(sum(run.usage.values()), 0)
-        # Anthropic counts what was read from and written to the cache apart; we add it.
-        usage = {
-            "input_tokens": 1,
-            "cache_read_input_tokens": 20,
-            "cache_creation_input_tokens": 300,
-        }
-        run, _ = self.play("anthropic", [_text("anthropic", "ok", usage=usage)])
-        self.assertEqual((run.usage["input_tokens"], run.usage["cached_tokens"]), (321, 20))
-        # Absurd counts would make the sum of a run, and every budget built on it, useless.
-        for count in (10**15 + 1, 10**18, -5, "7", 1.5, True, float("inf"), [1], {}, None):
-            for protocol in _PROTOCOLS:
-                with self.subTest(protocol=protocol, count=count):
-                    usage = _usage(protocol, 1, 1)
-                    usage = {name: count for name in usage if isinstance(usage[name], int)}
-                    usage.update(cache_read_input_tokens=count, cached_tokens=count)
-                    document = _text(protocol, "ok", usage=usage)
-                    run, _ = self.play(protocol, [document])
-                    self.assertEqual(sum(run.usage.values()), 0)
-        run, _ = self.play("chat", [_text("chat", "ok", usage=_usage("chat", 10**15, 1))])
-        self.assertEqual(run.usage["input_tokens"], 10**15)
-        for name in ("num_cached_tokens", "cached_tokens", "prompt_cache_hit_tokens"):
-            with self.subTest(name=name):  # Mistral, Moonshot, DeepSeek
-                usage = {"prompt_tokens": 90, name: 64, "prompt_tokens_details": None}
-                run, _ = self.play("chat", [_text("chat", "ok", usage=usage)])
-                self.assertEqual(run.usage["cached_tokens"], 64)
-        for place in ("choice", "x_groq"):  # other servers' places
-            for stream in (False, True):
-                with self.subTest(place=place, stream=stream):
-                    answer = _text("chat", "ok")
-                    usage = {"usage": {"prompt_tokens": 3, "completion_tokens": 2}}
-                    if place == "choice":
-                        answer["choices"][0].update(usage)
-                    else:
-                        answer["x_groq"] = usage
-                    if stream:
-                        choice = answer["choices"][0]
-                        choice["delta"] = choice.pop("message")
-                        answer = _sse(answer)
-                    run, _ = self.play("chat", [answer], on_text=len if stream else None)
-                    self.assertEqual(run.usage["input_tokens"], 3)
-
-    def test_usage_of_anthropic_in_a_stream_is_in_two_places(self):
-        events = _stream("anthropic", _text("anthropic", "ok"))
-        start = {"usage": {"input_tokens": 10, "output_tokens": 1, "cache_read_input_tokens": 4}}
-        events[0] = _sse({"type": "message_start", "message": start}, done=False)[0]
-        last = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
-        last["usage"] = {"output_tokens": 9, "input_tokens": None}
-        events[-2] = _sse(last, done=False)[0]
-        run, _ = self.play("anthropic", [events], on_text=len)
-        self.assertEqual(run.usage, {"input_tokens": 14, "output_tokens": 9, "cached_tokens": 4})
-
-    def test_a_context_that_the_server_cuts_in_silence_is_logged(self):
-        for protocol in _PROTOCOLS:
-            # Templates that drop the reasoning of earlier turns make the count fall a little.
-            for tokens, trim, told in (
-                (50, None, True), (59, None, True), (60, None, False), (80, None, False),
-                (150, None, False), (0, None, False), (50, 1, False),
-            ):  # fmt: skip
-                with self.subTest(protocol=protocol, tokens=tokens, trim=trim):
-                    call = ("a", "get_weather", {"city": "B"})
-                    answers = [
-                        _call(protocol, call, usage=_usage(protocol, 100, 1)),
-                        _text(protocol, "ok", usage=_usage(protocol, tokens, 1)),
-                    ]
-                    with _logged() as log:
-                        self.play(protocol, answers, trim=trim)
-                    self.assertEqual("num_ctx" in log.getvalue(), told)
-
-    def test_complete(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                server = _Server(protocol, [_text(protocol, "an answer")])
-                model = _model(protocol, server, system="s")
-                self.assertEqual(model.complete("a prompt"), "an answer")
-                self.assertIn("a prompt", _notice(protocol, server.sent[0]))
-                self.assertNotIn("tools", server.sent[0])
-        # As a model: the cut or empty reply is the loop's business.
-        replies = ["Action: get_weather\nAction Input: B", "", "Final Answer: fine"]
-        server = _Server("chat", [_text("chat", r) for r in replies], prefix=False)
-        run = agentloop.run(
-            agentloop.ReActText(_model("chat", server).complete), "go", [get_weather]
-        )
-        self.assertEqual((run.output, _statuses(run)), ("fine", ["ok", "invalid_response"]))
+def _unrecorded(test):
+    """A test whose server says what the protocol's types do not have, and gets it back as it came:
+    its bodies tell a type check nothing."""
+    test.unrecorded = True
+    return test
 
 
 @contextlib.contextmanager
@@ -8479,53 +8174,4680 @@ def _logged():
         logger.propagate = propagate
 
 
-def _chat(message, reason="stop", **more):
-    """A Chat Completions document around one message."""
-    choice = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
-    return {"id": "x", "choices": [choice], **more}
+def _run_in_threads(work, count):
+    """work(0), work(1), ... at the same time, to their ends."""
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
 
 
-def _asks(protocol, arguments='{"city": "B"}', call_id="a", name="get_weather", **more):
-    """A reply with one call, whose parts may be anything; `more` stands beside the arguments."""
-    if protocol == "chat":
-        call = {"id": call_id, "type": "function", "function": {"name": name, **more}}
-        call["function"]["arguments"] = arguments
-        return _chat({"role": "assistant", "content": None, "tool_calls": [call]})
-    if protocol == "responses":
-        call = {"type": "function_call", "call_id": call_id, "name": name, **more}
-        return {"status": "completed", "output": [{**call, "arguments": arguments}]}
-    block = {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
-    return {"content": [block], "stop_reason": "tool_use"}
+def _key_of_the_test():
+    """A key as a function, which a pickle can name."""
+    return _KEY
 
 
-def _sent_calls(protocol, body):
-    """(id, name, arguments) of the calls in a request."""
-    if protocol == "chat":
-        calls = [c for m in body["messages"] for c in m.get("tool_calls") or ()]
-        return [(c["id"], c["function"]["name"], c["function"]["arguments"]) for c in calls]
-    if protocol == "responses":
-        calls = [i for i in body["input"] if i.get("type") == "function_call"]
-        return [(c["call_id"], c["name"], c["arguments"]) for c in calls]
-    blocks = [b for m in body["messages"] for b in m["content"] if b["type"] == "tool_use"]
-    return [(b["id"], b["name"], b["input"]) for b in blocks]
+class _Incomparable:
+    """A value that cannot be compared."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise ValueError("no order")
+
+    def __str__(self):
+        return "unlike"
 
 
-class PreservedTests(_ModelCase):
-    """What was said is sent again as it was said."""
+class _ModelCase(unittest.TestCase):
+    """No key or proxy of the environment counts; waits between retries are noted, not slept."""
 
-    CALL = {
-        "id": "a",
-        "type": "function",
-        "function": {"name": "get_weather", "arguments": '{"city":  "B\u00fc", "city":"B"}'},
-    }
+    def setUp(self):
+        names = [n for n in os.environ if re.match(r"(?i)OPENAI_|ANTHROPIC_|.*_PROXY\Z", n)]
+        kept = {k: v for k, v in os.environ.items() if k not in names}
+        patches = [mock.patch.dict(os.environ, kept, clear=True)]
+        self.waits = []
+        patches.append(mock.patch("time.sleep", self.waits.append))
+        for patch in patches:
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def play(self, protocol, answers, task="go", tools=(get_weather,), stream=False, **settings):
+        """(run, server) of a run against a server that plays, and streams where `stream` is true."""
+        if stream:
+            answers = _streamed(protocol, answers)
+            settings.setdefault("on_text", len)
+        own = {k: settings.pop(k) for k in ("paused", "prefix", "strict") if k in settings}
+        body = settings.pop("body", {})
+        server = _Server(protocol, answers, extra=body, **own)
+        options = {k: settings.pop(k) for k in ("max_requests", "accept") if k in settings}
+        model = _model(protocol, server, **settings, **body)
+        return agentloop.run(model, task, tools, **options), server
+
+    def play_two_turns(self, protocol, answers, tools=(get_weather,), **settings):
+        """(run, server) of a run against a server that plays, after another turn on that run."""
+        server = _Server(protocol, answers)
+        model = _model(protocol, server, **settings)
+        run = agentloop.run(model, "go", tools)
+        agentloop.run(model, run.follow_up("more"), tools)
+        return run, server
+
+    def fails(
+        self, protocol, answers, kind=None, status=None, task="go", tools=(get_weather,), **settings
+    ):
+        """(error, server) of a run that ends with a ModelError, of this kind and status."""
+        body = settings.pop("body", {})
+        server = _Server(protocol, answers, extra=body, strict=settings.pop("strict", True))
+        model = _model(protocol, server, **settings, **body)
+        with self.assertRaises(agentloop.ModelError) as caught:
+            agentloop.run(model, task, tools)
+        error = caught.exception
+        if kind:
+            self.assertEqual((error.kind, error.status), (kind, status), str(error))
+        self.assertNotIn(_KEY, str(error))
+        self.assertIsInstance(error.agent_run, agentloop.AgentRun)
+        return error, server
+
+
+@_sockets
+class _HttpCase(_ModelCase):
+    """The transport over real sockets, on loopback."""
+
+    def ask(self, url, protocol="chat", task="go", **settings):
+        """A run against the server at this URL."""
+        model = _CLASSES[protocol]("m", base_url=url, **{"api_key": _KEY, **settings})
+        return agentloop.run(model, task, [get_weather])
+
+    def refused(self, url, kind, **settings):
+        """The ModelError, of this kind, that a run against the server at this URL ends with."""
+        with self.assertRaises(agentloop.ModelError) as caught:
+            self.ask(url, **settings)
+        self.assertEqual(caught.exception.kind, kind, str(caught.exception))
+        return caught.exception
+
+    def answer(self, protocol, stream=False):
+        """For _Http: three calls, then an answer, over and over."""
+
+        def answer(number, head, body):
+            sent = _strict(body)
+            _check_request(protocol, sent)
+            n = len(_results(protocol, sent))
+            reply = _weather(protocol, call_id="c%d" % n) if n < 3 else _text(protocol, "ok")
+            return _chunked(_stream(protocol, reply)) if stream else _http(reply)
+
+        return answer
+
+
+class _ReActCase(_ModelCase):
+    """Thought, Action, Action Input, Observation, Final Answer, as models really write them."""
+
+    def drive(self, replies, tools=None, task="go", model=None, **options):
+        """(run, what ran, prompts); the prompts only grow."""
+        ran, prompts, left = [], [], list(replies)
+
+        def find(text: str) -> str:
+            ran.append(("find", text))
+            return "found " + text
+
+        def add(a: int, b: int) -> int:
+            ran.append(("add", a, b))
+            return a + b
+
+        def now() -> str:
+            ran.append(("now",))
+            return "noon"
+
+        def complete(prompt):
+            prompts.append(prompt)
+            return left.pop(0)
+
+        model = model or agentloop.ReActText(complete)
+        run = agentloop.run(model, task, [find, add, now] if tools is None else tools, **options)
+        for old, new in zip(prompts, prompts[1:]):
+            self.assertTrue(new.startswith(old), (old, new))
+        return run, ran, prompts
+
+
+# -- the conversation ------------------------------------------------------------------------------
+
+
+class ConversationTests(_ModelCase):
+    """Every request of every run is one that the strictest server takes."""
+
+    @_real_threads
+    @_each_protocol
+    def test_results_in_call_order(self, protocol):
+        barrier = threading.Barrier(3)
+
+        @agentloop.tool(read_only=True)
+        def look(n: int) -> int:
+            barrier.wait(10)
+            return n
+
+        calls = [("b", "look", {"n": 1}), ("a", "look", {"n": 2}), ("c", "look", {"n": 3})]
+        answers = [_call(protocol, *calls), _text(protocol, "ok")]
+        _run, server = self.play(protocol, answers, tools=[look])
+        sent = server.sent[1]
+        self.assertEqual(_results(protocol, sent), [("b", "1"), ("a", "2"), ("c", "3")])
+        want = {"chat": "uattt", "responses": "uaaattt", "anthropic": "uau"}
+        self.assertEqual(_roles(protocol, sent), want[protocol])
+
+    @_each_protocol
+    def test_a_call_closed_before_its_time_keeps_its_place(self, protocol):
+        for ids in (("a", "b", "c"), (None, None, None), ("a", "a", "a"), (None, "b", None)):
+            with self.subTest(ids=ids):
+                calls = [(i, "get_weather", {"city": "C%d" % n}) for n, i in enumerate(ids)]
+                server = _Server(protocol, [_call(protocol, *calls), _text(protocol, "ok")])
+                run = agentloop.AgentRun("go")
+                for event in agentloop.stream(_model(protocol, server), run, [get_weather]):
+                    if getattr(event, "tool_input", None) is not None and "C2" in str(event):
+                        run.close(event, "Denied.", "denied")
+                self.assertEqual(_statuses(run), ["denied", "ok", "ok"])
+                texts = [t for _, t in _results(protocol, server.sent[1])]
+                self.assertEqual(texts, ["sunny in C0", "sunny in C1", "Denied."])
+
+    @_each_protocol
+    def test_body_while_calls_are_pending(self, protocol):
+        calls = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {"city": "C"})]
+        server = _Server(protocol, [_call(protocol, *calls), _text(protocol, "ok")])
+        model = _model(protocol, server)
+        tools = agentloop.registry([get_weather])
+        run = agentloop.AgentRun("go")
+        for _event in agentloop.stream(model, run, tools):
+            body = model.body(run, tools)
+            if run.finish is None:
+                _check_request(protocol, body)
+                if run.pending:
+                    self.assertIn("pending", _results(protocol, body)[-1][1])
+                self.assertIn("city", json.dumps(body))
+        results = _results(protocol, server.sent[1])
+        self.assertEqual(results, [("a", "sunny in B"), ("b", "sunny in C")])
+
+    @_each_protocol
+    def test_a_notice_has_an_assistant_message_before_it(self, protocol):
+        error = {"error": {"code": "tool_use_failed", "message": "x", "failed_generation": "y"}}
+        cut = {"status": "incomplete"} if protocol == "responses" else {"reason": "max_tokens"}
+        answers = [_text(protocol, ""), _text(protocol, "half", **cut)]
+        if protocol == "chat":
+            answers += [(400, {}, error)] * 2
+        run, server = self.play(protocol, [*answers, _text(protocol, "ok")])
+        self.assertEqual(_roles(protocol, server.sent[-1]), "ua" * len(answers) + "u")
+        self.assertEqual(_statuses(run), ["invalid_response"] * len(answers))
+
+    @_each_protocol
+    def test_the_user_speaks_after_a_result(self, protocol):
+        """Mistral: Unexpected role 'user' after role 'tool'. An assistant message of our own stands
+        between; only a picture is shown right after the results."""
+        shot = _bare_tool(lambda: agentloop.Image(_PNG), "shot")
+        direct = agentloop.tool(get_weather, return_direct=True)
+        picture = ("a", "shot", {})
+        weather = ("a", "get_weather", {"city": "B"})
+        rows = [  # how the first turn ends; its call, the tools, its requests; what is then sent
+            ("budget", weather, [get_weather], 1, "uatau", "uatu", "uau"),
+            ("return_direct", weather, [direct], 1, "uatau", "uatu", "uau"),
+            ("picture", picture, [shot], 1, "uatu", "uatu", "uau"),
+            ("picture, then a reply", picture, [shot], 2, "uatuau", "uatau", "uauau"),
+        ]
+        for end, call, tools, limit, *roles in rows:
+            with self.subTest(end=end):
+                texts = [_text(protocol, "ok"), _text(protocol, "end")]
+                server = _Server(protocol, [_call(protocol, call), *texts])
+                model = _model(protocol, server)
+                run = agentloop.run(model, "go", tools, max_requests=limit)
+                run = agentloop.run(model, run.follow_up("and?"), tools)
+                want = dict(zip(_PROTOCOLS, roles))[protocol]
+                self.assertEqual(_roles(protocol, server.sent[limit]), want)
+                self.assertIn("and?", _notice(server.sent[limit]))
+
+    @_each_protocol
+    def test_a_rejected_answer_stands_before_the_reason(self, protocol):
+        reasons = iter(["Not enough.", None])
+        answers = [_text(protocol, "first"), _text(protocol, "second")]
+        run, server = self.play(protocol, answers, accept=lambda run: next(reasons))
+        self.assertEqual((run.state, run.output), ("succeeded", "second"))
+        self.assertEqual(_roles(protocol, server.sent[1]), "uau")
+        self.assertIn("first", json.dumps(server.said()[1]))
+        self.assertEqual(_notice(server.sent[1]), "Not enough.")
+
+    @_each_protocol
+    def test_a_rejected_return_direct(self, protocol):
+        @agentloop.tool(return_direct=True)
+        def answer(n: int) -> int:
+            return n
+
+        reasons = iter(["Not 1.", None, None])
+        calls = [_call(protocol, ("a%d" % n, "answer", {"n": n})) for n in (1, 2)]
+        server = _Server(protocol, [*calls, _text(protocol, "ok")])
+        model = _model(protocol, server)
+        run = agentloop.run(model, "go", [answer], accept=lambda run: next(reasons))
+        self.assertEqual((run.state, run.output), ("succeeded", 2))
+        want = {"chat": "uatau", "responses": "uatu", "anthropic": "uau"}
+        self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
+        self.assertIn("Not 1.", _notice(server.sent[1]))
+        run = agentloop.run(model, run.follow_up("and?"), [answer])
+        self.assertEqual(run.output, "ok")
+        want = {"chat": "uatauatau", "responses": "uatuatu", "anthropic": "uauau"}
+        self.assertEqual(_roles(protocol, server.sent[2]), want[protocol])
+
+    @_each_protocol
+    def test_follow_up(self, protocol):
+        for stream in (False, True):
+            with self.subTest(stream=stream):
+                texts = ("one", "", "two", "three")
+                answers = [_weather(protocol), *(_text(protocol, text) for text in texts)]
+                server = _Server(protocol, _streamed(protocol, answers) if stream else answers)
+                model = _model(protocol, server, on_text=len if stream else None)
+                run = agentloop.run(model, "go", [get_weather])
+                for task in ("second", ["third", "part"]):
+                    run = agentloop.run(model, run.follow_up(task), [get_weather])
+                self.assertEqual((run.output, len(run.history)), ("three", 2))
+                text = json.dumps(server.said())
+                for word in ("go", "one", "second", "two", "third", "part"):
+                    self.assertIn(word, text)
+                # Read from JSON, or without what adapters keep on it, the same bytes go out.
+                tools = agentloop.registry([get_weather])
+                body = model.body(run, tools)
+                self.assertEqual(model.body(_saved(run), tools), body)
+                self.assertEqual(model.body(pickle.loads(pickle.dumps(run)), tools), body)
+
+    @_each_protocol
+    def test_a_follow_up_on_any_run(self, protocol):
+        class Stop(BaseException):
+            pass
+
+        def boom() -> str:
+            raise Stop()
+
+        tools = [get_weather, boom]
+        calls = [("a", "get_weather", {"city": "B"}), ("b", "boom", {}), ("c", "boom", {})]
+        three = _call(protocol, *calls)
+        refusal = {
+            "chat": _chat({"content": None, "refusal": "No."}),
+            "responses": {"output": [], "status": "incomplete", "incomplete_details": {"reason": "content_filter"}},
+            "anthropic": {"content": [], "stop_reason": "refusal"},
+        }[protocol]  # fmt: skip
+        rows = [  # how the run ends; the first answer, the tools, its requests at the most
+            ("interrupted", three, tools, 9),
+            ("budget", three, [get_weather], 1),
+            ("refused", refusal, tools, 9),
+            ("error", (400, {}, "no"), tools, 9),
+            ("invalid", _text(protocol, ""), tools, 1),
+            ("pending", three, tools, 9),
+            ("fresh", None, tools, 0),
+        ]
+        for end, first, offered, limit in rows:
+            with self.subTest(end=end):
+                answers = [first, _text(protocol, "ok"), _text(protocol, "end")]
+                server = _Server(protocol, answers[first is None :], prefix=False)
+                model, run = _model(protocol, server), agentloop.AgentRun("go")
+                if end == "pending":
+                    events = agentloop.stream(model, run, tools)
+                    next(events)
+                    events.close()
+                elif first is not None:
+                    with contextlib.suppress(Stop, agentloop.ModelError):
+                        agentloop.run(model, run, offered, max_requests=limit)
+                turn = agentloop.run(model, run.follow_up("more"), tools)
+                self.assertEqual(turn.output, "ok")
+                if end == "interrupted":
+                    self.assertEqual(_statuses(run), ["ok", "unknown_outcome", "not_executed"])
+                    texts = [t for _, t in _results(protocol, server.sent[1])]
+                    self.assertEqual(len(texts), 3)
+                    self.assertIn("not known", texts[1])
+                self.assertEqual(agentloop.run(model, turn.follow_up("last")).output, "end")
+
+    @_each_protocol
+    def test_history_made_or_changed_by_hand(self, protocol):
+        server = _Server(protocol, [_text(protocol, str(n)) for n in range(6)], prefix=False)
+        model = _model(protocol, server)
+        run = agentloop.run(model, "zero")
+        for n in range(1, 4):
+            run = agentloop.run(model, run.follow_up("task %d" % n))
+        self.assertEqual(_roles(protocol, server.sent[3]), "uauauau")
+        run = run.follow_up("next")
+        run.history[:2] = [agentloop.AgentRun("What was said?", finish=_end("A summary."))]
+        run = agentloop.run(model, run)
+        self.assertEqual(_roles(protocol, server.sent[4]), "uauauau")
+        self.assertIn("A summary.", json.dumps(server.said(4)[1]))
+        self.assertNotIn("zero", json.dumps(server.said(4)))
+        run = run.follow_up("alone")
+        run.history.clear()
+        agentloop.run(model, run)
+        self.assertEqual(_roles(protocol, server.sent[5]), "u")
+
+    @_each_protocol
+    def test_blank_tasks(self, protocol):
+        for task in ("", " \n", ["", "x"]):
+            with self.subTest(task=task):
+                run, _ = self.play(protocol, [_text(protocol, "ok")], task=task)
+                self.assertEqual(run.output, "ok")
+
+
+class EncodedOnceTests(_ModelCase):
+    """What was sent is encoded once, and anew where the caller changed it."""
+
+    @_each_protocol
+    def test_two_hundred_steps(self, protocol):
+        """What was sent is sent again, byte for byte, and the frame around it stays."""
+        answers = []
+        for n in range(200):
+            call = ("a%d" % n, "get_weather", {"city": "\u00fc%d" % n})
+            answers.append(_reply(protocol, "Step %d." % n, [call]))
+        answers.append(_text(protocol, "ok"))
+        rows = [(False, {}), (True, {})]  # whether it is streamed; settings
+        if protocol == "anthropic":
+            rows += [(stream, {"cache": True}) for stream in (False, True)]
+        # how many messages the first request has, how many each later one has more
+        first, more = {"chat": (2, 2), "responses": (1, 3), "anthropic": (1, 2)}[protocol]
+        mark = b', "cache_control": {"type": "ephemeral"}'
+        for stream, settings in rows:
+            with self.subTest(stream=stream, settings=settings):
+                settings = {**settings, "system": "s", "stream": stream, "max_requests": 201}
+                run, server = self.play(protocol, answers, prefix=False, strict=False, **settings)
+                self.assertEqual((run.output, len(run.steps)), ("ok", 200))
+                raws = server.raw
+                if "cache" in settings:
+                    self.assertEqual({raw.count(mark) for raw in raws}, {3})
+                    raws = [raw.replace(mark, b"") for raw in raws]
+                for old, new in zip(raws, raws[1:]):
+                    self.assertEqual(old[-2:], b"]}")  # the messages stand last
+                    self.assertTrue(new.startswith(old[:-2]))
+                for at in (0, 1, 2, 57, 200):
+                    _check_request(protocol, _strict(raws[at]))
+                    _, messages = _split(server.raw[at])
+                    self.assertEqual(len(messages), first + more * at)
+
+    @_each_protocol
+    def test_what_was_said_is_encoded_once(self, protocol):
+        """Not again for the next request, nor for the next turn; and of a second follow-up, which
+        is another conversation, the same bytes."""
+        call = _call(protocol, ("c1", "get_weather", {"city": "Oslo"}))
+        server = _Server(protocol, [call, _text(protocol, "cold")])
+        model, encode, encoded = _model(protocol, server), json.dumps, []
+        run = agentloop.run(model, "the task", [get_weather])
+        turn = run.follow_up("and now?")
+        with mock.patch("json.dumps", lambda *a, **o: encoded.append(a) or encode(*a, **o)):
+            body = encode(model.body(turn, {}))
+        self.assertIn("and now?", repr(encoded))
+        for earlier in ("the task", "c1", "Oslo"):
+            self.assertIn(earlier, body)
+            self.assertNotIn(earlier, repr(encoded))
+        self.assertEqual(encode(model.body(run.follow_up("and now?"), {})), body)
+
+    @_each_protocol
+    def test_an_observation_is_asked_for_its_text_once(self, protocol):
+        """The work per request grows with what is new, not with what was sent."""
+        asked = []
+
+        class Value:
+            def __str__(self):
+                asked.append(self)
+                return "value"
+
+        answers = [_call(protocol, ("a%d" % n, "f", {})) for n in range(30)]
+        answers.append(_text(protocol, "ok"))
+        run, _ = self.play(protocol, answers, tools=[_bare_tool(Value)], max_requests=99)
+        self.assertEqual(len(run.steps), 30)
+        self.assertEqual(len(asked), 30)
+
+    @_each_protocol
+    def test_body_is_what_goes_out(self, protocol):
+        bodies = []
+        calls = [("a%d" % n, "get_weather", {"city": "B"}) for n in range(3)]
+        answers = [_call(protocol, c) for c in calls] + [_text(protocol, "ok")]
+        server = _Server(protocol, answers)
+        model = _model(protocol, server, system="s")
+
+        def spied(run, tools):
+            bodies.append(model.body(run, tools))
+            self.assertEqual(bodies[-1], model.body(run, tools))
+            return model(run, tools)
+
+        run = agentloop.run(spied, "go", [get_weather])
+        self.assertEqual(bodies, server.sent)
+        self.assertEqual(run.requests, 4)
+
+    def three_steps(self):
+        """A follow-up on a run of three steps, with the results "amber", "beryl" and an object."""
+        run = agentloop.AgentRun(["go", "there"])
+        coral = {"seen": "coral", "rows": ["coral"]}
+        for n, seen in enumerate(("amber", "beryl", coral), 1):
+            action = agentloop.AgentAction("look", {"n": n}, "call0000%d" % n, "", None, n)
+            run.steps.append(agentloop.AgentStep(action, seen))
+            run.requests = n
+        run.finish = agentloop.AgentFinish("done")
+        return run.follow_up("and?")
+
+    @_each_protocol
+    def test_what_the_caller_changes_is_sent(self, protocol):
+        """The conversation is then encoded anew; unchanged, it is the same bytes."""
+        message = {"role": "assistant", "content": "x"}
+        act, step = agentloop.AgentAction, agentloop.AgentStep
+
+        changes = [  # what is changed in a run or the one before it; what is sent, what no more
+            (lambda run, old: setattr(old.steps[0], "observation", "shortened"), "shortened", "amber"),
+            (lambda run, old: old.steps.__setitem__(1, step(old.steps[1].action, "new")), "new", "beryl"),
+            (lambda run, old: old.steps.pop(1), "coral", "beryl"),
+            (lambda run, old: old.steps[2].observation["rows"].append("dark"), "dark", None),
+            (lambda run, old: old.steps[2].observation.clear(), "beryl", "coral"),
+            (lambda run, old: old.steps[2].observation.update(seen=_Incomparable()), "unlike", "coral"),
+            (lambda run, old: old.steps.reverse(), "amber", None),
+            (lambda run, old: setattr(old.steps[0].action, "tool_input", {"n": "other"}), "other", None),
+            (lambda run, old: setattr(old.steps[0].action, "log", "said"), "said", None),
+            (lambda run, old: setattr(old.steps[0], "status", "denied"), "amber", None),
+            (lambda run, old: setattr(old, "finish", _end("another")), "another", "done"),
+            (lambda run, old: setattr(old.finish, "output", "changed"), "changed", "done"),
+            (lambda run, old: setattr(old, "finish", None), "coral", "done"),
+            (lambda run, old: setattr(old, "task", "new task"), "new task", "there"),
+            (lambda run, old: old.task.pop(), "go", "there"),
+            (lambda run, old: setattr(run, "task", "what?"), "what?", "and?"),
+            (lambda run, old: setattr(run, "history", []), "and?", "go"),
+            (lambda run, old: old.steps.append(step(act("x", {}, "d"), "more")), "more", None),
+            (lambda run, old: old.steps.append(step(act("", {}, "", "", message), "no")), "no", None),
+        ]  # fmt: skip
+        for at, (change, there, gone) in enumerate(changes):
+            with self.subTest(at=at):
+                model, run = _model(protocol, None, system="Be brief."), self.three_steps()
+                before = json.dumps(model.body(run, {}))
+                self.assertEqual(json.dumps(model.body(run, {})), before)
+                self.assertEqual(json.dumps(model.body(self.three_steps(), {})), before)
+                change(run, run.history[0])
+                body = json.dumps(model.body(run, {}))
+                self.assertEqual(body, json.dumps(model.body(copy.deepcopy(run), {})))
+                self.assertIn(there, body)
+                if gone:
+                    self.assertNotIn('"%s"' % gone, body)
+
+    @_each_protocol
+    def test_a_setting_that_is_changed_counts(self, protocol):
+        model, run = _model(protocol, None, system="Be brief."), self.three_steps()
+        model.body(run, {})
+        model.system = "Be exact."
+        body = json.dumps(model.body(run, {}))
+        self.assertIn("Be exact.", body)
+        self.assertNotIn("Be brief.", body)
+        run.history[0].steps[0].observation = "a" * 50
+        model.max_observation = 10
+        self.assertNotIn("a" * 20, json.dumps(model.body(run, {})))
+
+    @_each_protocol
+    def test_each_change_of_a_run_is_seen(self, protocol):
+        """What the adapter kept of the run is not sent for what was changed."""
+        model, run = _model(protocol, None), agentloop.AgentRun("go")
+        tools = agentloop.registry([get_weather])
+        action = _act("get_weather", "a", city="B")
+        step = agentloop.AgentStep(action, "x")
+        for change in (
+            lambda: run.steps.append(step),
+            lambda: run.steps.append(agentloop.AgentStep(action, "y")),
+            lambda: setattr(run, "steps", [agentloop.AgentStep(action, "z"), run.steps[1]]),
+            lambda: run.steps.__setitem__(1, agentloop.AgentStep(action, "w")),
+            lambda: run.steps.pop(),
+            lambda: setattr(run, "task", "other"),
+            lambda: setattr(run, "finish", _end("f")),
+            lambda: setattr(run, "finish", _end("g")),
+            lambda: setattr(run, "finish", None),
+            lambda: run.steps.clear(),
+            lambda: run.history.append(agentloop.AgentRun("early", steps=[step])),
+            lambda: run.history[0].steps.append(step),
+            lambda: run.history.insert(0, agentloop.AgentRun("earliest")),
+            lambda: run.history.pop(),
+        ):
+            change()
+            with self.subTest(run=run):
+                self.assertEqual(model.body(run, tools), model.body(copy.deepcopy(run), tools))
+
+    @_each_protocol
+    def test_a_step_taken_out_is_not_sent(self, protocol):
+        calls = [_weather(protocol, "C%d" % n, "a%d" % n) for n in range(3)]
+        server = _Server(protocol, [*calls, _text(protocol, "ok")], prefix=False)
+        run = agentloop.AgentRun("go")
+        events = agentloop.stream(_model(protocol, server), run, [get_weather])
+        for _event in events:
+            if len(run.steps) == 3:
+                run.steps = run.steps[1:]
+                break
+        events.close()
+        agentloop.run(_model(protocol, server), run, [get_weather])
+        results = [t for _, t in _results(protocol, server.sent[3])]
+        self.assertEqual(results, ["sunny in C1", "sunny in C2"])
+
+    def test_two_adapters_on_one_run(self):
+        """Each keeps what it encoded; a run may change hands and come back."""
+        servers = {}
+        for protocol in _PROTOCOLS:
+            answers = [_weather(protocol, protocol, protocol[:2] + str(n)) for n in range(2)]
+            servers[protocol] = _Server(protocol, answers)
+        servers["chat"].answers.append(_text("chat", "ok"))
+        models = {p: _model(p, s) for p, s in servers.items()}
+        order = [*_PROTOCOLS, *_PROTOCOLS, "chat"]
+
+        def in_turn(run, tools):
+            return models[order[run.requests - 1]](run, tools)
+
+        run = agentloop.run(in_turn, "go", [get_weather])
+        self.assertEqual((run.output, len(run.steps)), ("ok", 6))
+        self.assertEqual(len(_results("chat", servers["chat"].sent[2])), 6)
+
+    @_real_threads
+    @_each_protocol
+    def test_eight_threads_share_one_model(self, protocol):
+        def answer(sent):
+            number = re.search(r"task-(\d+)-", json.dumps(sent)).group(1)
+            if len(_results(protocol, sent)) < 2:
+                return _weather(protocol, number)
+            return _text(protocol, number)
+
+        server = _Threaded(protocol, [answer])
+        model, wrong = _model(protocol, server), []
+
+        def work(k):
+            try:
+                for n in range(50):
+                    number = str(k * 100 + n)
+                    run = agentloop.run(model, "task-%s-" % number, [get_weather])
+                    seen = [run.output, *(s.observation for s in run.steps)]
+                    if seen != [number] + ["sunny in " + number] * 2:
+                        wrong.append((number, run))
+            except BaseException as e:
+                wrong.append(e)
+
+        _run_in_threads(work, 8)
+        self.assertEqual(wrong[:3], [])
+        self.assertEqual(len(server.raw), 1200)
+
+
+class ForeignRunTests(_ModelCase):
+    """Runs of other models, and runs made by hand, are composed anew."""
+
+    def foreign_runs(self):
+        """Runs of each protocol, of Mistral's content, of ReAct, and one that was scripted."""
+        act, step = agentloop.AgentAction, agentloop.AgentStep
+        scripted = agentloop.AgentRun("go", steps=[
+            step(act("get_weather", {"city": "B"}, "a", request=1), "sun"),
+            step(act("get_weather", '{"city": "C"}', "b", "Hm.", request=1), "rain"),
+            step(act("w\u00e4nn? ", {}, "c d", request=2), "no", "unknown_tool"),
+            step(act("", {}, "e", request=3), "no", "unknown_tool"),
+            step(act("", {}), "Again.", "invalid_response"),
+            step(act("get_weather", {}, "a", request=4), "no", "duplicate_call"),
+            step(act("get_weather", "{", "f", "Action: x", "Action: x"), "bad"),
+            step(act("", {}, "", "text", "text"), "No.", "not_accepted"),
+        ])  # fmt: skip
+        use = {**_ANTHROPIC_CALL, "id": "a1"}
+        replies = {
+            "chat": _chat({"content": None, "reasoning": "r", "tool_calls": [{**_CHAT_CALL, "id": "a:1"}]}),
+            "responses": {"output": [_REASONING, *_asks("responses", call_id="a:1")["output"]]},
+            "anthropic": {"content": [{"type": "thinking", "thinking": "t", "signature": "s"}, use]},
+        }  # fmt: skip
+        runs = {"scripted": scripted}
+        for protocol, reply in replies.items():
+            answers = [reply, _text(protocol, ""), _text(protocol, "fine")]
+            runs[protocol] = self.play(protocol, answers)[0]
+        thought = {"type": "thinking", "thinking": [{"type": "text", "text": "t"}]}
+        parts = [thought, {"type": "text", "text": "so"}]
+        runs["mistral"] = self.play("chat", [_chat({"role": "assistant", "content": parts})])[0]
+        texts = iter(["Action: get_weather\nAction Input: B", "hm", "Final Answer: fine"])
+        react = agentloop.ReActText(lambda prompt: next(texts))
+        runs["react"] = agentloop.run(react, "go", [get_weather])
+        return runs
+
+    @_each_protocol
+    def test_replies_of_other_models(self, protocol):
+        """A run may go from one protocol to another, or have been scripted."""
+        for name, run in self.foreign_runs().items():
+            with self.subTest(first=name):
+                turn = run.follow_up("more")
+                turn, server = self.play(protocol, [_text(protocol, "ok")], task=turn)
+                self.assertEqual(turn.output, "ok")
+                sent = json.dumps(server.said(), ensure_ascii=False)
+                if name != protocol:
+                    for foreign in ("signature", "encrypted_content", "reasoning"):
+                        self.assertNotIn(foreign, sent)
+                if name in _PROTOCOLS:
+                    self.assertIn("sunny in B", sent)
+                    self.assertIn("fine", sent)
+                self.assertNotIn("w\u00e4nn", sent)  # no server takes such a name
+
+    @_each_protocol
+    def test_a_run_made_by_hand_with_ids_of_another_reply(self, protocol):
+        """Every call of the message gets a result, whatever the ids of the steps."""
+        for ids in (("a", "a"), ("x", "y"), ("b", "x")):
+            with self.subTest(ids=ids):
+                calls = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {})]
+                run, _ = self.play(protocol, [_call(protocol, *calls)], max_requests=1)
+                for step, call_id in zip(run.steps, ids):
+                    step.action.call_id = call_id
+                body = _body(protocol, run.follow_up("more"))
+                _check_request(protocol, body)
+                self.assertEqual(len(_results(protocol, body)), 2)
+
+    @_each_protocol
+    def test_ids_of_a_reply_that_is_composed_anew(self, protocol):
+        """Mistral takes nine letters and digits, OpenAI 40 characters, Anthropic other letters."""
+        ids = ["toolu_01A09q90qw90lq917835lq9", "toolu_" + "x" * 60, "a:b", "abcdefgh9"]
+        used = [{"type": "tool_use", "id": i, "name": "note", "input": {}} for i in ids]
+        called = {"type": "function_call", "name": "note", "arguments": "{}"}
+        messages = {
+            "anthropic": {"role": "assistant", "content": used},
+            "scripted": None,
+            "responses": [{**called, "call_id": i} for i in ids],
+        }
+        for source, message in messages.items():
+            if protocol == source:
+                continue
+            with self.subTest(source=source):
+                actions = [agentloop.AgentAction("note", {}, i, "", message, 1) for i in ids]
+                steps = [agentloop.AgentStep(a, "noted") for a in actions]
+                run = agentloop.AgentRun("go", steps, requests=1)
+                body = _body(protocol, run.follow_up("?"))
+                sent = [i for i, _, _ in _sent_calls(protocol, body)]
+                self.assertEqual(sent, [i for i, _ in _results(protocol, body)])
+                self.assertEqual((len(set(sent)), sent[3]), (4, "abcdefgh9"))
+                for call_id in sent:
+                    self.assertRegex(call_id, r"\A[a-zA-Z0-9]{9}\Z")
+                again = _body(protocol, run.follow_up("?"))
+                self.assertEqual(again, body)
+                # An id of that reply is taken, also where the wire has another one.
+                answers = [_weather(protocol, call_id=ids[0]), _text(protocol, "ok")]
+                turn, _ = self.play(protocol, answers, task=run.follow_up("?"))
+                self.assertEqual(_statuses(turn), ["ok"])
+
+    @_each_protocol
+    def test_arguments_that_json_cannot_hold(self, protocol):
+        """A call made by hand: what is sent is an object all the same."""
+        for value in ({"n": {1}}, {"n": object()}, {1: 2}, {"n": float("nan")}, [1], None):
+            with self.subTest(value=value):
+                action = agentloop.AgentAction("f", value, "a", request=1)
+                run = agentloop.AgentRun("go", steps=[agentloop.AgentStep(action, "did")])
+                body = _body(protocol, run)
+                [(_, name, sent)] = _sent_calls(protocol, body)
+                self.assertEqual((name, sent), ("f", {} if protocol == "anthropic" else "{}"))
+
+
+class ObservationTextTests(_ModelCase):
+    """What a tool returned, as it is sent."""
+
+    @_each_protocol
+    def test_observations_as_text(self, protocol):
+        rows = [  # what a tool returns, what is sent
+            ("plain \u00fc", "plain \u00fc"),
+            ({"\u4f60": [1, None, True]}, '{"\u4f60": [1, null, true]}'),
+            (5, "5"),
+            (1.5, "1.5"),
+            (True, "true"),
+            ("", "(no output)"),
+            (" \n", "(no output)"),
+            (None, "null"),
+            ([], "[]"),
+            (b"raw", "raw"),
+            ({"x": 1.0}, '{"x": 1.0}'),
+            (float("nan"), "NaN"),
+            ([("a", 1)], '[["a", 1]]'),
+        ]
+        for value, want in rows:
+            with self.subTest(value=value):
+                answers = [_call(protocol, ("a", "f", {})), _text(protocol, "ok")]
+                _run, server = self.play(protocol, answers, tools=[_bare_tool(lambda: value)])
+                self.assertEqual(_results(protocol, server.sent[1])[0][1], want)
+
+    @_each_protocol
+    def test_max_observation(self, protocol):
+        long = "".join("%07d " % n for n in range(10000))
+        rows = [(100, 100), (len(long) - 1, len(long) - 1), (len(long), None), (None, 20_000)]
+        for most, kept in rows:
+            with self.subTest(most=most):
+                answers = [_call(protocol, ("a", "f", {})), _text(protocol, "ok")]
+                settings = {} if most is None else {"max_observation": most}
+                tools = [_bare_tool(lambda: long)]
+                run, server = self.play(protocol, answers, tools=tools, **settings)
+                text = _results(protocol, server.sent[1])[0][1]
+                self.assertEqual(run.steps[0].observation, long)
+                if kept is None:
+                    self.assertEqual(text, long)
+                    continue
+                found = re.search(r"\n.*?(\d+)\D+(\d+)\D+(\d+).*\n", text)
+                first, last, total = map(int, found.groups())
+                self.assertEqual(total, len(long))
+                self.assertEqual(text[: found.start()], long[: first - 1])
+                self.assertEqual(text[found.end() :], long[last:])
+                self.assertEqual(len(text) - len(found.group()), kept)
+
+
+class PictureTests(_ModelCase):
+    """Pictures in tasks and in results."""
+
+    @_each_protocol
+    def test_pictures_in_a_task(self, protocol):
+        jpeg = agentloop.Image(b"\xff\xd8", "image/jpeg")
+        task = ["What is", agentloop.Image(_PNG), "?", jpeg]
+        server = self.play(protocol, [_text(protocol, "ok")], task=task)[1]
+        content = server.said()[0]["content"]
+        kinds = {"chat": ("text", "image_url"), "responses": ("input_text", "input_image")}
+        text, picture = kinds.get(protocol, ("text", "image"))
+        self.assertEqual([p["type"] for p in content], [text, picture, text, picture])
+        want = [("image/png", base64.b64encode(_PNG).decode()), ("image/jpeg", "/9g=")]
+        self.assertEqual(_pictures(content), want)
+        self.assertEqual([p.get("text") for p in content if "text" in p], ["What is", "?"])
+
+    @_each_protocol
+    def test_pictures_that_tools_return(self, protocol):
+        first = agentloop.Image(_PNG + b"1")
+        second, third = agentloop.Image(b"2", "image/webp"), agentloop.Image(b"3", "image/gif")
+
+        def shot(n: int) -> object:
+            return [first, ["see", second, 5, third], "no picture"][n]
+
+        encoded = base64.b64encode(first.data).decode()
+        want = [("image/png", encoded), ("image/webp", "Mg=="), ("image/gif", "Mw==")]
+        for cached in (False, True) if protocol == "anthropic" else (False,):
+            with self.subTest(cached=cached):
+                calls = [("a%d" % n, "shot", {"n": n}) for n in range(3)]
+                answers = [_call(protocol, *calls), _call(protocol, ("z", "shot", {"n": 2}))]
+                answers += [_text(protocol, ""), _text(protocol, "ok")]
+                settings = {"cache": True} if cached else {}
+                settings.update(tools=[_bare_tool(shot, "shot")], max_observation=30)
+                run, server = self.play(protocol, answers, prefix=not cached, **settings)
+                self.assertEqual(_statuses(run), ["ok"] * 4 + ["invalid_response"])
+                said = server.said(1)
+                self.assertEqual(_pictures(said), want)
+                shown = {"chat": "uatttu", "responses": "uaaattt", "anthropic": "uau"}[protocol]
+                self.assertEqual(_roles(protocol, server.sent[1]), shown)
+                if protocol == "chat":
+                    self.assertEqual(len(said[-1]["content"]), 3)
+                    self.assertIn("picture", said[2]["content"])
+                    self.assertIn("image/png", said[2]["content"])
+                    self.assertIn("see", said[3]["content"])
+                    self.assertEqual(said[4]["content"], "no picture")
+                elif protocol == "responses":
+                    self.assertIn("see", said[5]["output"][0]["text"])
+                    self.assertEqual(said[6]["output"], "no picture")
+                else:
+                    self.assertIn("see", said[-1]["content"][1]["content"][0]["text"])
+                    self.assertEqual(said[-1]["content"][2]["content"], "no picture")
+
+    @_each_protocol
+    def test_a_tuple_with_a_picture_is_read_as_a_list(self, protocol):
+        """`return 'a caption', Image(...)`; and the type is what the bytes say."""
+        jpeg = agentloop.Image(b"\xff\xd8\xff\xe0x", "image/png")
+        for value in (("a caption", jpeg), ["a caption", jpeg], (jpeg,), jpeg):
+            with self.subTest(value=value):
+                tools = [_bare_tool(lambda: value, "shot")]
+                answers = [_call(protocol, ("a", "shot", {})), _text(protocol, "ok")]
+                _run, server = self.play(protocol, answers, tools=tools)
+                sent = json.dumps(server.said())
+                self.assertIn("image/jpeg", sent)
+                self.assertNotIn("image/png", sent)
+                self.assertEqual(len(_pictures(server.said())), 1)
+                self.assertEqual("a caption" in sent, "caption" in str(value))
+
+    @_each_protocol
+    def test_a_task_that_follows_pictures_joins_their_message(self, protocol):
+        image = agentloop.Image(_PNG)
+        tools = [_bare_tool(lambda: image, "shot", return_direct=True)]
+        server = _Server(protocol, [_call(protocol, ("a", "shot", {})), _text(protocol, "ok")])
+        model = _model(protocol, server)
+        run = agentloop.run(model, "go", tools)
+        self.assertIs(run.output, image)
+        agentloop.run(model, run.follow_up("What is it?"), tools)
+        want = {"chat": "uatu", "responses": "uatu", "anthropic": "uau"}
+        self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
+        self.assertIn("What is it?", _notice(server.sent[1]))
+        self.assertEqual(len(_pictures(server.said())), 1)
+
+    def test_a_picture_has_no_is_error_beside_it(self):
+        """`all content must be type text if is_error is true`."""
+        image = agentloop.Image(_PNG)
+        rows = [(["by hand", image], False), (image, False), ("no camera", True)]
+        for observation, marked in rows:
+            with self.subTest(observation=observation):
+                run = agentloop.AgentRun("go", requests=1)
+                run.pending.append(agentloop.AgentAction("shot", {}, "c1", request=1))
+                run.close(run.pending[0], observation, "done_by_hand")
+                body = _body("anthropic", run.follow_up("and?"))
+                _check_request("anthropic", body)
+                result = body["messages"][-1]["content"][0]
+                self.assertEqual(result.get("is_error", False), marked)
+
+
+class TrimTests(_ModelCase):
+    """`trim` chooses what is sent; every request stays legal."""
+
+    @_each_protocol
+    def test_trim(self, protocol):
+        rows = [  # trim; the cities in the last request
+            (1, "34"),
+            (2, "234"),
+            (3, "1234"),
+            (4, "01234"),
+            (99, "01234"),
+            (0, ""),
+            (None, "01234"),
+            (lambda steps: [], ""),
+            (lambda steps: steps, "01234"),
+            (lambda steps: steps[-1:], "34"),
+            (lambda steps: steps[:1] + steps[3:4], "034"),
+        ]
+        for trim, cities in rows:
+            with self.subTest(trim=trim, cities=cities):
+                answers = []
+                for group in ("0", "1", "2", "34"):
+                    calls = [("a" + city, "get_weather", {"city": city}) for city in group]
+                    answers.append(_call(protocol, *calls))
+                answers.append(_text(protocol, "ok"))
+                settings = {"trim": trim, "prefix": trim is None, "task": "THE TASK"}
+                run, server = self.play(protocol, answers, **settings)
+                results = _results(protocol, server.sent[-1])
+                self.assertEqual("".join(t[-1] for _, t in results), cities)
+                self.assertIn("THE TASK", json.dumps(server.said()[0]))
+                self.assertEqual(len(run.steps), 5)
+
+    @_each_protocol
+    def test_trim_over_turns_and_notices(self, protocol):
+        for trim in (0, 1, 2, 5):
+            with self.subTest(trim=trim):
+                texts = [_text(protocol, text) for text in ("", "one", "", "two")]
+                answers = [_weather(protocol), *texts[:3], _weather(protocol, "C", "b"), texts[3]]
+                server = _Server(protocol, answers, prefix=False)
+                model = _model(protocol, server, trim=trim)
+                run = agentloop.run(model, "FIRST", [get_weather])
+                run = agentloop.run(model, run.follow_up("SECOND"), [get_weather])
+                self.assertEqual(run.output, "two")
+                text = json.dumps(server.said())
+                self.assertIn("FIRST", text)
+                self.assertIn("SECOND", text)
+                self.assertEqual("sunny in C" in text, trim >= 1)
+                self.assertEqual("sunny in B" in text, trim >= 4)
+
+    def trimmed(self, protocol, trim):
+        """The run and the server of two calls, a notice and two calls in one reply."""
+        calls = [_weather(protocol, "C" + n, "a" + n) for n in "12"]
+        pair = [("b%d" % n, "get_weather", {"city": "P%d" % n}) for n in (1, 2)]
+        answers = [*calls, _text(protocol, ""), _call(protocol, *pair), _text(protocol, "ok")]
+        return self.play(protocol, answers, trim=trim, prefix=False)
+
+    @_each_protocol
+    def test_trim_may_return_changed_copies(self, protocol):
+        def mask(steps):
+            last = steps[-1:]
+            return [dataclasses.replace(s, observation="[left out]") for s in steps[:-1]] + last
+
+        def deep(steps):
+            return [dataclasses.replace(s, observation="[left out]") for s in copy.deepcopy(steps)]
+
+        for trim, count in ((mask, 4), (deep, 5)):
+            with self.subTest(trim=trim.__name__):
+                run, server = self.trimmed(protocol, trim)
+                text = json.dumps(server.said())
+                self.assertEqual(text.count("[left out]"), count)
+                self.assertEqual("sunny in P2" in text, trim is mask)
+                self.assertNotIn("sunny in C", text)
+                results = [i for i, _ in _results(protocol, server.sent[-1])]
+                self.assertEqual(results, ["a1", "a2", "b1", "b2"])
+                seen = [str(s.observation)[:8] for s in run.steps]
+                self.assertEqual(seen, ["sunny in"] * 2 + ["The repl"] + ["sunny in"] * 2)
+        with self.subTest(trim="one of a pair"):
+            _, server = self.trimmed(protocol, lambda steps: mask(steps[-2:])[:1])
+            results = _results(protocol, server.sent[-1])
+            self.assertEqual(results, [("b1", "[left out]"), ("b2", "sunny in P2")])
+
+    @_each_protocol
+    def test_trim_gives_steps_of_the_run(self, protocol):
+        def odd(steps):
+            actions = [dataclasses.replace(s.action, call_id="another") for s in steps]
+            return [agentloop.AgentStep(a, "x") for a in actions]
+
+        with self.assertRaisesRegex(ValueError, "trim.*call_id"):
+            self.trimmed(protocol, odd)
+
+    @_each_protocol
+    def test_ids_numbered_anew_in_every_reply_while_trim_leaves_the_old_ones_out(self, protocol):
+        for trim in (0, 1, 2, lambda steps: steps[-1:]):
+            with self.subTest(trim=trim):
+                answers = [_weather(protocol, str(n), "call_0") for n in range(5)]
+                answers.append(_text(protocol, "ok"))
+                run, _ = self.play(protocol, answers, trim=trim, prefix=False)
+                self.assertEqual(_statuses(run), ["ok"] * 5)
+
+
+# -- HTTP ------------------------------------------------------------------------------------------
+
+
+class UrlTests(_ModelCase):
+    """Where a request goes."""
+
+    def test_urls(self):
+        # fmt: off
+        rows = [  # base_url; what is behind http://h for chat, responses, anthropic (None: not for it)
+            ("http://h", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
+            ("http://h/", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
+            ("http://h/v1", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
+            ("http://h/v1/", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
+            ("http://h/v1//", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
+            ("http://h/api/v1", "/api/v1/chat/completions",
+             "/api/v1/responses", "/api/v1/messages"),
+            ("http://h/api", "/api/chat/completions", "/api/responses", "/api/v1/messages"),
+            ("http://h/beta/", "/beta/chat/completions", "/beta/responses", "/beta/v1/messages"),
+            ("http://h/v1beta/openai/", "/v1beta/openai/chat/completions",
+             "/v1beta/openai/responses", "/v1beta/openai/v1/messages"),
+            ("http://h/v1/chat/completions", "/v1/chat/completions", None, None),
+            ("http://h/x/chat/completions/", "/x/chat/completions", None, None),
+            ("http://h/v1/responses", None, "/v1/responses", None),
+            ("http://h/v1/messages", None, None, "/v1/messages"),
+            ("http://h?a=1", "/v1/chat/completions?a=1", "/v1/responses?a=1", "/v1/messages?a=1"),
+            ("http://h/v1/?a=b//c", "/v1/chat/completions?a=b//c", None, "/v1/messages?a=b//c"),
+            ("  http://h/v1\n", "/v1/chat/completions", "/v1/responses", "/v1/messages"),
+            ("http://h:8443/v1", ":8443/v1/chat/completions", ":8443/v1/responses", None),
+        ]
+        # fmt: on
+        for base_url, *paths in rows:
+            for protocol, path in zip(_PROTOCOLS, paths):
+                if path is None:
+                    continue
+                with self.subTest(base_url=base_url, protocol=protocol):
+                    server = self.play(protocol, [_text(protocol, "ok")], base_url=base_url)[1]
+                    self.assertEqual(server.seen[0][:2], ("POST", "http://h" + path))
+        server = self.play("chat", [_text("chat", "ok")], base_url="https://h:8443/v1")[1]
+        self.assertEqual(server.seen[0][1], "https://h:8443/v1/chat/completions")
+
+    @_each_protocol
+    def test_a_url_without_scheme_is_refused(self, protocol):
+        for base_url in ("localhost:8000/v1", "ftp://h/v1", "/v1", "http://"):
+            with self.subTest(base_url=base_url):
+                with self.assertRaisesRegex(ValueError, "base_url.*http"):
+                    _model(protocol, None, base_url=base_url)
+
+    def test_what_is_shown_of_a_url(self):
+        good = [
+            "http://u:SECRET@h/v1",
+            "http://u:pa@SECRET@h/v1",
+            "http://SECRET@h:8080",
+            "https://u:SECRET@[::1]:1/v1?a=1&b=SECRET#SECRET",
+        ]
+        bad = [
+            "http://u:SECRET@[bad",
+            "ftp://u:SECRET@h/v1",
+            "http://u:a/SECRET@h:x/v1",
+            "u:SECRET@h/v1",
+            "http:/h/?key=SECRET",
+            "http://h:port/v1?key=SECRET",
+            "http://u:a?SECRET@h/v1",
+            "http://h:99999/v1",
+            "http://h/a b",
+        ]
+        for url in good:
+            with self.subTest(url=url):
+                self.assertNotIn("SECRET", repr(agentloop.OpenAIChat("m", base_url=url)))
+        for url in bad:
+            with self.subTest(url=url):
+                with self.assertRaisesRegex(ValueError, "base_url is like") as caught:
+                    agentloop.OpenAIChat("m", base_url=url)
+                self.assertNotIn("SECRET", str(caught.exception))
+
+
+class ConnectionTests(_HttpCase):
+    """A connection is made, kept, found dead, closed."""
+
+    def test_addresses(self):
+        asked = []
+
+        def connect(address, timeout):
+            asked.append(address)
+            raise ConnectionRefusedError("not here")
+
+        rows = [
+            ("http://[::1]/v1", ("::1", 80)),
+            ("https://[::1]", ("::1", 443)),
+            ("http://[2001:db8::abcd]:8/v1", ("2001:db8::abcd", 8)),
+            ("https://127.0.0.1", ("127.0.0.1", 443)),
+        ]
+        with mock.patch("socket.create_connection", connect):
+            for url, address in rows:
+                with self.subTest(url=url):
+                    asked.clear()
+                    self.refused(url, "connection", retries=0)
+                    self.assertEqual(asked, [address])
+
+    def test_connecting(self):
+        addresses = [(2, 1, 6, "", ("192.0.2.%d" % n, 80)) for n in (1, 2)]
+        asked = []
+        one, two = "192.0.2.1", "192.0.2.2"
+        refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+        late = TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+
+        def connect(address, timeout):
+            asked.append((address[0], timeout))
+            error = faults.get(address[0])
+            if error:
+                raise error
+            connected = socket.socket()
+            connected.connect(("127.0.0.1", server.port))
+            return connected
+
+        rows = [  # what the two addresses do; the longest silence; words, or None for an answer
+            ({one: socket.timeout("timed out")}, 600, None),
+            ({one: refused}, 7, None),
+            ({one: refused, two: socket.timeout("x")}, 600, "timed out after 30 s"),
+            ({one: refused, two: socket.timeout("x")}, 7, "timed out after 7 s"),
+            ({one: refused, two: late}, 600, "Connection timed out"),
+        ]
+        found = mock.patch("socket.getaddrinfo", lambda *args: addresses)
+        connected = mock.patch("socket.create_connection", connect)
+        with _Http(self.answer("chat")) as server, found, connected:
+            for faults, timeout, words in rows:
+                with self.subTest(words=words, timeout=timeout):
+                    asked.clear()
+                    settings = {"retries": 0, "timeout": timeout}
+                    if words is None:
+                        self.assertEqual(self.ask("http://h.test", **settings).output, "ok")
+                    else:
+                        error = self.refused("http://h.test", "connection", **settings)
+                        self.assertIn("could not connect to h.test:80: ", str(error))
+                        self.assertIn(words, str(error))
+                    limits = [limit for _, limit in asked]
+                    self.assertEqual(len(asked), 2)
+                    self.assertTrue(all(min(timeout, 30) - 1 < n <= 30 for n in limits), limits)
+            addresses.clear()
+            error = self.refused("http://h.test", "connection", retries=0)
+            self.assertIn("the name has no address", str(error))
+
+    def test_a_server_that_is_not_there(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            url = "http://127.0.0.1:%d" % s.getsockname()[1]
+            error = self.refused(url, "connection", retries=1)
+        self.assertEqual((error.status, len(self.waits)), (None, 1))
+        self.assertIn(url, str(error))
+
+    @unittest.skipUnless(shutil.which("openssl"), "needs openssl to make a certificate")
+    def test_certificates(self):
+        with tempfile.TemporaryDirectory() as folder:
+            key, cert = os.path.join(folder, "key.pem"), os.path.join(folder, "cert.pem")
+            command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2".split()
+            command += ["-subj", "/CN=localhost", "-keyout", key, "-out", cert]
+            command += ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            subprocess.run(command, check=True, **quiet)
+            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            tls.load_cert_chain(cert, key)
+            with _Http(self.answer("chat"), tls) as server:
+                error = self.refused(server.url, "connection")
+                self.assertEqual(self.waits, [])
+                place = "the certificate of 127.0.0.1:%d is not" % server.port
+                for word in ("SSL_CERT_FILE", place):
+                    self.assertIn(word, str(error))
+                with mock.patch.dict(os.environ, {"SSL_CERT_FILE": cert}):
+                    self.assertEqual(self.ask(server.url).output, "ok")
+                settings = {"ssl_context": ssl.create_default_context(cafile=cert), "api_key": _KEY}
+                model = agentloop.OpenAIChat("m", base_url=server.url, **settings)
+                self.assertEqual(agentloop.run(model, "go", [get_weather]).output, "ok")
+                self.assertNotIn(_KEY.encode(), pickle.dumps(model))
+                self.assertEqual(server.connections, 3)
+                del model
+
+    def test_the_sockets_options(self):
+        real, made, slices = socket.create_connection, [], []
+
+        def connect(address, timeout):
+            made.append(real(address, timeout))
+            return made[-1]
+
+        def receive(self, size):
+            slices.append(self.gettimeout())
+            return super(socket.socket, self).recv(size)
+
+        with _Http(self.answer("chat")) as server, mock.patch("socket.create_connection", connect):
+            model = agentloop.OpenAIChat("m", base_url=server.url, timeout=600)
+            with mock.patch.object(socket.socket, "recv", receive):
+                self.assertEqual(agentloop.run(model, "go", [get_weather]).output, "ok")
+            self.assertLessEqual(max(slices), 2)  # Ctrl-C gets through on Windows
+            self.assertNotEqual(made[0].getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE), 0)
+            for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):
+                if hasattr(socket, name):
+                    idle = made[0].getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
+                    self.assertLessEqual(idle, 60)
+            # The system's own time limit: keep-alive probes that were not answered.
+            late = TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+            with mock.patch.object(socket.socket, "recv", side_effect=late):
+                error = self.refused(server.url, "connection", retries=0)
+            self.assertIn("Connection timed out", str(error))
+            del model
+            for s in made:
+                s.close()
+
+    @_each_protocol
+    def test_one_connection_is_kept(self, protocol):
+        path = {
+            "chat": "/v1/chat/completions",
+            "responses": "/v1/responses",
+            "anthropic": "/v1/messages",
+        }[protocol]
+        for stream in (False, True):
+            with self.subTest(stream=stream), _Http(self.answer(protocol, stream)) as server:
+                on_text = len if stream else None
+                model = _CLASSES[protocol]("m", base_url=server.url, on_text=on_text)
+                for _ in range(2):
+                    run = agentloop.run(model, "go", [get_weather])
+                    self.assertEqual((run.output, len(run.steps)), ("ok", 3))
+                self.assertEqual((server.connections, len(server.heads)), (1, 8))
+                for head in server.heads:
+                    self.assertEqual(head.split(" ")[:2], ["POST", path])
+                    self.assertNotIn("authorization", head.lower())
+                    self.assertIn("accept-encoding: identity", head.lower())
+                del model
+
+    def test_when_a_connection_is_kept(self):
+        document = json.dumps(_text("chat", "ok")).encode()
+        old = b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\n"
+        length = b"content-length: %d\r\n\r\n" % len(document)
+        chunks = [b"%x;note=1\r\n%s\r\n" % (len(c), c) for c in (document[:9], document[9:])]
+        start = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+        body, size = start + b"".join(chunks), len(start) + 50
+        rows = [  # what is special, what is sent; the connections of two requests
+            ("an old server", [old + length + document, None], 2),
+            ("close", [b"HTTP/1.1 200 OK\r\nconnection: Close\r\n" + length + document, None], 2),
+            ("a length that is none", [old + b"content-length: x\r\n\r\n" + document, None], 2),
+            ("extensions", [start, *chunks, b"0\r\n\r\n"], 1),
+            ("trailers", [start, *chunks, b"0\r\nX-Trailer: 1\r\n\r\n"], 1),
+            ("line feeds alone", [b"HTTP/1.1 200 OK\n" + length.replace(b"\r", b"") + document], 1),
+            ("no phrase", [b"HTTP/1.1 200\r\n" + length + document], 1),
+            ("byte by byte", [*_pieces(body[:size], 1), body[size:], b"0\r\n\r\n"], 1),
+        ]
+        for name, pieces, connections in rows:
+            with self.subTest(name), _Http(lambda n, head, body: pieces) as server:
+                model = agentloop.OpenAIChat("m", base_url=server.url, retries=0)
+                for _ in range(2):
+                    self.assertEqual(model.complete("x"), "ok")
+                    if connections == 2:
+                        server.wait_until_closed()
+                self.assertEqual(server.connections, connections)
+                del model
+
+    def test_a_kept_connection_that_died_is_no_failure(self):
+        for end, stream in itertools.product((None, "reset"), (False, True)):
+            with self.subTest(end=end, stream=stream):
+                inner = self.answer("chat", stream)
+
+                def answer(number, head, body):
+                    pieces = inner(number, head, body)
+                    return [*(pieces if isinstance(pieces, list) else [pieces]), end]
+
+                with _Http(answer) as server:
+                    settings = {"retries": 0, "on_text": len if stream else None}
+                    model = agentloop.OpenAIChat("m", base_url=server.url, **settings)
+                    watched = server.asked_when_closed(model)
+                    run = agentloop.run(watched, "go", [get_weather])
+                    self.assertEqual((run.output, run.requests, self.waits), ("ok", 4, []))
+                    self.assertEqual((server.connections, len(server.heads)), (4, 4))
+                    del model, watched
+
+    def test_a_fresh_connection_that_breaks_is_asked_again(self):
+        whole = _http(_text("chat", "ok"))
+        half = _chunked(_stream("chat", _text("chat", "ok"))[:1], end=False)
+        starts = {"before": [], "head": [whole[:30]], "body": [whole[:-9]], "chunk": half}
+        for end, (at, pieces) in itertools.product((None, "reset"), starts.items()):
+            with self.subTest(end=end, at=at):
+
+                def answer(number, head, body):
+                    return whole if number == 2 else [*pieces, end]
+
+                with _Http(answer) as server:
+                    self.waits.clear()
+                    run = self.ask(server.url, retries=2, on_text=len)
+                    self.assertEqual((run.output, run.requests, len(self.waits)), ("ok", 1, 2))
+                    self.assertEqual(len(set(server.bodies)), 1)
+                    server.heads.clear()
+                    self.refused(server.url, "connection", retries=0, on_text=len)
+
+    def test_what_on_text_raises_closes_the_connection(self):
+        with _Http(self.answer("chat", True)) as server:
+            texts = []
+
+            def on_text(text):
+                texts.append(text)
+                if len(texts) == 1:
+                    raise OSError("mine")
+
+            model = agentloop.OpenAIChat("m", base_url=server.url, on_text=on_text, retries=0)
+            with self.assertRaisesRegex(OSError, "mine") as caught:
+                agentloop.run(model, "go", [get_weather], max_requests=9)
+            run = agentloop.run(model, caught.exception.agent_run, [get_weather])
+            self.assertEqual((run.output, server.connections), ("ok", 2))
+            del model
+
+    def test_a_connection_is_closed_when_its_thread_or_model_ends(self):
+        with _Http(self.answer("chat")) as server, warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            model = agentloop.OpenAIChat("m", base_url=server.url)
+            thread = threading.Thread(target=agentloop.run, args=(model, "go", [get_weather]))
+            thread.start()
+            thread.join(10)
+            gc.collect()
+            server.wait_until_closed()
+            self.assertEqual((server.open, len(server.heads)), (0, 4))
+            agentloop.run(model, "go", [get_weather])
+            del model
+            gc.collect()
+            server.wait_until_closed()
+            self.assertEqual((server.open, len(server.heads)), (0, 8))
+            self.assertEqual([w for w in found if w.category is ResourceWarning], [])
+
+    def test_threads_have_connections_of_their_own(self):
+        def answer(number, head, body):
+            sent = _strict(body)
+            _check_request("chat", sent)
+            task = re.search(r"task-\d+-", sent["messages"][0]["content"]).group()
+            reply = _text("chat", task) if _results("chat", sent) else _weather("chat", task)
+            return _chunked(_stream("chat", reply))
+
+        with _Http(answer) as server:
+            model, wrong = agentloop.OpenAIChat("m", base_url=server.url, on_text=len), []
+
+            def work(k):
+                try:
+                    for n in range(50):
+                        task = "task-%d-" % (k * 100 + n)
+                        run = agentloop.run(model, task, [get_weather])
+                        if (run.output, run.steps[0].observation) != (task, "sunny in " + task):
+                            wrong.append(run)
+                except BaseException as e:
+                    wrong.append(e)
+
+            _run_in_threads(work, 8)
+            self.assertEqual(wrong[:3], [])
+            self.assertEqual((server.connections, len(server.heads)), (8, 800))
+            server.wait_until_closed()  # the threads ended: so did their connections
+            self.assertEqual(server.open, 0)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "needs os.fork")
+    def test_a_forked_child_has_connections_of_its_own(self):
+        with _Http(lambda n, head, body: _http(_text("chat", "%d" % n))) as server:
+            model = agentloop.OpenAIChat("m", base_url=server.url)
+            self.assertEqual(model.complete("x"), "0")
+            reading, writing = os.pipe()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the server's threads do not matter to the child
+                child = os.fork()
+            if child == 0:
+                try:
+                    os.write(writing, model.complete("x").encode())
+                finally:
+                    os._exit(0)
+            os.close(writing)
+            with open(reading, "rb") as pipe:
+                self.assertEqual(pipe.read(), b"1")
+            os.waitpid(child, 0)
+            self.assertEqual((model.complete("x"), server.connections), ("2", 2))
+            del model
+
+
+class ProxyTests(_HttpCase):
+    """Which proxy is used, and for which servers."""
+
+    def test_a_proxy_of_the_environment(self):
+        start = "POST http://model.test:8000/v1/chat/completions HTTP/1.1\r\n"
+        with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
+            bare = "127.0.0.1:%d" % proxy.port
+            login = "http://us%%40er:pa%%3Ass@127.0.0.1:%d" % proxy.port
+            rows = [
+                ({"http_proxy": proxy.url}, None),
+                ({"HTTP_PROXY": proxy.url}, None),
+                ({"http_proxy": bare}, None),
+                ({"all_proxy": proxy.url}, None),
+                ({"http_proxy": proxy.url, "all_proxy": "http://x.test"}, None),
+                ({"http_proxy": login}, "Basic " + base64.b64encode(b"us@er:pa:ss").decode()),
+                ({"http_proxy": proxy.url, "no_proxy": "other.test"}, None),
+            ]
+            for env, auth in rows:
+                with self.subTest(env=env), mock.patch.dict(os.environ, env):
+                    proxy.heads.clear()
+                    run = self.ask("http://model.test:8000/v1", retries=0)
+                    self.assertEqual(run.output, "proxied")
+                    self.assertTrue(proxy.heads[0].startswith(start))
+                    self.assertIn("host: model.test:8000\r\n", proxy.heads[0].lower())
+                    found = re.search(r"(?i)proxy-authorization: (.*)\r", proxy.heads[0])
+                    self.assertEqual(found and found.group(1), auth)
+
+    def test_how_a_proxy_is_written(self):
+        with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
+            place = "127.0.0.1:%d" % proxy.port
+            works = {  # as people write it; the login that it should see
+                "pa#ss": "us:pa#ss",
+                "pa/ss": "us:pa/ss",
+                "pa?ss": "us:pa?ss",
+                "p@ss": "us:p@ss",
+                "pa ss": "us:pa ss",
+                "pass%": "us:pass%",
+                "p:a": "us:p:a",
+                "p%3Aa": "us:p:a",
+            }
+            rows = [("http://us:%s@%s" % (p, place), login) for p, login in works.items()]
+            rows += [(" http://us:pass@%s \n" % place, "us:pass"), ("us@" + place, "us:")]
+            rows += [("HTTP://%s/" % place, None)]
+            for text, login in rows:
+                with self.subTest(text=text), mock.patch.dict(os.environ, {"http_proxy": text}):
+                    proxy.heads.clear()
+                    self.assertEqual(self.ask("http://m.test", retries=0).output, "proxied")
+                    found = re.search(r"Proxy-Authorization: Basic (.*)\r", proxy.heads[0])
+                    self.assertEqual(found and base64.b64decode(found.group(1)).decode(), login)
+
+    def test_proxies_that_cannot_be_used(self):
+        with socket.socket() as gone:
+            gone.bind(("127.0.0.1", 0))
+            dead = "127.0.0.1:%d" % gone.getsockname()[1]
+            rows = [  # what it is; what the error names; how often it is waited
+                ("socks5://us:S3CRET@127.0.0.1:9", "socks5://127.0.0.1:9 is a kind of proxy", 0),
+                ("https://us:S3CRET@127.0.0.1:9", "https://127.0.0.1:9 is a kind of proxy", 0),
+                ("http://us:S3CRET@127.0.0.1:bad", "the proxy's address is not like", 0),
+                ("http://us:S3CRET", "the proxy's address is not like", 0),
+                ("http://us:S3CRET@" + dead, "could not connect to the proxy " + dead, 1),
+            ]
+            for (text, words, waits), scheme in itertools.product(rows, ("http", "https")):
+                env = {scheme + "_proxy": text}
+                with self.subTest(text=text, scheme=scheme), mock.patch.dict(os.environ, env):
+                    self.waits.clear()
+                    error = self.refused(scheme + "://m.test", "connection", retries=1)
+                    self.assertIn(words, str(error))
+                    self.assertNotIn("S3CRET", str(error))
+                    self.assertEqual(len(self.waits), waits)
+
+    def test_a_server_that_needs_no_proxy(self):
+        unknown = mock.patch("socket.getaddrinfo", side_effect=socket.gaierror(-2, "no such name"))
+        with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
+            for no in ("model.test", "*", ".test", "x.test, model.test", "model.test:8000"):
+                env = {"http_proxy": proxy.url, "no_proxy": no}
+                with self.subTest(no_proxy=no), mock.patch.dict(os.environ, env), unknown:
+                    self.refused("http://model.test:8000/v1", "connection", retries=0)
+            self.assertEqual(proxy.heads, [])
+
+    def test_where_no_proxy_leads(self):
+        rows = [  # NO_PROXY, the server, whether it is reached directly
+            ("192.168.0.0/16", "192.168.1.5:11434", True),
+            ("192.168.0.0/16", "192.169.1.5", False),
+            ("10.0.0.0/8,172.16.0.0/12", "172.31.0.9", True),
+            ("172.16.0.0/12", "172.32.0.1", False),
+            ("10.0.0.0/8", "llm.test", False),
+            ("10.1.2.3", "10.1.2.3:8000", True),
+            ("fd00::/8", "[fd12::5]:8080", True),
+            ("fe80::/10", "[fd12::5]:8080", False),
+            ("fd00::1", "[fd00::1]", True),
+            ("[fd00::1]", "[fd00::1]:8080", True),
+            ("[fd00::1]:8080", "[fd00::1]:8080", True),
+            ("[fd00::1]:9", "[fd00::1]:8080", False),
+            ("192.168.1.*", "192.168.1.5", True),
+            ("192.168.1.*", "192.168.2.5", False),
+            ("*.corp.test", "a.b.corp.test", True),
+            ("*.corp.test", "notcorp.test", False),
+            (".corp.test", "corp.test", True),
+            ("corp.test", "llm.corp.test", True),
+            ("corp.test", "notcorp.test", False),
+            ("corp.test", "corp.test.org", False),
+            ("llm.test:8080", "llm.test:8080", True),
+            ("llm.test:8080", "llm.test:9090", False),
+            ("x, llm.test ,y", "llm.test", True),
+            ("x llm.test", "LLM.Test", True),
+            ("LLM.Test", "llm.test", True),
+            ("*", "any.test", True),
+            ("", "any.test", False),
+            (",", "any.test", False),
+        ]
+        real = socket.create_connection
+
+        def connect(address, timeout):
+            if address[1] != proxy.port:
+                raise ConnectionRefusedError("directly")
+            return real(address, timeout)
+
+        def lookup(host, port, *more):
+            return [(2, 1, 6, "", (host, port))]
+
+        connected = mock.patch("socket.create_connection", connect)
+        found = mock.patch("socket.getaddrinfo", lookup)
+        with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
+            with connected, found:
+                for rule, host, is_direct in rows:
+                    env = {"http_proxy": proxy.url, "no_proxy": rule}
+                    with self.subTest(rule=rule, host=host), mock.patch.dict(os.environ, env):
+                        if is_direct:
+                            error = self.refused("http://" + host, "connection", retries=0)
+                            self.assertIn("directly", str(error))
+                        else:
+                            run = self.ask("http://" + host, retries=0)
+                            self.assertEqual(run.output, "proxied")
+
+    def test_loopback_is_reached_directly(self):
+        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy:
+            names = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
+            with mock.patch.dict(os.environ, dict.fromkeys(names, proxy.url)):
+                with _Http(self.answer("chat")) as server:
+                    for host in ("127.0.0.1", "localhost", "LOCALHOST"):
+                        with self.subTest(host=host):
+                            run = self.ask("http://%s:%d" % (host, server.port))
+                            self.assertEqual(run.output, "ok")
+            self.assertEqual(proxy.heads, [])
+
+    def test_a_proxy_of_the_system(self):
+        real = socket.getaddrinfo
+
+        def lookup(host, *more):
+            if host == "m.test":
+                raise socket.gaierror(-2, "not to be found")
+            return real(host, *more)
+
+        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy:
+            place = "https://127.0.0.1:%d" % proxy.port  # how Python reads the registry
+            rows = [(False, "answers HTTP 502 instead"), (True, "not to be found")]
+            for is_direct, words in rows:
+                with self.subTest(is_direct=is_direct), contextlib.ExitStack() as patches:
+                    for name, value in (
+                        ("urllib.request.getproxies", lambda: {"https": place}),
+                        ("urllib.request.proxy_bypass", lambda host: is_direct),
+                        ("urllib.request.getproxies_environment", dict),
+                        ("socket.getaddrinfo", lookup),
+                    ):
+                        patches.enter_context(mock.patch(name, value))
+                    error = self.refused("https://m.test", "connection", retries=0)
+                    self.assertIn(words, str(error))
+            self.assertTrue(proxy.heads[0].startswith("CONNECT m.test:443 HTTP/1.1\r\n"))
+
+    def test_a_tunnel_for_https(self):
+        with _Http(lambda n, head, body: _http(b"", 403, "")) as proxy:
+            env = {"https_proxy": "http://u:p@127.0.0.1:%d" % proxy.port}
+            with mock.patch.dict(os.environ, env):
+                error = self.refused("https://model.test/v1", "connection", retries=0)
+            self.assertTrue(proxy.heads[0].startswith("CONNECT model.test:443 "))
+            self.assertIn("Proxy-Authorization: Basic dTpw", proxy.heads[0])
+            self.assertNotIn(_KEY, proxy.heads[0])
+            self.assertNotIn("u:p", str(error))
+        opened = b"HTTP/1.1 200 Connection established\r\n\r\n"
+        with _Http(lambda n, head, body: [opened, None]) as proxy:  # and no TLS behind it
+            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                self.refused("https://model.test/v1", "connection", retries=0)
+        with mock.patch.dict(os.environ, {"https_proxy": "socks5://127.0.0.1:1"}):
+            error = self.refused("https://model.test/v1", "connection", retries=0)
+            self.assertIn("socks5", str(error))
+
+    def test_addresses_that_a_proxy_is_given(self):
+        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy:
+            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                self.refused("https://[2001:db8::1]", "connection", retries=0)
+            self.assertTrue(proxy.heads[0].startswith("CONNECT [2001:db8::1]:443 "))
+        with _Http(self.answer("chat")) as proxy:
+            with mock.patch.dict(os.environ, {"http_proxy": proxy.url}):
+                self.assertEqual(self.ask("http://b\u00fccher.test").output, "ok")
+                self.assertIn("Host: xn--bcher-kva.test\r\n", proxy.heads[0])
+                headers = {"host": "other.test"}
+                self.assertEqual(self.ask("http://u:p@h.test", headers=headers).output, "ok")
+                self.assertNotIn("Host: h.test", proxy.heads[-1])
+
+
+class HttpReplyTests(_HttpCase):
+    """Replies in every form of HTTP/1, and what is no reply."""
+
+    def test_forms_of_http(self):
+        document = json.dumps(_text("chat", "o\u4f60k"), ensure_ascii=False).encode("utf-8")
+        stream = b"".join(_stream("chat", _text("chat", "o\u4f60k")))
+        packed = gzip.compress(document)
+        rows = [  # what is special; what is sent
+            ("gzip", [_http(packed, 200, "content-encoding: gzip")]),
+            ("gzip undeclared", [_http(packed)]),
+            ("http 1.0", [b"HTTP/1.0 200 OK\r\n\r\n" + document, None]),
+            ("no length", [b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + document, None]),
+            ("chunked json", _chunked(_pieces(document, 9), "x: y")),
+            ("tiny chunks", _chunked(_pieces(stream, 1))),
+            ("crlf", _chunked([stream.replace(b"\n", b"\r\n")])),
+            ("cr", _chunked([stream.replace(b"\n", b"\r")])),
+            ("continue", [b"HTTP/1.1 100 Continue\r\n\r\n" + _http(json.loads(document))]),
+            ("capital names", [_http(stream, 200, "Content-Type: Text/Event-Stream")]),
+        ]
+        for name, pieces in rows:
+            with self.subTest(name), _Http(lambda n, head, body: pieces) as server:
+                self.assertEqual(self.ask(server.url, retries=0).output, "o\u4f60k")
+
+    def test_informational_replies_are_skipped(self):
+        early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
+        rows = {
+            "one": early,
+            "several": b"HTTP/1.1 100 Continue\r\n\r\n" + early * 9,
+            "102": b"HTTP/1.1 102 Processing\r\n\r\n",
+        }
+        for name, first in rows.items():
+            with self.subTest(name):
+                with _Http(lambda n, head, body: first + _http(_text("chat", "abc"[n]))) as server:
+                    model = agentloop.OpenAIChat("m", base_url=server.url)
+                    self.assertEqual([model.complete("x") for _ in range(3)], ["a", "b", "c"])
+                    self.assertEqual(server.connections, 1)
+                    del model
+
+    def test_replies_without_a_body(self):
+        for status in (204, 304):
+            with self.subTest(status=status):
+                with _Http(lambda n, head, body: b"HTTP/1.1 %d x\r\n\r\n" % status) as server:
+                    for _ in range(2):
+                        found = agentloop.http_transport("GET", server.url, {}, None, 5)
+                        self.assertEqual((found[0], b"".join(found[2])), (status, b""))
+                    self.assertEqual(server.connections, 1)
+                    self.assertNotIn("content-length", server.heads[0].lower())
+
+    def test_redirects_and_statuses(self):
+        moved = _http(b"", 307, "Location: http://127.0.0.1:1/x")
+        with _Http(lambda n, head, body: moved) as server:
+            error = self.refused(server.url, "bad_response")
+            self.assertIn("http://127.0.0.1:1/x", str(error))
+            self.assertEqual((error.status, len(server.heads)), (307, 1))
+        answers = [_http(b"busy", 503, "Retry-After: 3"), _http(_text("chat", "ok"))]
+        with _Http(lambda n, head, body: answers[n]) as server:
+            self.assertEqual(self.ask(server.url).output, "ok")
+            self.assertEqual((self.waits, server.connections), ([3.0], 1))
+
+    def test_heads_that_are_none(self):
+        line = b"HTTP/1.1 200 OK\r\n"
+        chunked = line + b"transfer-encoding: chunked\r\n\r\n"
+        rows = {
+            "a long status line": b"HTTP/1.1 200 " + b"x" * 200_000,
+            "a long header": line + b"a: " + b"x" * 200_000,
+            "many headers": line + b"a: b\r\n" * 1000,
+            "many interim replies": b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,
+            "another version": b"HTTP/2 200 OK\r\n\r\n",
+            "a chunk without a size": chunked + b"size\r\nabc\r\n",
+            "many trailers": chunked + b"0\r\n" + b"a: b\r\n" * 1000,
+        }
+        for name, data in rows.items():
+            with self.subTest(name), _Http(lambda n, head, body: [data, None]) as server:
+                error = self.refused(server.url, "connection", retries=0)
+                self.assertIn("sent no reply of HTTP: ", str(error))
+                self.assertLess(len(str(error)), 1500)
+
+    def test_a_server_that_does_not_speak_http(self):
+        with _Http(lambda n, head, body: [b"SSH-2.0-OpenSSH\r\n", None]) as server:
+            error = self.refused(server.url, "connection", retries=0)
+        self.assertIn("SSH-2.0-OpenSSH", str(error))
+
+    def test_a_long_request_that_is_refused_before_it_is_read(self):
+        refusal = _http({"error": {"message": "too many bytes"}}, 413, "connection: close")
+
+        def serve():
+            connection = listener.accept()[0]
+            connection.recv(1000)
+            connection.sendall(refusal)
+            connection.shutdown(socket.SHUT_WR)
+            over.wait(10)
+            connection.close()
+
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(1)
+            over, thread = threading.Event(), threading.Thread(target=serve)
+            thread.start()
+            sent = []
+
+            def send(self, data, *flags):
+                if len(data) < 10_000:  # the server's
+                    return super(socket.socket, self).sendall(data, *flags)
+                sent.append(len(data))
+                if len(sent) > 1:
+                    raise BrokenPipeError("the server does not read on")
+                return super(socket.socket, self).sendall(data[:1000], *flags)
+
+            url = "http://127.0.0.1:%d" % listener.getsockname()[1]
+            with mock.patch.object(socket.socket, "sendall", send):
+                error = self.refused(url, "context_length", task="x" * 3_000_000, retries=0)
+            over.set()
+            thread.join(10)
+        self.assertEqual(error.status, 413)
+        self.assertIn("too many bytes", str(error))
+
+    def test_what_belongs_to_no_request_is_no_reply(self):
+        surplus = {
+            "a second reply": _http(_text("chat", "not asked for")),
+            "rubbish": b"\r\n",
+            "a late 408": _http(b"", 408, ""),
+            "103": b"HTTP/1.1 103 x\r\n\r\n",
+        }
+        real = socket.create_connection
+        for (name, more), is_late in itertools.product(surplus.items(), (False, True)):
+            with self.subTest(name, is_late=is_late):
+                was_read, made = threading.Event(), []
+
+                def answer(number, head, body):
+                    first = _http(_text("chat", "abc"[number]))
+                    return [first, lambda: was_read.wait(10), more] if is_late else first + more
+
+                def connect(address, timeout):
+                    made.append(real(address, timeout))
+                    return made[-1]
+
+                with _Http(answer) as server, mock.patch("socket.create_connection", connect):
+                    model = agentloop.OpenAIChat("m", base_url=server.url)
+                    for text in "abc":
+                        was_read.clear()
+                        self.assertEqual(model.complete("x"), text)
+                        was_read.set()
+                        if is_late:  # until the surplus has come
+                            self.assertTrue(select.select([made[-1]], [], [], 10)[0])
+                    self.assertEqual(server.connections, 3)
+                    del model
+
+    def test_what_comes_behind_the_end_of_a_stream(self):
+        for is_late in (False, True):
+            with self.subTest(is_late=is_late):
+                gone = threading.Event()
+
+                def answer(number, head, body):
+                    first = _chunked(_stream("chat", _text("chat", "abc"[number])), end=False)
+                    more = _chunked(_stream("chat", _text("chat", "more")))[1:]
+                    return [*first, *([lambda: gone.wait(5)] if is_late else []), *more]
+
+                with _Http(answer) as server:
+                    model = agentloop.OpenAIChat("m", base_url=server.url, on_text=len)
+                    for text in "abc":
+                        self.assertEqual(model.complete("x"), text)
+                    self.assertEqual(server.connections, 3 if is_late else 1)
+                    gone.set()
+                    del model
+
+
+class TimeLimitTests(_HttpCase):
+    """`timeout` is for silence, `deadline` for all of a request."""
+
+    def test_silence(self):
+        head = b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n\r\n"
+        event = _chunked(_stream("chat", _text("chat", "ok"))[:1], end=False)
+        for name, pieces in (("nothing", []), ("the head", [head]), ("an event", event)):
+            with self.subTest(name):
+                over = threading.Event()
+                with _Http(lambda n, head, body: [*pieces, lambda: over.wait(10), None]) as server:
+                    settings = {"retries": 0, "on_text": len, "timeout": 0.1}
+                    error = self.refused(server.url, "timeout", **settings)
+                    over.set()
+                self.assertIn("timeout", str(error))
+
+    def test_comments_only(self):
+        over = threading.Event()
+        start = b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n\r\n"
+        comments = [b": alive\n\n", lambda: over.wait(0.02)] * 200
+        with _Http(lambda n, head, body: [start, *comments, None]) as server:
+            self.refused(server.url, "timeout", retries=0, on_text=len, timeout=0.2)
+            over.set()
+
+    @_each_protocol
+    def test_a_server_that_keeps_the_connection_open_after_the_end(self, protocol):
+        over = threading.Event()
+        pieces = _chunked(_stream(protocol, _text(protocol, "ok")), end=False)
+        with _Http(lambda n, head, body: [*pieces, lambda: over.wait(20), None]) as server:
+            started = time.monotonic()
+            run = self.ask(server.url, protocol, retries=0, on_text=len, timeout=15)
+            over.set()
+            self.assertLess(time.monotonic() - started, 10)
+        self.assertEqual((run.output, len(server.heads)), ("ok", 1))
+
+    def test_a_deadline_ends_what_drips(self):
+        over = threading.Event()
+        start = b"HTTP/1.1 200 x\r\n"
+        rows = {  # what comes at once, what comes again and again
+            "a status line": (b"HTTP", b"/"),
+            "a header": (start + b"a: ", b"b"),
+            "interim": (b"", b"HTTP/1.1 100 x\r\n\r\n"),
+            "blanks": (start + b"\r\n", b" "),
+            "an error": (b"HTTP/1.1 500 x\r\n\r\n", b"x"),
+            "comments": (start + b"content-type: text/event-stream\r\n\r\n", b": x\n\n"),
+            "a chunk's size": (start + b"transfer-encoding: chunked\r\n\r\n", b"0"),
+        }
+        for name, (first, drip) in rows.items():
+            with self.subTest(name):
+                over.clear()
+                pieces = [first, *[drip, lambda: over.wait(0.02)] * 400, None]
+                with _Http(lambda n, head, body: pieces) as server:
+                    settings = {"on_text": len, "deadline": 0.2, "timeout": 9}
+                    self.refused(server.url, "timeout", **settings)
+                    over.set()
+                self.assertEqual(len(server.heads), 1)
+
+
+class HttpTransportTests(_HttpCase):
+    """`http_transport`, called alone."""
+
+    def test_the_transport(self):
+        transport = agentloop.http_transport
+        with _Http(lambda n, head, body: _http(b"body", 201, "X-Some: Thing")) as server:
+            for _ in range(2):
+                url = server.url + "/a?b=c"
+                status, headers, chunks = transport("PUT", url, {"X-Mine": "1"}, b"data", 5)
+                found = (status, headers["x-some"], b"".join(chunks))
+                self.assertEqual(found, (201, "Thing", b"body"))
+            self.assertTrue(server.heads[0].startswith("PUT /a?b=c HTTP/1.1\r\n"))
+            self.assertIn("X-Mine: 1", server.heads[0])
+            self.assertEqual((server.bodies, server.connections), ([b"data"] * 2, 1))
+            self.assertIs(type(pickle.loads(pickle.dumps(transport))), type(transport))
+
+    def test_the_transport_closes_what_is_not_read_to_its_end(self):
+        transport = agentloop.http_transport
+        with _Http(lambda n, head, body: _http(b"body", 201, "X-Some: Thing")) as server:
+            chunks = transport("PUT", server.url, {}, b"", 5)[2]
+            self.assertIsInstance(next(chunks), bytes)
+            chunks.close()
+            transport("PUT", server.url, {}, b"", 5)[2].close()
+            status, _, chunks = transport("GET", server.url, {}, b"", 5)
+            self.assertEqual((status, b"".join(chunks)), (201, b"body"))
+            self.assertTrue(server.heads[-1].startswith("GET / HTTP/1.1\r\n"))
+            self.assertEqual((server.connections, len(server.heads)), (3, 3))
+
+    def test_the_transport_has_a_deadline_and_looks_at_headers(self):
+        transport = agentloop.http_transport
+        with _Http(lambda n, head, body: _http(b"body")) as server:
+            with self.assertRaises(OSError):
+                transport("GET", server.url, {}, None, 5, time.monotonic())
+            with self.assertRaisesRegex(ValueError, "X-Mine"):
+                transport("GET", server.url, {"X-Mine": "a\nb: c"}, None, 5)
+            self.assertEqual(len(server.heads), 0)
+
+
+# -- what a refusal means --------------------------------------------------------------------------
+
+
+class ErrorKindTests(_ModelCase):
+    """The kind of a ModelError, and what its text says to look at."""
+
+    @_each_protocol
+    def test_kinds(self, protocol):
+        rows = [  # status, body; kind, what the text names
+            (401, {"error": {"message": "bad key"}}, "auth", "api_key"),
+            (403, {"error": "forbidden"}, "auth", "a key was sent"),
+            (429, {"error": {"message": "slow down"}}, "rate_limit", "slow down"),
+            (413, "too large", "context_length", "trim"),
+            (413, "", "context_length", "max_observation"),
+            (400, {"error": {"message": "no such thing"}}, "bad_request", "no such thing"),
+            (404, {"error": {"message": "The model `m` does not exist"}}, "bad_request", "`m`"),
+            (404, "404 page not found", "bad_request", "base_url"),
+            (405, {"detail": "Method Not Allowed"}, "bad_request", "Method Not Allowed"),
+            (422, {"detail": [{"loc": ["body"], "msg": "is \u00fcgly"}]},
+             "bad_request", "is \u00fcgly"),
+            (418, [{"error": {"message": "in a list"}}], "bad_request", "in a list"),
+            (402, {"message": "no credit"}, "bad_request", "no credit"),
+            (400, {"error": {"error": "nested"}}, "bad_request", "nested"),
+            (400, {"error": {"message": "", "detail": "deep"}}, "bad_request", "deep"),
+            (400, {"error": ["a", "b"]}, "bad_request", "a"),
+            (400, "", "bad_request", "no words"),
+            (400, "[" * 5000, "bad_request", "[["),
+            (400, "null", "bad_request", "400"),
+            (400, "[]", "bad_request", "400"),
+            (500, {"error": {"message": "oops"}}, "server", "oops"),
+            (529, {"type": "error", "error": {"type": "overloaded_error"}}, "server", "overloaded"),
+            (502, "<html><head><style>x{}</style></head><body><h1>Bad  \n Gateway</h1>",
+             "server", "Bad Gateway"),
+            (409, "conflict", "server", "conflict"),
+        ]  # fmt: skip
+        for status, body, kind, word in rows:
+            with self.subTest(status=status, body=str(body)[:40]):
+                text = body if isinstance(body, str) else json.dumps(body)
+                answers = [(status, {}, text)] * 2
+                error, server = self.fails(protocol, answers, kind, status, retries=1)
+                again = status in (409, 429) or status >= 500
+                self.assertEqual(len(server.raw), 1 + again)
+                self.assertIn(word, str(error))
+                self.assertIn("http://127.0.0.1:9/v1/", str(error))
+                self.assertNotIn("<h1>", str(error))
+                self.assertNotIn("x{}", str(error))
+
+    @_each_protocol
+    def test_kinds_without_a_status(self, protocol):
+        reset = ConnectionResetError("reset")
+        cert = ssl.SSLCertVerificationError("self-signed certificate")
+        html = (200, {"content-type": "text/html"}, "<html><title>Welcome</title><p>to nginx")
+        rows = [  # what comes; kind, words, how often it is asked with retries=1
+            (TimeoutError("timed out"), "timeout", "timeout", 2),
+            (socket.timeout("timed out"), "timeout", "600", 2),
+            (reset, "connection", "base_url", 2),
+            (socket.gaierror(-2, "Name or service not known"), "connection", "Name or service", 2),
+            (http.client.BadStatusLine("SSH-2.0"), "connection", "SSH-2.0", 2),
+            (cert, "connection", "127.0.0.1:9", 1),
+            (cert, "connection", "SSL_CERT_FILE", 1),
+            (html, "bad_response", "text/html", 1),
+            (html, "bad_response", "base_url", 1),
+            (html, "bad_response", "Welcome to nginx", 1),
+            ((200, {}, "hello"), "bad_response", "hello", 1),
+            ((200, _JSON, '"hello"'), "bad_response", "hello", 1),
+            ((200, _JSON, '{"x": '), "bad_response", "JSON", 2),
+            ((200, {}, ""), "bad_response", "base_url", 2),
+        ]
+        for answer, kind, words, asked in rows:
+            with self.subTest(answer=str(answer)[:50]):
+                error, server = self.fails(protocol, [answer] * 2, kind, None, retries=1)
+                self.assertIn(words, str(error))
+                self.assertEqual(len(server.raw), asked)
+                self.assertIn("http://127.0.0.1:9/v1/", str(error))
+
+    def test_what_a_refusal_means_by_its_words(self):
+        rate = "Request too large for m on tokens per min (TPM): Limit 6000, Requested 9000"
+        full = "maximum context length is 8192 tokens"
+        raw = json.dumps({"error": {"message": full, "code": 400}})
+        routed = {"error": {"message": "Provider returned error", "metadata": {"raw": raw}}}
+        gone = {"error": {"message": "Provider returned error", "metadata": {"raw": "gone away"}}}
+        wrapped = 'litellm.BadRequestError: P - {"error":{"message":"%s"}}\n. Model Group=m' % full
+        python = "Error code: 400 - {'error': {'message': '%s', 'code': None}}" % full
+        rows = [  # status, error; kind, how often it is asked with retries=1, what the text names
+            # a wrong key: xAI, Gemini, others
+            (400, {"error": "Incorrect API key provided.", "code": "invalid"},
+             "auth", 1, "api_key"),
+            (400, [{"error": {"message": "API key not valid."}}], "auth", 1, "api_key"),
+            (400, {"error": {"message": "x", "code": "API_KEY_INVALID"}}, "auth", 1, "api_key"),
+            (400, {"error": {"message": "api_key: a field too many"}},
+             "bad_request", 1, "too many"),
+            # limits that waiting does not lift
+            (429, {"error": {"message": rate, "code": "rate_limit_exceeded"}},
+             "rate_limit", 1, rate),
+            (429, {"error": {"message": "x", "type": "insufficient_quota"}},
+             "rate_limit", 1, "plan"),
+            (429, {"error": {"message": "quota exceeded, retry in 38s"}}, "rate_limit", 2, "quota"),
+            (200, {"error": {"message": "x", "code": "insufficient_quota"}}, "rate_limit", 1, "x"),
+            (200, {"error": {"message": "x", "code": "rate_limit_exceeded"}}, "rate_limit", 2, "x"),
+            # an error inside a 200: its code as a status, as a word, or its type
+            (200, {"error": {"message": "x", "code": 503}}, "server", 2, "HTTP 503"),
+            (200, {"error": {"message": "x", "code": "401"}}, "auth", 1, "HTTP 401"),
+            (200, {"error": {"message": "x", "code": 404}}, "bad_request", 1, "HTTP 404"),
+            (200, {"error": {"message": "x", "code": "content_filter"}}, "bad_request", 1, "x"),
+            (200, {"error": {"message": "x", "type": "overloaded_error"}}, "server", 2, "x"),
+            (200, {"error": {"message": "x", "type": "authentication_error"}}, "auth", 1, "x"),
+            (200, {"error": {"message": "x", "code": "1302"}}, "server", 2, "x"),
+            (200, {"object": "error", "message": "boom"}, "server", 2, "boom"),
+            # llama.cpp names its own switch
+            (500, {"error": {"message": "tools need --jinja"}}, "bad_request", 1, "--jinja"),
+            # an overflow in other words, or passed on by a router or a proxy
+            (400, {"error": {"message": "x", "type": "too_many_prompt_tokens"}},
+             "context_length", 1, "x"),
+            (400, routed, "context_length", 1, "Provider returned error: maximum context"),
+            (502, gone, "server", 2, "gone away"),
+            (400, {"error": {"message": "Provider returned error", "metadata": {}}},
+             "bad_request", 1, "P"),
+            (400, {"error": {"message": wrapped}}, "context_length", 1, "BadRequestError"),
+            (400, {"error": {"message": python}}, "context_length", 1, "Error code"),
+            (400, {"error": {"message": 'x {"error": and no more'}}, "bad_request", 1, "no more"),
+            (400, {"error": {"message": '{"error": ' + "[" * 5000}}, "bad_request", 1, "[["),
+        ]  # fmt: skip
+        for status, body, kind, asked, words in rows:
+            with self.subTest(status=status, body=str(body)[:90]):
+                answer = (status, _JSON, json.dumps(body))
+                error, server = self.fails("chat", [answer] * 2, retries=1)
+                self.assertEqual((error.kind, len(server.raw)), (kind, asked), str(error))
+                self.assertIn(words, str(error))
+
+    def test_words_and_codes_that_mean_an_overflowing_context(self):
+        words = [
+            "prompt is too long: 210000 tokens > 200000 maximum",
+            "This model's maximum context length is 8192 tokens. However, you requested 9000",
+            "the request exceeds the available context size. try increasing it",
+            "Prompt exceeds max length",
+            "input length and `max_tokens` exceed context limit: 199999 + 4096 > 200000",
+            "Input is too long for requested model.",
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+            "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+            "prompt token count of 70000 exceeds the limit of 64000",
+            "ContextWindowExceededError: x",
+            "prompt too long; exceeded max context length by 4 tokens",
+            "too many tokens: total number of tokens in the prompt cannot exceed 4081",
+            "Input length 9000 exceeds the maximum length 8192",
+            "invalid params, context window exceeds limit",
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+            "Your request exceeded model token limit: 8192",
+            "Please reduce the length of the messages or completion.",
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000",
+            "Range of input length should be [1, 30720]",
+        ]
+        errors = [{"error": {"message": w, "type": "invalid_request_error"}} for w in words]
+        errors += [{"error": {"message": w}} for w in words[14:]]
+        errors += [{"error": w} for w in words[:3]] + [{"detail": words[0]}, [{"error": words[1]}]]
+        errors += [{"error": {"message": "x", "code": "context_length_exceeded"}}]
+        errors += [{"error": {"message": "x", "type": "exceed_context_size_error", "code": 400}}]
+        for status in (400, 404, 413, 422, 500, 503):
+            for error in errors:
+                with self.subTest(status=status, error=error):
+                    answers = [(status, {}, json.dumps(error))]
+                    found, server = self.fails("chat", answers, "context_length", status)
+                    self.assertEqual(len(server.raw), 1)
+                    self.assertIn("trim", str(found))
+        code = {"message": "x", "code": "context_length_exceeded"}
+        for error in (code, {"message": "maximum context length"}):
+            with self.subTest(error=error):  # under whatever status
+                self.fails("chat", [(429, {}, {"error": error})], "context_length", 429)
+
+    def test_words_that_mean_no_overflowing_context(self):
+        rows = [
+            "Invalid value for 'temperature'",
+            "max_tokens is too large: 100000",
+            "string too long",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            "Use 'max_completion_tokens' instead.",
+            "Unsupported value: 'max_tokens' exceeds the maximum of 4096 output tokens",
+        ]
+        for text in rows:
+            with self.subTest(text):
+                self.fails("chat", [(400, {}, {"error": {"message": text}})], "bad_request", 400)
+        rate = {"error": {"message": "Request too large on tokens per minute (TPM): Limit 6000"}}
+        _, server = self.fails("chat", [(429, {}, rate)] * 2, "rate_limit", 429, retries=1)
+        self.assertEqual(len(server.raw), 1)
+
+    def test_redirects_are_not_followed(self):
+        for status in (301, 302, 303, 307, 308):
+            with self.subTest(status=status):
+                head = {"location": "https://other.test/v1"}
+                error, _server = self.fails("chat", [(status, head, "")], "bad_response", status)
+                self.assertIn("https://other.test/v1", str(error))
+                self.assertIn("base_url", str(error))
+        self.fails("chat", [(304, {}, "")], "bad_response", 304)
+
+    @_each_protocol
+    def test_whether_a_key_was_sent(self, protocol):
+        for key, words in (("", "no key was sent"), (_KEY, "a key was sent")):
+            with self.subTest(key=key):
+                error, _ = self.fails(protocol, [(401, {}, "no")], "auth", 401, api_key=key)
+                self.assertIn(words, str(error))
+                name = "ANTHROPIC" if protocol == "anthropic" else "OPENAI"
+                self.assertIn(name + "_API_KEY", str(error))
+
+    def test_a_fix_that_the_server_names_is_in_the_message(self):
+        texts = [
+            "Function tools with reasoning_effort are not supported for m in /v1/chat/completions. "
+            "Please use /v1/responses or set reasoning_effort to 'none'.",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            "Use 'max_completion_tokens' instead.",
+            "x" * 400 + " Use 'max_completion_tokens' instead",
+        ]  # fmt: skip
+        for text in texts:
+            for body in ({}, {"reasoning_effort": "high", "max_tokens": 9}):
+                with self.subTest(text=text[:30], body=body):
+                    answers = [(400, {}, {"error": {"message": text}})]
+                    error, server = self.fails("chat", answers, "bad_request", 400, body=body)
+                    self.assertIn(text, str(error))
+                    self.assertEqual(len(server.raw), 1)
+
+    def test_a_long_message_is_cut(self):
+        for body in ({"error": {"message": "w" * 10**5}}, {"x": "y" * 10**5}):
+            for status in (400, 200):
+                with self.subTest(status=status, body=str(body)[:20]):
+                    error, _ = self.fails("chat", [(status, {}, body)] * 5)
+                    self.assertEqual("asked 5 times" in str(error), status == 200)
+                    self.assertLess(len(str(error)), 1500)
+        error, _ = self.fails("chat", [(400, {}, {"error": "a\u202eb\x1b[31m\ud800"})])
+        self.assertTrue(str(error).isprintable(), str(error))
+
+
+class RetryAfterTests(_ModelCase):
+    """How long a server wants us to wait."""
+
+    def test_retry_after(self):
+        now = time.time() // 1
+        soon = email.utils.formatdate(now + 20, usegmt=True)
+        own = 0.5  # where the header names no wait
+        rows = [  # the header; the wait
+            ("0", 0),
+            ("7", 7),
+            (" 3 ", 3),
+            ("2.5", 2.5),
+            ("99999", 60),
+            ("9" * 5000, 60),
+            (soon, 20),
+            ("Wed, 21 Oct 2015 07:28:00 GMT", own),
+            ("-5", own),
+            ("soon", own),
+            ("", own),
+            ("nan", own),
+            ("inf", own),
+            ("1e400", own),
+            ("\u0663", own),
+            ("1.2.3", own),
+            (".", own),
+            ("1;2", own),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 60),
+            ("Fri, 31 Dec 99999 23:59:59 GMT", own),
+            ("Wed, 99 Foo 2015", own),
+            ("Wed, 21 Oct 2099 07:28:00 -0000", 60),
+            ("Wed, 21 Oct 2099 07:28:00 +9999", own),
+            ("120, 60", own),
+        ]
+        for status in (429, 503):
+            for value, wait in rows:
+                with self.subTest(status=status, value=value[:40]):
+                    self.waits.clear()
+                    answers = [(status, {"retry-after": value}, "x"), _text("chat", "ok")]
+                    with mock.patch("random.uniform", lambda *of: 1.0):
+                        with mock.patch("time.time", lambda: now):
+                            run, _ = self.play("chat", answers)
+                    self.assertEqual((run.output, self.waits), ("ok", [wait]))
+
+    def test_a_wait_is_named_in_many_places(self):
+        retry_info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "38.5s"}
+        rows = [  # headers, error; the wait
+            ({"retry-after-ms": "2500"}, {}, 2.5),
+            ({"Retry-After-Ms": "2500", "Retry-After": "9"}, {}, 2.5),
+            ({"retry-after": "9"}, {"message": "try again in 3s"}, 9),
+            ({"retry-after": "soon"}, {"message": "Please try again in 3s."}, 3),
+            ({}, {"message": "Please retry in 38.6s.", "details": [1, retry_info]}, 38.5),
+            ({}, {"message": "Rate limit. Please try again in 460ms."}, 0.46),
+            ({}, {"message": "try again in 1m2.5s. Visit x"}, 60),
+            ({}, {"message": "Try again after 20 seconds"}, 20),
+            ({}, {"message": "retry after 1 minute"}, 60),
+            ({}, {"message": "retry in 5 milliseconds"}, 0.005),
+            ({}, {"message": "try again in 2h"}, 60),
+            ({}, {"message": "try again in 16s", "details": "none"}, 16),
+        ]
+        for headers, error, wait in rows:
+            with self.subTest(headers=headers, error=error):
+                self.waits.clear()
+                answer = (429, headers, json.dumps({"error": error}))
+                self.play("chat", [answer, _text("chat", "ok")])
+                self.assertAlmostEqual(self.waits[0], wait)
+        for words in ("try again in a while", "try again in 3 moons", "limit of 3 s"):
+            with self.subTest(words=words):
+                self.waits.clear()
+                self.play("chat", [(429, {}, {"error": words}), _text("chat", "ok")])
+                self.assertLess(self.waits[0], 1)
+
+
+# -- streams ---------------------------------------------------------------------------------------
+
+
+class ReplyBodyTests(_ModelCase):
+    """Documents and streams, whatever the headers say of them."""
+
+    @_each_protocol
+    def test_json_for_a_stream_and_a_stream_for_json(self, protocol):
+        document = _text(protocol, "\u4f60ok")
+        stream = b"".join(_stream(protocol, document))
+        bodies = {"document": document, "stream": stream, "chunks": _pieces(stream, 7)}
+        for kind in (_JSON, _SSE, {}, {"content-type": "text/plain; charset=utf-8"}):
+            for asked in (False, True):
+                for sent, body in bodies.items():
+                    with self.subTest(kind=kind, asked=asked, sent=sent):
+                        texts = []
+                        on_text = texts.append if asked else None
+                        run, _ = self.play(protocol, [(200, kind, body)], on_text=on_text)
+                        self.assertEqual(run.output, "\u4f60ok")
+                        self.assertEqual("".join(texts), "\u4f60ok" if asked else "")
+
+    def test_documents_in_other_forms(self):
+        good = _text("chat", "ok")
+        text = json.dumps(good)
+        packed = gzip.compress(text.encode())
+        rows = [  # what is special; the body, the headers
+            ("list", json.dumps([good]), {}),
+            ("bom", "\ufeff" + text, {}),
+            ("space", "\n\n  " + text + "\n", {}),
+            ("nan", text[:-1] + ', "logprob": NaN, "x": -Infinity}', {}),
+            ("gzip declared", packed, {"content-encoding": "gzip"}),
+            ("gzip undeclared", packed, {}),
+            ("gzip in pieces", [packed[:9], packed[9:30], packed[30:]], {}),
+            ("created", text, {"content-type": "text/html"}),
+        ]
+        for name, body, head in rows:
+            with self.subTest(name):
+                run, server = self.play("chat", [(200, head, body)])
+                self.assertEqual((run.output, len(server.raw)), ("ok", 1))
+        stream = gzip.compress(b"".join(_stream("chat", good)))
+        head = {"content-type": "text/event-stream", "content-encoding": "gzip"}
+        answers = [(200, head, _pieces(stream, 5))]
+        self.assertEqual(self.play("chat", answers, on_text=len)[0].output, "ok")
+
+    def test_a_document_in_a_stream(self):
+        document = json.dumps(_text("chat", "ok"))
+        for end in ("", "\n\ndata: [DONE]\n\n", "\ndata:[DONE]", "  data: [DONE]\n"):
+            with self.subTest(end=end):
+                run, _ = self.play("chat", [(200, _SSE, document + end)], on_text=len)
+                self.assertEqual(run.output, "ok")
+
+    def test_the_first_bytes(self):
+        good = _text("chat", "ok")
+        packed = gzip.compress(json.dumps(good).encode())
+        text, bom = json.dumps(good).encode(), b"\xef\xbb\xbf"
+        stream = b"".join(_stream("chat", good))
+        rows = [  # content type, chunks
+            (_JSON, [packed[:1], packed[1:]]),
+            (_JSON, [b"", packed]),
+            ({"content-encoding": "gzip"}, [b"", packed[:1], packed[1:2], packed[2:]]),
+            ({"content-encoding": "GZIP"}, [packed]),
+            (_SSE, [b"\n", text]),
+            (_SSE, [b"", b" ", b"\r\n", text]),
+            (_SSE, [b"", stream]),
+            (_SSE, [b"\n\n", stream]),
+            (_SSE, [bom + stream]),
+            (_JSON, [bom + stream]),
+            (_SSE, [bom, stream]),
+            (_SSE, [bom[:1], bom[1:2], bom[2:], stream]),
+            (_SSE, _pieces(bom + stream, 1)),
+            ({}, _pieces(packed, 1)),
+            (_SSE, [bom + text]),
+            (_JSON, [text[:1], text[1:]]),
+            ({}, [b": hi\n\n", stream]),
+            ({}, [b"event: x\n" + stream]),
+        ]
+        for head, chunks in rows:
+            with self.subTest(head=head, chunks=chunks):
+                run, server = self.play("chat", [(200, head, chunks)], on_text=len)
+                self.assertEqual((run.output, len(server.raw)), ("ok", 1))
+
+    def test_packed_bodies(self):
+        packers = {  # content-encoding: how it is packed
+            "gzip": gzip.compress,
+            "x-gzip": gzip.compress,
+            "GZIP": gzip.compress,
+            "deflate": zlib.compress,
+            "Deflate": zlib.compress,
+            "DEFLATE": lambda data: zlib.compress(data)[2:-4],  # raw
+            "identity": bytes,
+            "": bytes,
+        }
+        document = json.dumps(_text("chat", "o\u4f60k")).encode()
+        stream = b"".join(_stream("chat", _text("chat", "ok")))
+        refusal = json.dumps({"error": {"message": "the model m is unknown"}}).encode()
+        for name, pack in packers.items():
+            with self.subTest(name):
+                head = {"content-encoding": name}
+                run, _ = self.play("chat", [(200, head, pack(document))])
+                self.assertEqual(run.output, "o\u4f60k")
+                answer = (200, {**_SSE, **head}, _pieces(pack(stream), 5))
+                self.assertEqual(self.play("chat", [answer], on_text=len)[0].output, "ok")
+                error, _ = self.fails("chat", [(404, head, pack(refusal))], "bad_request", 404)
+                self.assertIn("the model m is unknown", str(error))
+
+    def test_bodies_packed_in_another_way(self):
+        for name in ("br", "zstd", "x-secret-squeeze", "gzip, br"):
+            with self.subTest(name):
+                for status, kind in ((200, "bad_response"), (401, "auth")):
+                    answer = (status, {"content-encoding": name}, b"\x0b\x1b\x80...")
+                    error, _ = self.fails("chat", [answer])
+                    self.assertEqual(error.kind, kind)
+                    self.assertIn("packed as %s, which" % name, str(error))
+
+    def test_damaged_bodies(self):
+        packed = gzip.compress(json.dumps(_text("chat", "ok")).encode())
+        for broken in (packed[:20] + b"x" * 20, packed[:10] + b"\xff" * 30):
+            with self.subTest(broken=broken):
+                answers = [(200, {}, broken)] * 2
+                error, server = self.fails("chat", answers, "bad_response", None, retries=1)
+                self.assertIn("a damaged body", str(error))
+                self.assertEqual(len(server.raw), 2)
+        empty = (200, {"content-encoding": "deflate"}, b"")
+        _, server = self.fails("chat", [empty] * 5, "bad_response", None)
+        self.assertEqual(len(server.raw), 5)
+
+    def test_bounds_of_a_reply(self):
+        megabyte = b"a" * (1 << 20)
+        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+        bomb = b"".join(packer.compress(megabyte) for _ in range(65)) + packer.flush()
+        rows = [  # status, headers, chunks; kind, status of the error
+            (200, _JSON, [b'{"a": "', *[megabyte] * 65], "bad_response", None),
+            (200, _JSON, [b" " * (1 << 20)] * 65, "bad_response", None),
+            (200, _SSE, [b"data: ", *[megabyte] * 65], "bad_response", None),
+            (200, _SSE, [b"data: " + megabyte + b"\n"] * 65, "bad_response", None),
+            (200, _JSON, [bomb], "bad_response", None),
+            (200, _JSON, _pieces(bomb, 9999), "bad_response", None),
+            (401, _JSON, [megabyte] * 65, "auth", 401),
+            (200, _JSON, [b'{"choices": ' + b"[" * 100_000], "bad_response", None),
+        ]
+        for status, headers, chunks, kind, shown in rows:
+            with self.subTest(status=status, headers=headers, first=chunks[0][:20]):
+                answers = [(status, headers, chunks)]
+                error, _ = self.fails("chat", answers, kind, shown, on_text=len, retries=0)
+                self.assertLess(len(str(error)), 1500)
+
+
+class EventStreamTests(_ModelCase):
+    """Lines become events; a stream that is cut is asked for again."""
+
+    def test_lines_of_the_stream(self):
+        document = {"choices": [{"delta": {"content": "o\u4f60k"}, "finish_reason": "stop"}]}
+        text = json.dumps(document, ensure_ascii=False)
+        halves = (text[:11], text[11:])
+        rows = [
+            "data: %s\n\n" % text,
+            "data:%s\n\ndata:[DONE]\n\n" % text,
+            "data: %s\r\n\r\ndata: [DONE]\r\n\r\n" % text,
+            "data: %s\r\rdata: [DONE]\r\r" % text,
+            "data: %s\r\rdata: [DONE]\n\n" % text,
+            "data: %s" % text,
+            "data: %s\r" % text,
+            "data: %s\n" % text,
+            ": hello\n\n:\n\ndata: %s\n\n" % text,
+            "id: 1\nevent: chunk\nretry: 10\nfoo: bar\nfoo\ndata: %s\n\n" % text,
+            "data: %s\nid: 7\n\n" % text,
+            "data\ndatab: {\n\ndata: %s\n\n" % text,
+            "data: \n\ndata:\n\ndata: %s\n\n" % text,
+            "\n\n\ndata: %s\n\n" % text,
+            "data: %s\ndata: %s\n\n" % halves,
+            "data: %s\r\ndata: %s\r\n\r\n" % halves,
+            "data: %s\rdata: %s\r\r" % halves,
+            "data: %s\n\ndata: [DONE]" % text,
+        ]
+        for row in rows:
+            raw = row.encode("utf-8")
+            for size in (1, 2, 3, 7, 10**6):
+                with self.subTest(row=row[:40], size=size):
+                    run, server = self.play("chat", [_pieces(raw, size)], on_text=len)
+                    self.assertEqual((run.output, len(server.raw)), ("o\u4f60k", 1))
+
+    def test_odd_events_say_nothing(self):
+        good = {"delta": {"content": "ok"}}
+        events = [
+            {"choices": []},
+            {"choices": None},
+            {},
+            [],
+            5,
+            None,
+            "text",
+            {"object": "x"},
+            {"choices": [{"index": 0}]},
+            {"choices": [{"index": 0, "delta": None}]},
+            {"choices": [None, 4]},
+            {"choices": [{"index": 1, "delta": {}}]},
+            {"choices": [good]},
+            {"choices": {}},
+            {"error": None, "choices": []},
+            {"choices": [{"delta": {}, "finish_reason": "stop"}]},
+            {"choices": [], "usage": {"prompt_tokens": 3}},
+        ]
+        run = self.play("chat", [_sse(*map(json.dumps, events))], on_text=len)[0]
+        self.assertEqual((run.output, run.usage["input_tokens"]), ("ok", 3))
+
+    def test_comments_are_silence(self):
+        clock = [0.0]
+
+        def tick(then=b": keep-alive\n\n"):
+            clock[0] += 40
+            return then
+
+        after = [functools.partial(tick, b) for b in (b"\n", b": ", b"event: ping\n\n")]
+        line, space, ping = after
+        named, empty = functools.partial(tick, b"data"), functools.partial(tick, b": {}")
+        half, *rest = good = _deltas({"content": "ok"}, reason="stop")
+        rows = [  # chunks, the timeout; whether it is silence
+            ([tick] * 4 + good, 100, True),
+            ([tick] * 2 + good, 100, False),
+            ([tick, half, tick, tick, *rest], 100, False),
+            ([tick, tick, half, tick, tick, *rest], 100, False),
+            ([half, tick, tick, tick, *rest], 100, True),
+            ([half, line, line, line, *rest], 100, True),
+            ([half, space, space, space, *rest], 100, True),
+            ([half, ping, ping, ping, *rest], 100, False),
+            ([half, named, empty, b"\n\n", *rest], 50, False),
+        ]
+        for at, (chunks, timeout, is_silent) in enumerate(rows):
+            with self.subTest(row=at):
+                clock[0] = 0.0
+                with mock.patch("time.monotonic", lambda: clock[0]):
+                    answers = [chunks, _text("chat", "again")]
+                    run, _server = self.play("chat", answers, on_text=len, timeout=timeout)
+                self.assertEqual(run.output, "again" if is_silent else "ok")
+        with mock.patch("time.monotonic", lambda: clock[0]):
+            error, _ = self.fails("chat", [[tick] * 9], "timeout", None, timeout=100, retries=0)
+        self.assertIn("100", str(error))
+
+    def test_the_end_of_a_stream(self):
+        # A finish reason is enough, [DONE] is enough; for Anthropic stop_reason or message_stop.
+        rows = [
+            ("chat", _deltas({"content": "ok"}, reason="stop", done=False)),
+            ("chat", _deltas({"content": "ok"}, reason=None, done=True)),
+            ("anthropic", _stream("anthropic", _text("anthropic", "ok"))[:-1]),
+            ("anthropic", _stream("anthropic", _text("anthropic", "ok", reason=None))),
+            ("responses", _stream("responses", _text("responses", "ok"))),
+        ]
+        for protocol, stream in rows:
+            with self.subTest(protocol=protocol, stream=stream[-1]):
+                run, server = self.play(protocol, [stream], on_text=len)
+                self.assertEqual((run.output, len(server.raw)), ("ok", 1))
+                self.assertEqual(server.closed, 1)
+
+    def test_the_last_event_may_lack_its_end(self):
+        stream = b"".join(_stream("chat", _text("chat", "ok")))
+        for cut in (1, 2, len("data: [DONE]") + 2, len("data: [DONE]") + 4):
+            with self.subTest(cut=cut):
+                run, _ = self.play("chat", [[stream[:-cut]]], on_text=len)
+                self.assertEqual(run.output, "ok")
+        error, _ = self.fails("chat", [[stream[:-40]]], "connection", on_text=len, retries=0)
+        self.assertIn("ended before the reply was complete", str(error))
+
+    @_each_protocol
+    def test_nothing_is_read_after_the_end_of_a_stream(self, protocol):
+        stream = _stream(protocol, _text(protocol, "ok"))
+        tail = [b": x\n\n"] * 3 + [b'data: {"choices":[{"delta":{"content":"more"}}]}\n\n']
+        run, server = self.play(protocol, [[b"".join(stream + tail)]], on_text=len)
+        self.assertEqual((run.output, server.closed), ("ok", 1))
+
+    @_each_protocol
+    def test_a_complete_stream_counts_although_the_connection_breaks_after_it(self, protocol):
+        whole = _stream(protocol, _text(protocol, "ok"))
+        errors = [ConnectionResetError("x"), http.client.IncompleteRead(b"")]
+        for end in [*errors, TimeoutError("x"), ssl.SSLError("x")]:
+            for cut in (0,) if protocol == "responses" else (0, 1):  # the last event may be missing
+                with self.subTest(end=end, cut=cut):
+                    texts, stream = [], whole[: len(whole) - cut] + [end]
+                    run, server = self.play(protocol, [stream], on_text=texts.append)
+                    self.assertEqual((run.output, "".join(texts), len(server.raw)), ("ok", "ok", 1))
+
+    @_each_protocol
+    def test_a_cut_stream_is_asked_again_and_nothing_of_it_is_used(self, protocol):
+        reply = _reply(protocol, "one", [("a", "get_weather", {"city": "X"})])
+        raw = b"".join(_stream(protocol, reply))
+        end = {
+            "chat": b'"tool_calls"',
+            "responses": b"response.completed",
+            "anthropic": b'"tool_use"',
+        }[protocol]
+        last = raw.rindex(b"data:", 0, raw.rindex(end))
+        cuts = sorted({last * n // 12 for n in range(1, 12)} | {last, last - 2, last + 30})
+        good = _stream(protocol, _text(protocol, "ok"))
+        for at in cuts:
+            for end in ([], [ConnectionResetError("reset")], [http.client.IncompleteRead(b"")]):
+                with self.subTest(at=at, end=end):
+                    texts = []
+                    self.waits.clear()
+                    answers = [[raw[:at], *end], good]
+                    run, server = self.play(protocol, answers, on_text=texts.append)
+                    self.assertEqual((run.steps, run.output), ([], "ok"))
+                    self.assertEqual(server.raw[0], server.raw[1])
+                    self.assertEqual((run.requests, len(self.waits)), (1, 1))
+                    self.assertTrue("".join(texts).endswith("ok"))
+        with self.subTest("after the last retry"):
+            error, _ = self.fails(protocol, [[raw[:last]]] * 2, "connection", None, retries=1)
+            self.assertEqual((error.agent_run.steps, error.agent_run.pending), ([], []))
+
+    def test_a_stream_without_a_choice_is_asked_again(self):
+        for stream in (_sse(), _sse({"choices": []}), _sse({"usage": {"prompt_tokens": 3}})):
+            with self.subTest(stream=stream):
+                run, server = self.play("chat", [stream, _text("chat", "ok")], on_text=len)
+                self.assertEqual((run.output, run.steps, len(server.raw)), ("ok", [], 2))
+
+    @_each_protocol
+    def test_what_on_text_raises_closes_the_stream_and_loses_nothing(self, protocol):
+        class Odd(BaseException):
+            pass
+
+        errors = [OSError("mine"), TimeoutError("mine"), http.client.HTTPException("mine")]
+        for error in [*errors, ValueError("mine"), KeyboardInterrupt(), Odd("mine")]:
+            for stream in (True, False):
+                with self.subTest(error=error, stream=stream):
+                    answers = [_weather(protocol), _text(protocol, "oh"), _text(protocol, "ok")]
+                    answers = _streamed(protocol, answers) if stream else answers
+                    texts = []
+
+                    def on_text(text):
+                        texts.append(text)
+                        if len(texts) == 1:
+                            raise error
+
+                    server = _Server(protocol, answers)
+                    model = _model(protocol, server, on_text=on_text)
+                    with self.assertRaises(type(error)) as caught:
+                        agentloop.run(model, "go", [get_weather])
+                    self.assertIs(caught.exception, error)
+                    self.assertEqual((len(server.raw), server.closed), (2, 2))
+                    run = error.agent_run
+                    self.assertEqual(_statuses(run), ["ok"])
+                    run = agentloop.run(model, run, [get_weather])
+                    self.assertEqual((run.output, run.requests), ("ok", 3))
+                    self.assertEqual(server.raw[1], server.raw[2])
+
+
+class StreamErrorTests(_ModelCase):
+    """An error inside a stream, or inside a reply with status 200."""
+
+    @_each_protocol
+    def test_an_error_in_a_stream_fails_it_whatever_follows(self, protocol):
+        again = "asked again"
+        rows = [  # the error; its kind, where it is not asked again
+            ({"error": {"message": "boom", "code": 500}}, again),
+            ({"error": {"message": "boom", "code": "503"}}, again),
+            ({"error": {"message": "boom", "code": 429}}, again),
+            ({"error": {"message": "boom", "code": 400}}, "bad_request"),
+            ({"error": {"message": "boom", "code": 401}}, "auth"),
+            ({"error": {"message": "boom", "type": "server_error", "code": None}}, again),
+            ({"error": {"message": "boom", "type": "overloaded_error"}}, again),
+            ({"error": {"message": "boom", "type": "rate_limit_error"}}, again),
+            ({"error": {"message": "boom", "type": "who_knows"}}, again),
+            ({"error": "boom"}, again),
+            ({"error": {"message": "boom"}, "choices": []}, again),
+            ({"error": {"message": "boom", "type": "invalid_request_error"}}, "bad_request"),
+            ({"error": {"message": "boom", "type": "authentication_error"}}, "auth"),
+            ({"error": {"message": "boom", "type": "permission_error"}}, "auth"),
+            ({"error": {"message": "boom", "code": "invalid_prompt"}}, "bad_request"),
+            ({"error": {"code": "rate_limit_exceeded", "type": "invalid_request_error"}}, again),
+            ({"error": {"code": "server_error", "type": "invalid_request_error"}}, again),
+            ({"error": {"message": "prompt is too long"}}, "context_length"),
+            ({"error": {"message": "x", "code": "context_length_exceeded"}}, "context_length"),
+            ({"type": "error", "message": "boom", "code": "server_is_overloaded"}, again),
+            ({"type": "error", "message": "boom", "code": "invalid_prompt"}, "bad_request"),
+            ({"type": "error", "error": {"type": "overloaded_error", "message": "boom"}}, again),
+            ({"type": "error", "error": {"type": "api_error", "message": "boom"}}, again),
+        ]
+        reply = _reply(protocol, "part", [("a", "get_weather", {"city": "X"})])
+        whole = _stream(protocol, reply)
+        for error, kind in rows:
+            stream = whole[:3] + _sse(error, done=False) + whole[3:]
+            document = json.dumps(error)
+            for answer in (stream, document, (200, _JSON, "[%s]" % document)):
+                with self.subTest(error=error, answer=str(answer)[:20]):
+                    if kind == again:
+                        answers = [answer, _text(protocol, "ok")]
+                        run, _ = self.play(protocol, answers, on_text=len)
+                        self.assertEqual((run.output, run.steps), ("ok", []))
+                    else:
+                        failed, server = self.fails(protocol, [answer], on_text=len)
+                        self.assertEqual(failed.kind, kind)
+                        self.assertEqual(len(server.raw), 1)
+
+    def test_error_events_without_an_error_key(self):
+        part = b'data: {"choices":[{"delta":{"content":"part"}}]}\n\n'
+        rest = [b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n', b"data: [DONE]\n\n"]
+        errors = [
+            b'event: error\ndata: {"message":"boom","code":500}\n\n',
+            b"event:error\r\ndata:boom\r\n\r\n",
+            b'data: {"message":"boom"}\nevent: error\n\n',
+            b'data: {"object":"error","message":"boom","code":500}\n\n',
+            b'data: {"choices":[{"error":{"code":502,"message":"boom"},"finish_reason":"error"}]}\n\n',
+        ]  # fmt: skip
+        for error in errors:
+            with self.subTest(error=error):
+                answers = [[part, error, *rest], _text("chat", "ok")]
+                run, server = self.play("chat", answers, on_text=len)
+                self.assertEqual((run.output, len(server.raw)), ("ok", 2))
+        for error in (b"event: error\n\n", b"event: message\n", b"event: error\ndata:\n\n"):
+            with self.subTest(nothing=error):  # an event without data is none
+                run, server = self.play("chat", [[error, part, *rest]], on_text=len)
+                self.assertEqual((run.output, len(server.raw)), ("part", 1))
+
+    def test_a_line_that_reports_an_error(self):
+        """llama.cpp, until September 2025, GPUStack."""
+        part = _sse({"choices": [{"index": 0, "delta": {"content": "Part of"}}]}, done=False)
+        words = "the request exceeds the available context size"
+        line = 'error: {"code":400,"message":"%s"}' % words
+        for rest in (line + "\n\ndata: [DONE]\n\n", line + "\n\n", line, "error:" + words + "\n"):
+            with self.subTest(rest=rest):
+                error, server = self.fails("chat", [[*part, rest.encode()]], on_text=len)
+                self.assertEqual((error.kind, len(server.raw)), ("context_length", 1))
+                self.assertIn(words, str(error))
+
+    def test_an_error_in_a_choice_is_asked_again(self):
+        failed, reason = _weather("chat"), _weather("chat", reason="error")
+        failed["choices"][0]["error"] = {"code": 502, "message": "upstream"}
+        for answer in (failed, reason, _stream("chat", reason)):
+            with self.subTest(answer=answer):
+                run, server = self.play("chat", [answer, _text("chat", "ok")])
+                self.assertEqual((run.output, run.steps, len(server.raw)), ("ok", [], 2))
+
+    @_protocols("chat", "anthropic")
+    def test_an_error_after_the_limit_changes_nothing(self, protocol):
+        """The reply used all of max_tokens, and the router adds `Token limit reached`. (A stream of
+        the Responses API is over with `response.incomplete`.)"""
+        error = {"error": {"code": 400, "message": "Token limit reached"}, "choices": []}
+        reason = "max_tokens" if protocol == "anthropic" else "length"
+        stream = _stream(protocol, _text(protocol, "half", reason=reason))[:-1] + _sse(error)
+        run, _ = self.play(protocol, [stream, _text(protocol, "ok")], on_text=len)
+        self.assertEqual(_statuses(run), ["invalid_response"])
+        self.assertIn("output limit", run.steps[0].observation)
+        if protocol == "chat":  # after a whole reply it is an error
+            stream = _stream("chat", _text("chat", "whole"))[:-1] + _sse(error)
+            failure, _ = self.fails("chat", [stream], "context_length", 400, on_text=len)
+            self.assertIn("Token limit reached", str(failure))
+
+    def test_responses_that_fail(self):
+        good = _text("responses", "ok")
+        item = _asks("responses")["output"][0]
+        done = {"type": "response.output_item.done", "output_index": 0, "item": item}
+        failed = {"status": "failed", "output": [item]}
+        again = "asked again"
+        rows = [  # the error; its kind, where it is not asked again
+            ({"code": "rate_limit_exceeded", "message": "x"}, again),
+            ({"code": "server_error", "message": "x"}, again),
+            ({"code": "server_is_overloaded", "message": "x"}, again),
+            ({"code": "brand_new", "message": "x"}, again),
+            (None, again),
+            ("gone", again),
+            ({"code": "invalid_prompt", "message": "x"}, "bad_request"),
+            ({"code": "x", "type": "invalid_request_error"}, "bad_request"),
+            ({"code": "context_length_exceeded", "message": "x"}, "context_length"),
+        ]
+        for error, kind in rows:
+            response = {**failed, "error": error}
+            events = [done, {"type": "response.failed", "response": response}]
+            missing = [done, {"type": "response.completed", "response": response}]
+            for answer in (_sse(*events), _sse(*missing), response):
+                with self.subTest(error=error, answer=answer):
+                    if kind == again:
+                        run, _ = self.play("responses", [answer, good], on_text=len)
+                        self.assertEqual((run.output, run.steps), ("ok", []))
+                    else:
+                        self.fails("responses", [answer], kind, None, on_text=len)
+        bare = _sse({"type": "response.failed"})
+        for answer in (bare, {"status": "completed"}, {"output": None}):
+            with self.subTest(answer=answer):
+                run, _ = self.play("responses", [answer, good], on_text=len)
+                self.assertEqual(run.output, "ok")
+
+
+# -- asking ----------------------------------------------------------------------------------------
+
+
+class HeaderTests(_ModelCase):
+    """The key and the headers of a request, and where they come from."""
+
+    @_each_protocol
+    def test_the_environment_gives_the_defaults(self, protocol):
+        url = {
+            "chat": "https://api.openai.com/v1/chat/completions",
+            "responses": "https://api.openai.com/v1/responses",
+            "anthropic": "https://api.anthropic.com/v1/messages",
+        }[protocol]
+        name = "ANTHROPIC" if protocol == "anthropic" else "OPENAI"
+        header = "x-api-key" if protocol == "anthropic" else "authorization"
+        bearer = "" if protocol == "anthropic" else "Bearer "
+        of_env = {name + "_BASE_URL": "http://env"}
+        rows = [  # the environment, the settings, the URL's start, the key that is sent
+            ({}, {}, url, None),
+            (of_env, {}, "http://env/v1/", None),
+            ({name + "_BASE_URL": ""}, {}, url, None),
+            (of_env, {"base_url": "http://own"}, "http://own/", None),
+            ({name + "_API_KEY": "k1"}, {}, url, "k1"),
+            ({name + "_API_KEY": " k1\n"}, {}, url, "k1"),
+            ({name + "_API_KEY": "k1"}, {"api_key": "k2"}, url, "k2"),
+            ({name + "_API_KEY": "k1"}, {"api_key": ""}, url, None),
+            ({}, {"api_key": lambda: "k3"}, url, "k3"),
+        ]
+        for env, settings, start, key in rows:
+            with self.subTest(env=env, settings=settings), mock.patch.dict(os.environ, env):
+                server = _Server(protocol, [_text(protocol, "ok")])
+                given = {"transport": server, "base_url": None, "api_key": None, **settings}
+                agentloop.run(_CLASSES[protocol]("m", **given), "go")
+                _, sent_to, headers, _ = server.seen[0]
+                self.assertTrue(sent_to.startswith(start), sent_to)
+                lower = {k.lower(): v for k, v in headers.items()}
+                self.assertEqual(lower.get(header), key and bearer + key)
+
+    @_each_protocol
+    def test_headers(self, protocol):
+        headers = {"X-Title": "my app", "user-agent": "mine"}
+        server = self.play(protocol, [_text(protocol, "ok")], headers=headers)[1]
+        sent = {k.lower(): v for k, v in server.seen[0][2].items()}
+        self.assertEqual(len(sent), len(server.seen[0][2]), "a header twice")
+        self.assertEqual(sent["content-type"], "application/json")
+        self.assertEqual(sent["accept-encoding"], "identity")
+        self.assertEqual((sent["x-title"], sent["user-agent"]), ("my app", "mine"))
+        version = "2023-06-01" if protocol == "anthropic" else None
+        self.assertEqual(sent.get("anthropic-version"), version)
+
+    def test_a_header_of_the_caller_replaces_the_one_with_the_key(self):
+        server = self.play("chat", [_text("chat", "ok")], headers={"Authorization": "Basic x"})[1]
+        self.assertEqual(server.seen[0][2]["Authorization"], "Basic x")
+
+    @_each_protocol
+    def test_a_callable_key_is_asked_for_each_request_on_the_wire(self, protocol):
+        keys = iter("key-%d" % n for n in range(9))
+        answers = [(503, {}, "busy"), _weather(protocol), (500, {}, ""), _text(protocol, "ok")]
+        server = self.play(protocol, answers, api_key=lambda: next(keys))[1]
+        sent = [" ".join(h.values()) for _, _, h, _ in server.seen]
+        found = [re.search(r"key-\d", text).group() for text in sent]
+        self.assertEqual(found, ["key-0", "key-1", "key-2", "key-3"])
+
+
+class RetryTests(_ModelCase):
+    """What is asked again, how often, and when."""
+
+    @_each_protocol
+    def test_what_is_asked_again(self, protocol):
+        statuses = (408, 409, 425, 429, 500, 502, 503, 504, 520, 529, 599)
+        rows = [
+            *((status, {}, "busy") for status in statuses),
+            ConnectionResetError("x"),
+            ConnectionRefusedError("x"),
+            BrokenPipeError("x"),
+            TimeoutError("x"),
+            socket.timeout("x"),
+            socket.gaierror(-2, "x"),
+            OSError("x"),
+            ssl.SSLError("x"),
+            http.client.RemoteDisconnected("x"),
+            http.client.BadStatusLine("x"),
+            http.client.IncompleteRead(b""),
+            (200, _JSON, ""),
+            (200, {}, " \n"),
+            (204, {}, ""),
+            (200, _JSON, '{"choi'),
+            (200, _SSE, b"data: {\n\n"),
+            (200, _JSON, "[]"),
+            {},
+            [ConnectionResetError("x")],
+            [b'{"cho', ConnectionResetError("x")],
+            (200, _SSE, [b""]),
+            (503, _SSE, _sse({"error": "x"})),
+            (429, {}, None),
+        ]
+        for bad in rows:
+            with self.subTest(bad=bad):
+                self.waits.clear()
+                run, server = self.play(protocol, [bad, bad, _text(protocol, "ok")])
+                self.assertEqual((run.output, run.requests, run.steps), ("ok", 1, []))
+                self.assertEqual(len(set(server.raw)), 1)
+                self.assertEqual((len(server.raw), len(self.waits)), (3, 2))
+
+    def test_a_document_without_a_choice_is_asked_again(self):
+        rows = [{"choices": []}, {"choices": None}, {"choices": [None]}, {"choices": [{}]}]
+        rows += [{"id": 1}, {"choices": [{"message": None}]}, {"choices": "x"}]
+        for bad in rows:
+            with self.subTest(bad=bad):
+                run, server = self.play("chat", [bad, _text("chat", "ok")])
+                self.assertEqual((run.output, len(server.raw)), ("ok", 2))
+                error, _ = self.fails("chat", [bad] * 3, "bad_response", None, retries=2)
+                self.assertIn("asked 3 times", str(error))
+
+    @_each_protocol
+    def test_retries_are_bounded(self, protocol):
+        for retries in (0, 1, 4):
+            with self.subTest(retries=retries):
+                self.waits.clear()
+                answers = [(503, {}, "busy")] * 9
+                error, server = self.fails(protocol, answers, "server", 503, retries=retries)
+                self.assertEqual((len(server.raw), len(self.waits)), (retries + 1, retries))
+                self.assertEqual("asked %d times" % (retries + 1) in str(error), retries > 0)
+                self.assertEqual(error.agent_run.requests, 1)
+        _, server = self.fails(protocol, [(500, {}, "")] * 9, "server", 500)
+        self.assertEqual(len(server.raw), 5)
+
+    def test_the_wait_grows(self):
+        """0.5, 1, 2, 4, then 8 s, more or less a quarter by chance."""
+        for chance, factor in ((min, 0.75), (max, 1.25)):
+            with self.subTest(factor=factor), mock.patch("random.uniform", chance):
+                self.waits.clear()
+                self.fails("chat", [(503, {}, "busy")] * 9, "server", 503, retries=7)
+                self.assertEqual(self.waits, [factor * n for n in (0.5, 1, 2, 4, 8, 8, 8)])
+
+    def test_a_deadline_is_for_a_request_with_its_retries(self):
+        far = (429, {"retry-after": "50"}, "busy")
+        error, server = self.fails("chat", [far] * 9, "rate_limit", 429, deadline=20)
+        self.assertEqual((len(server.raw), self.waits), (1, []))
+        self.assertIn("the deadline of 20 s leaves no time", str(error))
+        answers = [lambda sent: far, lambda sent: _text("chat", "ok")]
+        self.play("chat", answers, deadline=60)
+        self.assertEqual(self.waits, [50])
+
+    def test_a_deadline_is_looked_at_between_the_chunks_of_any_transport(self):
+        clock = [0.0]
+
+        def late():
+            clock[0] += 6
+            return b" "
+
+        answers = [[b" ", late, b" "]] * 9
+        with mock.patch("time.monotonic", lambda: clock[0]):
+            error, server = self.fails("chat", answers, "timeout", None, deadline=5)
+        self.assertIn("no complete reply within the deadline of 5 s", str(error))
+        self.assertLessEqual(server.seen[0][3], 5)
+        self.assertEqual(len(server.raw), 1)
+
+    def test_a_deadline_is_for_each_request_anew(self):
+        clock = [0.0]
+
+        def slow(sent):
+            clock[0] += 4
+            return _weather("chat", call_id=str(len(sent["messages"])))
+
+        with mock.patch("time.monotonic", lambda: clock[0]):
+            answers = [slow, slow, slow, _text("chat", "ok")]
+            run, server = self.play("chat", answers, deadline=5)
+        self.assertEqual((run.output, "deadline" in server.sent[0]), ("ok", False))
+
+    @_each_protocol
+    def test_going_on_after_an_error_runs_no_tool_twice(self, protocol):
+        ran = []
+
+        def once(city: str) -> str:
+            ran.append(city)
+            return "did"
+
+        answers = [_call(protocol, ("a", "once", {"city": "B"})), (400, {}, "no")]
+        server = _Server(protocol, answers + [_text(protocol, "ok")])
+        model = _model(protocol, server)
+        with self.assertRaises(agentloop.ModelError) as caught:
+            agentloop.run(model, "go", [once])
+        run = caught.exception.agent_run
+        self.assertEqual((run.state, run.requests, _statuses(run)), ("running", 2, ["ok"]))
+        again = agentloop.run(model, _saved(run), [once])
+        self.assertEqual((again.output, ran), ("ok", ["B"]))
+        self.assertEqual(server.raw[1], server.raw[2])
+
+
+class CallerTransportTests(_ModelCase):
+    """A transport that the caller wrote."""
+
+    def test_a_transport_may_give_any_iterable(self):
+        body = json.dumps(_text("chat", "ok")).encode()
+        for chunks in ([body], (body[:9], body[9:]), iter([body]), {body: 1}):
+            with self.subTest(chunks=type(chunks)):
+                model = _model("chat", lambda *request, chunks=chunks: (200, _JSON, chunks))
+                self.assertEqual(model.complete("x"), "ok")
+
+    def test_a_context_is_for_the_default_transport(self):
+        for transport in (_Server("chat", []), lambda *request: None):
+            with self.assertRaisesRegex(ValueError, "ssl_context is for the default transport"):
+                agentloop.OpenAIChat("m", ssl_context=True, transport=transport)
+
+    def test_what_a_transport_raises_without_a_secret_is_a_developers_mistake(self):
+        mistake = TypeError("a transport that takes no timeout")
+        for answer in (mistake, [b'{"choices', mistake]):
+            with self.subTest(answer=answer):
+                with self.assertRaises(TypeError) as caught:  # with its traceback
+                    self.play("chat", [answer])
+                self.assertIs(caught.exception, mistake)
+
+    def test_what_a_transport_raises_once_all_is_read_is_ignored(self):
+        class Body(list):
+            def drain(self):
+                raise RuntimeError(_KEY)
+
+            close = drain
+
+        body = Body([json.dumps(_text("chat", "ok")).encode()])
+        model = _model("chat", lambda *request: (200, _JSON, body))
+        self.assertEqual(model.complete("x"), "ok")
+
+
+class LogTests(_ModelCase):
+    """What is logged, and what is not printed."""
+
+    def test_each_retry_is_logged(self):
+        answers = [(429, {"retry-after": "7"}, {"error": {"message": "Slow down for " + _KEY}})]
+        answers += [ConnectionResetError("gone"), _text("chat", "ok")]
+        with _logged() as log:
+            self.play("chat", answers, retries=2)
+        first, second = log.getvalue().strip().split("\n")
+        for words in ("429", "Slow down", "waiting 7.0 s", "2 of 3"):
+            self.assertIn(words, first)
+        for words in ("ConnectionResetError: gone", "3 of 3"):
+            self.assertIn(words, second)
+        self.assertNotIn(_KEY, log.getvalue())
+
+    @_each_protocol
+    def test_a_context_that_the_server_cuts_silently_is_logged(self, protocol):
+        # Templates that drop the reasoning of earlier turns make the count fall a little.
+        rows = [  # the input tokens of the second request, trim; whether it is logged
+            (50, None, True),
+            (59, None, True),
+            (60, None, False),
+            (80, None, False),
+            (150, None, False),
+            (0, None, False),
+            (50, 1, False),
+        ]
+        for tokens, trim, is_logged in rows:
+            with self.subTest(tokens=tokens, trim=trim):
+                answers = [
+                    _weather(protocol, usage=_usage(protocol, 100, 1)),
+                    _text(protocol, "ok", usage=_usage(protocol, tokens, 1)),
+                ]
+                with _logged() as log:
+                    self.play(protocol, answers, trim=trim)
+                self.assertEqual("num_ctx" in log.getvalue(), is_logged)
+
+    def test_nothing_is_printed_where_logging_is_not_set_up(self):
+        error, answer = io.StringIO(), _text("chat", "ok", reason="brand_new")
+        with mock.patch.object(logging.getLogger("agentloop"), "handlers", []):
+            with mock.patch.object(logging.root, "handlers", []):
+                with contextlib.redirect_stderr(error):
+                    self.play("chat", [answer])  # its reason is logged
+        self.assertEqual(error.getvalue(), "")
+
+
+class SecretTests(_ModelCase):
+    """Keys, headers and the secret parts of a URL are not shown."""
+
+    @_each_protocol
+    def test_the_key_is_never_shown(self, protocol):
+        secret = "X-SECRET-4711-4711"
+        answers = [
+            (401, {}, {"error": "wrong key %s!" % _KEY}),
+            (400, {}, "you sent " + secret),
+            (200, {}, "<p>%s %s" % (_KEY, secret)),
+            OSError("%s %s" % (_KEY, secret)),
+            (307, {"location": "http://h/" + _KEY + secret}, ""),
+        ]
+        for bad in answers:
+            with self.subTest(bad=bad):
+                with _logged() as log:
+                    server = _Server(protocol, [bad])
+                    model = _model(protocol, server, headers={"X-Other": secret}, retries=0)
+                    with self.assertRaises(agentloop.ModelError) as caught:
+                        agentloop.run(model, "go", [get_weather])
+                run = caught.exception.agent_run
+                shown = [repr(model), str(model), repr(caught.exception), str(caught.exception)]
+                shown += [log.getvalue(), repr(run), json.dumps(agentloop.to_json(run))]
+                shown += [repr(pickle.dumps(run)), json.dumps(model.body(run, {}))]
+                model.transport = None
+                shown.append(repr(pickle.dumps(model)))
+                for text in shown:
+                    self.assertNotIn(_KEY, text)
+                    self.assertNotIn(secret, text)
+
+    def test_a_key_in_a_url_is_not_shown(self):
+        secret = "X-SECRET-4711-4711"
+        rows = [  # base_url; what of it is sent and secret
+            ("https://h.test/v1?key=" + secret, [secret]),
+            ("http://user:PASSWORD123@h/v1?api-key=SECRETKEY99", ["SECRETKEY99", "PASSWORD123"]),
+        ]
+        for base_url, secrets in rows:
+            with self.subTest(base_url=base_url):
+                server = _Server("chat", [(401, {}, {"error": "bad key " + secrets[0]})])
+                model = _model("chat", server, base_url=base_url)
+                with self.assertRaises(agentloop.ModelError) as caught:
+                    agentloop.run(model, "go")
+                self.assertIn("key=" + secrets[0], server.seen[0][1])
+                for word in secrets:
+                    self.assertNotIn(word, str(caught.exception) + repr(model))
+
+    def secret_in(self, error, secret):
+        """True where a secret is in an exception, or in what it was raised from."""
+        seen = []
+        while error is not None:
+            seen += [str(error), repr(error)]
+            error = error.__cause__ or error.__context__
+        return any(secret in text for text in seen)
+
+    def test_secrets_in_whatever_form_they_come_back(self):
+        url = "http://somebody:p%%40ss%%2Fword@h.test/v1?version=%s&k=a%%2Bb%%2Fc99" % ("v" * 9)
+        headers = {"X-Gateway": "Token GATEWAY-99", "X-Quoted": 'a"b\\c"d'}
+        proxies = {"http_proxy": "http://pu:PROXY-99@h.test:9", "https_proxy": "h.test:8"}
+        login = base64.b64encode(b"pu:PROXY-99").decode()
+        secrets = ["p@ss/word", "p%40ss%2Fword", "somebody", "a+b/c99", "a%2Bb%2Fc99", "v" * 9]
+        secrets += ["GATEWAY-99", 'a"b\\c"d', "PROXY-99", login, _KEY]
+        with_proxies = mock.patch.dict(os.environ, proxies)
+        for secret in secrets:
+            answers = [
+                (400, {}, {"error": {"message": "no " + secret, "code": secret}}),
+                (200, _JSON, {"choices": [], "id": secret}),
+                (200, {"content-type": secret}, "<p>" + secret),
+                (302, {"location": "http://h.test/" + secret}, ""),
+                OSError("no " + secret),
+                [ConnectionResetError(secret)],
+                _sse({"error": {"message": secret}}),
+            ]
+            for answer in answers:
+                with self.subTest(secret=secret, answer=answer), with_proxies:
+                    settings = {"base_url": url, "headers": headers, "retries": 0, "tools": ()}
+                    error, _ = self.fails("chat", [answer], **settings)
+                    self.assertFalse(self.secret_in(error, secret))
+                    self.assertNotIn(json.dumps(secret)[1:-1], str(error))
+
+    def test_what_a_transport_raises_holds_no_secret(self):
+        def chained(error, cause):
+            error.__cause__ = cause
+            return error
+
+        class Quiet(Exception):
+            def __str__(self):
+                return "quiet"
+
+        answers = [
+            RuntimeError("refused: " + _KEY),
+            KeyError(_KEY),
+            Quiet(_KEY),
+            chained(RuntimeError("refused"), LookupError(_KEY)),
+            [b'{"choices', RuntimeError("cut at " + _KEY)],
+            RuntimeError("for Bearer " + _KEY + " and HEADER-99"),
+        ]
+        for answer in answers:
+            with self.subTest(answer=answer):
+                settings = {"headers": {"X-Own": "HEADER-99"}}
+                error, server = self.fails("chat", [answer] * 2, "connection", None, **settings)
+                self.assertFalse(self.secret_in(error, _KEY))
+                self.assertFalse(self.secret_in(error, "HEADER-99"))
+                self.assertIn("the transport raised ", str(error))
+                self.assertEqual(len(server.raw), 1)
+
+    def test_what_no_header_can_carry(self):
+        rows = [  # settings; what the error names, what it does not show
+            ({"api_key": _KEY + "\r\nX: y"}, "api_key", _KEY),
+            ({"api_key": lambda: _KEY + "\u20ac"}, "api_key", _KEY),
+            ({"api_key": "k\u2603y"}, "api_key", "k\u2603y"),
+            ({"api_key": "a\nb"}, "api_key", "a\nb"),
+            ({"headers": {"X-Own": _KEY + "\n"}}, "X-Own", _KEY),
+            ({"headers": {"X-Odd": "a\r\nb"}}, "X-Odd", "a\r\nb"),
+            ({"headers": {"X\r\n" + _KEY: "v"}}, "headers", _KEY),
+        ]
+        for settings, word, secret in rows:
+            with self.subTest(settings=settings):
+                with self.assertRaisesRegex(ValueError, "header") as caught:
+                    self.play("chat", [], **settings)
+                self.assertIn(word, str(caught.exception))
+                self.assertFalse(self.secret_in(caught.exception, secret))
+                self.assertFalse(self.secret_in(caught.exception, ascii(secret)[1:-1]))
+
+    def test_a_step_about_a_failed_generation_holds_no_secret(self):
+        error = {"message": "for " + _KEY, "code": "tool_use_failed"}
+        error["failed_generation"] = "call(%s)" % _KEY
+        answers = [(400, {}, {"error": error}), _text("chat", "ok")]
+        run, server = self.play("chat", answers)
+        self.assertIn("call([hidden])", run.steps[0].observation)
+        self.assertNotIn(_KEY, repr(run) + server.raw[1].decode())
+
+    def test_a_key_is_hidden_before_words_are_cut(self):
+        key = "sk-" + "Kk" * 30
+        for n in (540, 590, 640, 690):
+            words = "x" * n + " " + key
+            for status, body in ((401, {"error": words}), (200, words)):
+                with self.subTest(n=n, status=status):
+                    answers = [(status, {}, body)]
+                    error, _ = self.fails("chat", answers, tools=(), api_key=key)
+                    self.assertNotIn("KkKk", str(error))
+
+    def test_a_short_key_is_hidden_where_it_stands_alone(self):
+        words = "no such key: %s! A bad alphabet was asked for"
+        for key in ("a", "as", "bad", "q9z", "anna7"):
+            with self.subTest(key=key):
+                error, _ = self.fails("chat", [(401, {}, words % key)], api_key=key)
+                self.assertNotIn("key: " + key, str(error))
+                self.assertIn("alphabet was ", str(error))
+
+    def test_a_header_that_is_a_plain_word_leaves_messages_readable(self):
+        words = "store must be true, not 12 of 1234, in structured models: json of a model, gamma"
+        rows = [  # the value of a header, or of the URL's query; what is shown of the words
+            ("true", words),
+            ("On", words),
+            ("1", words),
+            ("False", words),
+            ("json", words.replace("json", "[hidden]")),
+            ("model", words.replace("a model,", "a [hidden],")),
+            ("12", words.replace("12 of", "[hidden] of")),
+            ("gamma", words.replace("gamma", "[hidden]")),
+            ("struct", words.replace("struct", "[hidden]")),
+            ("Bearer gamma", words.replace("gamma", "[hidden]")),
+        ]
+        for value, shown in rows:
+            for own in ({"headers": {"X-Flag": value}}, {"base_url": "http://h.test?x=" + value}):
+                if "base_url" in own and " " in value:
+                    continue
+                with self.subTest(value=value, own=own):
+                    error, _ = self.fails("chat", [(400, {}, words)], **own)
+                    self.assertIn(shown, str(error))
+
+
+class ModelCopyTests(_ModelCase):
+    """Copies and pickles of a model."""
+
+    def test_copies_ask_like_the_model(self):
+        for how in (copy.copy, copy.deepcopy, lambda m: copy.copy(copy.deepcopy(m))):
+            for key in (_KEY, "", lambda: _KEY, None):
+                with self.subTest(how=how, key=key):
+                    server = _Server("chat", [_text("chat", "ok")] * 3, strict=False)
+                    settings = {"api_key": key, "headers": {"X-Own": "1"}, "metadata": {"a": "b"}}
+                    model = _model("chat", server, base_url="http://u:p@h.test/v1?v=1", **settings)
+                    made = how(model)
+                    with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "of-the-environment"}):
+                        for asked in (model, made):
+                            agentloop.run(asked, "go")
+                    self.assertEqual(server.seen[0], server.seen[1])
+                    made.headers["X-Own"] = "2"
+                    made.api_key = "other"
+                    agentloop.run(model, "go")
+                    self.assertEqual(server.seen[2][2]["X-Own"], "1")
+                    self.assertNotIn("other", str(server.seen[2]))
+
+    @_each_protocol
+    def test_pickling(self, protocol):
+        settings = {"base_url": "http://127.0.0.1:9", "api_key": _KEY, "system": "s", "timeout": 7}
+        model = _CLASSES[protocol]("m", temperature=1, **settings)
+        data = pickle.dumps(model)
+        self.assertNotIn(_KEY.encode(), data)
+        twin = pickle.loads(data)
+        tools = agentloop.registry([get_weather])
+        run = agentloop.AgentRun("go")
+        self.assertEqual(twin.body(run, tools), model.body(run, tools))
+        self.assertEqual(repr(twin), repr(model))
+        self.assertIn("http://127.0.0.1:9/v1/", repr(twin))
+
+    def test_a_pickle_leaves_out_what_cannot_be_pickled(self):
+        settings = {"on_text": lambda text: None, "api_key": lambda: "k"}
+        model = _model("chat", None, transport=agentloop.http_transport, **settings)
+        twin = pickle.loads(pickle.dumps(model))
+        self.assertIsNone(twin.on_text)
+        self.assertIs(type(twin.transport), type(agentloop.http_transport))
+
+    def test_a_pickle_holds_no_secret(self):
+        url = "https://user:passW0RD@h.test/v1?api-key=query-S3CRET&version=vers-1"
+        settings = {"base_url": url, "api_key": _KEY, "headers": {"X-Own": "header-S3CRET"}}
+        with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "sk-of-the-environment"}):
+            for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+                data = pickle.dumps(agentloop.OpenAIChat("m", **settings), protocol)
+                for secret in (_KEY, "environment", "passW0RD", "S3CRET", "vers-1"):
+                    self.assertNotIn(secret.encode(), data)
+
+    def test_an_unpickled_model_says_what_to_set(self):
+        environment = {"OPENAI_API_KEY": "sk-of-the-environment"}
+        rows = [  # settings; what has to be set
+            ({"api_key": _KEY}, "api_key"),
+            ({"api_key": _key_of_the_test}, "api_key"),
+            ({"headers": {"X-Own": "1"}}, "headers"),
+            ({"base_url": "http://u:p@h.test/v1"}, "url"),
+            ({"base_url": "http://h.test/v1?k=1", "headers": {"A": "b"}}, "headers, url"),
+            ({"ssl_context": True}, "transport.ssl_context"),
+        ]
+        for settings, names in rows:
+            with self.subTest(settings=settings), mock.patch.dict(os.environ, environment):
+                made = agentloop.OpenAIChat("m", **{"api_key": "", **settings})
+                for _ in range(2):
+                    made = pickle.loads(pickle.dumps(made))
+                with self.assertRaisesRegex(ValueError, "set its %s again" % names):
+                    made.complete("x")
+
+    @_sockets
+    def test_an_unpickled_model_asks_once_its_key_is_set(self):
+        with _Http(lambda n, head, body: _http(_text("chat", "ok"))) as server:
+            given = agentloop.OpenAIChat("m", base_url=server.url, api_key=_KEY)
+            of_environment = agentloop.OpenAIChat("m", base_url=server.url)
+            none = agentloop.OpenAIChat("m", base_url=server.url, api_key="")
+            twins = [pickle.loads(pickle.dumps(m)) for m in (given, of_environment, none)]
+            twins[0].api_key = "set-later"
+            with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "other"}):
+                for twin in twins:
+                    self.assertEqual(twin.complete("x"), "ok")
+            found = [re.findall(r"Bearer (.*)\r", head) for head in server.heads]
+            self.assertEqual(found, [["set-later"], ["other"], []])
+            del twins, twin
+
+
+# -- what the deltas of a stream add up to ---------------------------------------------------------
+
+
+class ChatDeltaTests(_ModelCase):
+    """The deltas of Chat Completions become the message that was meant."""
+
+    def echo(self, answer, **settings):
+        """(the calls (name, argument) that ran, the message that goes back, the run)."""
+        ran = []
+
+        def f(city: str = "", n: int = 0) -> str:
+            ran.append(("f", city or n))
+            return "r"
+
+        def get(city: str = "", n: int = 0) -> str:
+            ran.append(("get", city or n))
+            return "r"
+
+        settings.setdefault("on_text", len)
+        answers = [answer, _text("chat", "ok")]
+        run, server = self.play("chat", answers, tools=[f, get], **settings)
+        return ran, server.said()[1], run
+
+    def test_tool_call_deltas(self):
+        p = _part
+        one, two = ("f", "x"), ("f", "y")
+        x, y = '{"city": "x"}', '{"city": "y"}'
+        # fmt: off
+        rows = [  # what is special; the deltas; what runs
+            ("all at once", [[p("f", x, 0, "a"), p("f", y, 1, "b")]], [one, two]),
+            ("in pieces", [[p("f", "", 0, "a")], [p(None, x[:5], 0)], [p(None, x[5:], 0)]], [one]),
+            ("interleaved by index", [[p("f", x[:4], 0, "a"), p("f", y[:7], 1, "b")],
+              [p(None, y[7:], 1), p(None, x[4:], 0)]], [one, two]),
+            ("no index, name and id open", [[p("f", x[:4], id="a")],
+              [p(None, x[4:])], [p("f", y[:4], id="b")], [p(None, y[4:])]], [one, two]),
+            ("no index, the id names the call", [[p("f", "", id="a")],
+              [p("f", "", id="b")], [p(None, x, id="a")], [p(None, y, id="b")]], [one, two]),
+            ("index 0 for all, name and id open",
+             [[p("f", x, 0, "a")], [p("f", y, 0, "b")]], [one, two]),
+            ("index 0 for all, then pieces", [[p("f", x[:3], 0, "a")],
+              [p(None, x[3:], 0)], [p("f", y[:3], 0, "b")], [p(None, y[3:], 0)]], [one, two]),
+            ("the id comes later", [[p("f", "", 0)], [p(None, x, 0, "a")]], [one]),
+            ("the id comes before the name", [[p(None, "", 0, "a")], [p("f", x, 0, "a")]], [one]),
+            ("another id, no name yet: the same call",
+             [[p(None, "", 0, "a")], [p("f", x, 0, "b")]], [one]),
+            ("another id without a name: the same call",
+             [[p("f", x[:4], 0, "a")], [p(None, x[4:], 0, "b")]], [one]),
+            ("a new id in each delta, no index",
+             [[p("f", x[:4], id="a")], [p(None, x[4:], id="b")]], [one]),
+            ("name repeated", [[p("f", x[:4], 0, "a")], [p("f", x[4:], 0, "a")]], [one]),
+            ("name repeated without an id", [[p("f", x[:4], 0, "a")], [p("f", x[4:], 0)]], [one]),
+            ("name split", [[p("g", "", 0, "a")], [p("e", "", 0)], [p("t", x, 0)]], [("get", "x")]),
+            ("empty names around it", [[p("", "", 0, "a")], [p("f", x, 0)], [p("", "", 0)]], [one]),
+            ("nulls around it", [[p("null", "null", 0, "a", type="null")],
+              [p("f", x, 0, "null", type="function")], [p("null", "null", "null", "null")]], [one]),
+            ("empty ids after it", [[p("f", x[:4], 0, "a")], [p("", x[4:], 0, "")]], [one]),
+            ("index starts at 1", [[p("f", x, 1, "a")], [p("f", y, 2, "b")]], [one, two]),
+            ("higher index first", [[p("f", x, 5, "a")], [p("f", y, 0, "b")]], [one, two]),
+            ("null index", [[p("f", x, "null", "a")], [p("f", y, "null", "b")]], [one, two]),
+            ("no ids by index", [[p("f", x, 0)], [p("f", y, 1)]], [one, two]),
+            ("arguments as an object", [[p("f", {"city": "x"}, 0, "a")]], [one]),
+            ("no arguments", [[p("f", None, 0, "a")]], [("f", 0)]),
+            ("function null", [[p("f", x, 0, "a")], [{"index": 0, "function": None}]], [one]),
+            ("rubbish beside", [[None, 3, p("f", x, 0, "a")]], [one]),
+            ("tool_calls null", [[p("f", x, 0, "a")], {"tool_calls": None}], [one]),
+            ("an index that is none", [[p("f", x[:4], [1], "a")], [p(None, x[4:], {})]], [one]),
+            ("many pieces", [[p("f", "", 0, "a")],
+              *([p(None, " ", 0)] for _ in range(2500)), [p(None, x, 0)]], [one]),
+        ]
+        # fmt: on
+        for name, deltas, want in rows:
+            for done in (True, False):
+                with self.subTest(name, done=done):
+                    ran, message, run = self.echo(_deltas(*deltas, done=done))
+                    self.assertEqual(ran, want)
+                    self.assertEqual(_statuses(run), ["ok"] * len(want))
+                    for call in message["tool_calls"]:
+                        self.assertNotIn("index", call)
+
+    def test_the_first_id_of_a_streamed_call_stays(self):
+        x = '{"city": "x"}'
+        two = [[_part("f", x, index=0, id="a"), _part("f", x, index=0, id="b")]]
+        one = [[_part(None, "", index=0, id="a")], [_part("f", x, index=0, id="b")]]
+        for deltas, ids in ((two, ["a", "b"]), (one, ["a"])):
+            with self.subTest(ids=ids):
+                message = self.echo(_deltas(*deltas))[1]
+                self.assertEqual([c["id"] for c in message["tool_calls"]], ids)
+
+    def test_content_in_deltas(self):
+        part = {"type": "text", "text": "b"}
+        thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+        rows = [  # the contents; the answer, its text pieces, the content as it goes back
+            (["a", "b", None, ""], "ab", ["a", "b"], "ab"),
+            ([None, "a"], "a", ["a"], "a"),
+            ([[thought], [part], [part]], "bb", ["b", "b"], [thought, part, part]),
+            (["a", [part]], "ab", ["a", "b"], [{"type": "text", "text": "a"}, part]),
+            ([[part], "a"], "ba", ["b", "a"], [part, {"type": "text", "text": "a"}]),
+            (["", [part], "", None], "b", ["b"], [part]),
+        ]
+        for contents, answer, told, back in rows:
+            with self.subTest(contents=contents):
+                texts = []
+                stream = _deltas(*({"content": c} for c in contents), reason="stop")
+                answers = [stream, _text("chat", "ok")]
+                run, server = self.play_two_turns("chat", answers, tools=(), on_text=texts.append)
+                self.assertEqual((run.output, texts), (answer, [*told, "ok"]))
+                self.assertEqual(server.said()[1], {"role": "assistant", "content": back})
+
+    def test_content_of_several_kinds(self):
+        """Texts beside lists of parts become parts; what is neither is left out."""
+        part = {"type": "text", "text": "a"}
+        rows = [
+            (["a", "b"], "ab", "ab"),
+            ([[part], "b", "c"], [part, {"type": "text", "text": "bc"}], "abc"),
+            (["a", [part], {"odd": 1}, "b"], [part, part, {"type": "text", "text": "b"}], "aab"),
+            ([None, "", "a", []], "a", "a"),
+        ]
+        for contents, content, output in rows:
+            with self.subTest(contents=contents):
+                deltas = [{"choices": [{"index": 0, "delta": {"content": c}}]} for c in contents]
+                end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+                run, _ = self.play("chat", [_sse(*deltas, end)], on_text=len)
+                self.assertEqual(run.output, output)
+                self.assertEqual(run.finish.message["content"], content)
+
+    def test_null_and_empty_content_with_calls(self):
+        call = [_part("f", "{}", index=0, id="a")]
+        for contents, want in (([None], None), ([""], ""), (["", None], ""), ([None, ""], None)):
+            with self.subTest(contents=contents):
+                deltas = [{"content": c} for c in contents]
+                message = self.echo(_deltas(*deltas, call))[1]
+                self.assertEqual(message["content"], want)
+
+    def test_a_refusal_in_streamed_pieces(self):
+        deltas = [{"refusal": "I "}, {"refusal": "will not."}, {"content": None}]
+        events = [{"choices": [{"delta": d}]} for d in deltas]
+        events.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+        run, _ = self.play("chat", [_sse(*events)], on_text=len)
+        self.assertEqual((run.finish.reason, run.output), ("refusal", "I will not."))
+
+    def test_unknown_keys_are_collected(self):
+        signature = {"google": {"thought_signature": "s"}}
+        # fmt: off
+        deltas = [
+            {"role": "assistant", "content": "", "reasoning_content": "I ",
+             "reasoning_details": [{"a": 1}]},
+            {"role": "assistant", "reasoning_content": "think", "reasoning_details": [{"b": 2}],
+             "n": 1},
+            {"role": "", "reasoning_content": None, "reasoning_details": None, "n": None,
+             "flag": True},
+            {"reasoning_content": "", "reasoning_details": [], "empty": "", "none": None,
+             "list": []},
+            [_part("f", "{}", index=0, id="a", type="function")],
+            [{"index": 0, "type": "function", "extra_content": signature}],
+            [{"index": 0, "function": {"note": "x"}}, {"index": 0, "function": {"note": "y"}}],
+        ]
+        # fmt: on
+        _, message, run = self.echo(_deltas(*deltas))
+        f = {"name": "f", "arguments": "{}", "note": "xy"}
+        call = {"id": "a", "type": "function", "function": f, "extra_content": signature}
+        want = {"role": "assistant", "content": "", "reasoning_content": "I think", "n": 1}
+        want.update(flag=True, empty="", none=None, list=[], tool_calls=[call])
+        want["reasoning_details"] = [{"a": 1}, {"b": 2}]
+        self.assertEqual(message, want)
+        self.assertEqual(run.steps[0].action.message, want)
+
+    def test_equal_pieces_of_an_unknown_key_are_one_value(self):
+        """Groq's gpt-oss has `channel: analysis` in each delta; texts that are written are joined."""
+        rows = [  # the key; the pieces; the value
+            ("channel", ["analysis"] * 3, "analysis"),
+            ("channel", ["analysis", "final"], "analysisfinal"),
+            ("channel", ["a", "a", "b"], "aab"),
+            ("channel", ["", "a", None, "a", ""], "a"),
+            ("reasoning", ["ha", "ha"], "haha"),
+            ("reasoning_content", ["ha", "ha"], "haha"),
+            ("content", ["ha", "ha"], "haha"),
+            ("note", [1, 2, 2], 2),
+            ("note", ["a", 5], 5),
+            ("note", [5, "a", "b"], "ab"),
+            ("note", [0, None], 0),
+            ("note", [True, False], False),
+            ("note", [1, {"a": 1}, {"b": 2}], {"a": 1, "b": 2}),
+            ("note", [None, ""], None),
+            ("note", [1, [2], 3, [4]], [2, 4]),
+            ("name", ["x", "y", "xy", 5, "xyz"], "xyxyz"),
+            ("name", [None, 7], None),
+        ]
+        for key, pieces, value in rows:
+            with self.subTest(key=key, pieces=pieces):
+                deltas = [{key: piece} for piece in pieces]
+                message = self.echo(_deltas(*deltas, [_part("f", "{}", index=0, id="a")]))[1]
+                self.assertEqual(message[key], value)
+
+    def test_pieces_of_reasoning_details(self):
+        """Neighbours of one type and index are one entry; as separate ones they are refused:
+        Invalid `signature` in `thinking` block (agno#5802)."""
+
+        def text(text, index=0, **more):
+            return {"type": "reasoning.text", "text": text, "index": index, **more}
+
+        def packed(data, index=1, **more):
+            return {"type": "reasoning.encrypted", "data": data, "index": index, **more}
+
+        a, f = {"format": "a"}, {"format": "f"}
+        signed = text("", signature="c2ln", **a)
+        rows = [  # the lists in the deltas; the entries that go back
+            ([[text("First ", **a)], [text("the weather.", **a)], [signed], [packed("QUFB", **f)]],
+             [text("First the weather.", signature="c2ln", **a), packed("QUFB", **f)]),
+            ([[text("a"), text("b")], [text("c", 1)], [text("d", 1), text("e", 0)]],
+             [text("ab"), text("cd", 1), text("e")]),
+            ([[packed("a", 0)], [text("b")], [packed("c", 0)]],
+             [packed("a", 0), text("b"), packed("c", 0)]),
+            ([[packed("a")], [packed("b")], None, [], [packed("", id="x")]],
+             [packed("ab", id="x")]),
+            ([[{"type": "reasoning.summary", "summary": s}] for s in "ab"],
+             [{"type": "reasoning.summary", "summary": "ab"}]),
+            ([[text("a", format=None)], [text("b", format="x")], [text("c", format=None)]],
+             [text("abc", format="x")]),
+            ([[text(None)], [text("b")]], [text("b")]),
+            ([[{"a": 1}], [{"a": 2}], ["x"], ["x"]], [{"a": 1}, {"a": 2}, "x", "x"]),
+            (["not a list", "!"], "not a list!"),
+        ]  # fmt: skip
+        for lists, back in rows:
+            with self.subTest(lists=lists):
+                deltas = [{"reasoning_details": entries} for entries in lists]
+                call = [_part("f", "{}", index=0, id="a")]
+                _, message, run = self.echo(_deltas(*deltas, call))
+                self.assertEqual(message["reasoning_details"], back)
+
+    def test_the_whole_message_at_the_end(self):
+        """MiniMax ends its streams with the complete object; it counts, and is not heard twice."""
+        f = {"name": "f", "arguments": '{"city": "x"}'}
+        whole = {"role": "assistant", "content": "so", "tool_calls": [{"id": "a", "function": f}]}
+        call = [_part("f", '{"city": "x"}', index=0, id="a")]
+        for deltas in ([{"content": "s"}, {"content": "o"}, call], [], [{"content": "other"}]):
+            with self.subTest(deltas=deltas):
+                end = {"choices": [{"finish_reason": "tool_calls", "message": whole}]}
+                texts = []
+                stream = _deltas(*deltas, reason="", done=False) + _sse(end, done=False)
+                ran, message, run = self.echo(stream, on_text=texts.append)
+                self.assertEqual(ran, [("f", "x")])
+                self.assertEqual(message["content"], "so")
+                self.assertEqual(message["tool_calls"][0]["function"], f)
+                heard = "".join(d["content"] for d in deltas if isinstance(d, dict)) or "so"
+                self.assertEqual("".join(texts), heard + "ok")
+
+    def test_the_choices_of_a_stream_end_one_by_one(self):
+        first = {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}
+        second = {"index": 1, "delta": {"content": "b"}}
+        cut = _sse({"choices": [first]}, {"choices": [second]}, done=False)
+        run, server = self.play("chat", [cut, _text("chat", "ok")], on_text=len)
+        self.assertEqual((run.output, len(server.raw)), ("ok", 2))
+        empty = {**second, "delta": {}}
+        whole = _sse({"choices": [first, empty]}, done=False)
+        self.assertEqual(self.play("chat", [whole], on_text=len)[0].output, "a")
+
+    def test_the_last_finish_reason_counts(self):
+        call = [_part("f", '{"city": "x"}', index=0, id="a")]
+        last = {"choices": [{"delta": None, "finish_reason": None}]}
+        cut = {"choices": [{"delta": {}, "finish_reason": "length"}]}
+        stream = _deltas(call, reason="tool_calls", done=False) + _sse(cut, last)
+        self.assertEqual(_statuses(self.echo(stream)[2]), ["invalid_response"])
+
+
+class ResponsesDeltaTests(_ModelCase):
+    """The events of the Responses API become the items that were meant."""
+
+    def test_responses_streams(self):
+        call = {"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"city": "x"}'}
+        content = [{"type": "output_text", "text": "T"}]
+        text = {"type": "message", "role": "assistant", "content": content}
+        thought = {**_REASONING, "encrypted_content": "final"}
+        early = {**_REASONING, "encrypted_content": "early"}
+        f = _bare_tool(lambda **arguments: "r")
+
+        def done(n, item, **more):
+            return {"type": "response.output_item.done", "output_index": n, "item": item, **more}
+
+        def end(kind="completed", **response):
+            return {"type": "response." + kind, "response": response}
+
+        added = {"type": "response.output_item.added", "output_index": 0, "item": early}
+        pieces = [{"type": "response.function_call_arguments.delta", "delta": d} for d in "{}"]
+        rows = [  # the events; what goes back of the reply
+            ([added, done(0, thought), done(1, text), done(2, call), end()], [thought, text, call]),
+            ([done(1, call), done(0, thought), end(status="completed")], [thought, call]),
+            ([done(0, call), *pieces, end(status="completed", output=[])], [call]),
+            ([done(0, {**call, "id": "x1"}, item_id="x2"), end(output=None)], [call]),
+            ([end(status="completed", output=[text, call])], [text, call]),
+            ([{"type": "response.new", "x": 1}, {"type": None}, {}, done(0, call), end()], [call]),
+            ([{"type": "response.output_item.done", "item": None}, done(0, call), end()], [call]),
+            ([{**done(0, thought), "output_index": None}, done(1, call), end()], [thought, call]),
+            ([done(0, call), end("incomplete", status="completed")], [call]),
+            # Both at index 0: a gateway does not count (open-responses-server#63).
+            ([done(0, thought), done(0, call), end()], [thought, call]),
+            ([done(0, thought), done(1, text), done(0, call), end()], [thought, text, call]),
+            ([done(0, thought), done(0, text), done(1, call), end()], [thought, text, call]),
+            # The final output holds an item for which no `done` came.
+            ([done(1, call), end(output=[text, call])], [text, call]),
+            ([done(0, text), done(1, call), end(output=[call])], [text, call]),
+            ([done(0, text), done(1, call), end(output=[{**text}, {**call}])], [text, call]),
+        ]
+        for events, back in rows:
+            with self.subTest(events=events):
+                answers = [_sse(*events, done=False), _text("responses", "ok")]
+                run, server = self.play("responses", answers, tools=[f], on_text=len)
+                self.assertEqual(_statuses(run), ["ok"])
+                self.assertEqual(server.said()[1:-1], back)
+        cut = [
+            [done(0, call), end("incomplete")],
+            [done(0, call), end("incomplete", status="incomplete")],
+            [done(0, call), end("completed", status="incomplete")],
+            [done(0, call), {"type": "response.incomplete"}],
+        ]
+        for events in cut:
+            with self.subTest(events=events):
+                answers = [_sse(*events), _text("responses", "ok")]
+                run, _ = self.play("responses", answers, on_text=len)
+                self.assertEqual(_statuses(run), ["invalid_response"])
+
+    def test_on_text_of_responses(self):
+        texts = []
+        delta = {"type": "response.output_text.delta"}
+        events = [{**delta, "delta": text} for text in ("a", "", None, 5, "b")]
+        events.append({"type": "response.reasoning_text.delta", "delta": "no"})
+        item = _text("responses", "ab")["output"][0]
+        events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
+        events.append({"type": "response.completed", "response": {"status": "completed"}})
+        run, _ = self.play("responses", [_sse(*events)], on_text=texts.append)
+        self.assertEqual((texts, run.output), (["a", "b"], "ab"))
+
+    def test_null_says_nothing_new_about_the_status(self):
+        done = {"type": "response.output_item.done", "output_index": 0}
+        done["item"] = _asks("responses")["output"][0]
+        end = {"type": "response.incomplete", "response": {"status": None}}
+        run, _ = self.play("responses", [_sse(done, end), _text("responses", "ok")], on_text=len)
+        self.assertEqual(_statuses(run), ["invalid_response"])
+
+
+class AnthropicDeltaTests(_ModelCase):
+    """The events of the Messages API become the blocks that were meant."""
+
+    def test_anthropic_streams(self):
+        def start(n, **block):
+            return {"type": "content_block_start", "index": n, "content_block": block}
+
+        def delta(n, kind, **more):
+            return {"type": "content_block_delta", "index": n, "delta": {"type": kind, **more}}
+
+        def block(n, given, **more):
+            return {"type": "tool_use", "id": "t%d" % n, "name": "f", "input": given, **more}
+
+        def use(n, **more):
+            return start(n, **block(n, **{"given": {}, **more}))
+
+        def js(n, text):
+            return delta(n, "input_json_delta", partial_json=text)
+
+        ping = {"type": "ping"}
+        signed = {"type": "thinking", "thinking": "ab", "signature": "s1"}
+        rows = [  # the events; the blocks that go back; the statuses
+            ([use(0), js(0, '{"ci'), ping, js(0, 'ty": "x"}')], [block(0, {"city": "x"})], ["ok"]),
+            ([use(0)], [block(0, {})], ["ok"]),
+            ([use(0), js(0, ""), js(0, None), delta(0, "input_json_delta")],
+             [block(0, {})], ["ok"]),
+            ([use(0, given={"city": "x"})], [block(0, {"city": "x"})], ["ok"]),
+            ([use(0, given=None)], [block(0, {})], ["ok"]),
+            ([use(0), js(0, '{"city": "x')], [block(0, {})], ["invalid_arguments"]),
+            ([use(0), js(0, "[1]")], [block(0, {})], ["invalid_arguments"]),
+            ([use(0), use(1), js(1, '{"n":1}'), js(0, '{"n":2}')],
+             [block(0, {"n": 2}), block(1, {"n": 1})], ["ok"] * 2),
+            (
+                [start(0, type="thinking", thinking="", signature=""), delta(0, "thinking_delta", thinking="a"),
+                 delta(0, "thinking_delta", thinking="b"), delta(0, "signature_delta", signature="s1"), use(1)],
+                [signed, block(1, {})], ["ok"],
+            ),
+            (
+                [start(0, type="thinking", thinking=""), delta(0, "signature_delta", signature="s"), use(1)],
+                [{"type": "thinking", "thinking": "", "signature": "s"}, block(1, {})], ["ok"],
+            ),
+            ([start(0, type="redacted_thinking", data="d"), use(1)],
+             [{"type": "redacted_thinking", "data": "d"}, block(1, {})], ["ok"]),
+            (
+                [start(0, type="server_tool_use", id="s", name="web", input={}), js(0, '{"q": 1.0}'), use(1)],
+                [{"type": "server_tool_use", "id": "s", "name": "web", "input": {"q": 1.0}}, block(1, {})], ["ok"],
+            ),
+            (
+                [start(0, type="server_tool_use", id="s", name="web"), use(1)],
+                [{"type": "server_tool_use", "id": "s", "name": "web", "input": {}}, block(1, {})], ["ok"],
+            ),
+            ([use(1), start(0, type="text", text="I")],
+             [{"type": "text", "text": "I"}, block(1, {})], ["ok"]),
+            ([start(0, type="new", z=1), delta(0, "new_delta", z=2), use(1)],
+             [{"type": "new", "z": 2}, block(1, {})], ["ok"]),
+            (
+                [start(0, type="text", text="I "), delta(0, "text_delta", text="look"), delta(0, "text_delta", text=None),
+                 delta(0, "citations_delta", citation={"c": 1}), delta(0, "citations_delta", citation={"c": 2}), use(1)],
+                [{"type": "text", "text": "I look", "citations": [{"c": 1}, {"c": 2}]}, block(1, {})], ["ok"],
+            ),
+            ([start(0, type="text", text=""), use(1), {"type": "new_event"}, {"delta": 5}],
+             [block(1, {})], ["ok"]),
+            # At an index that is taken: another block. Its deltas are its own.
+            ([start(0, type="text", text=""), delta(0, "text_delta", text="A"), start(0, type="text", text=""),
+              delta(0, "text_delta", text="B"), use(1)],
+             [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}, block(1, {})], ["ok"]),
+            ([use(0), js(0, '{"n":1}'), start(1, type="new"), use(0, id="t9"), js(0, '{"n":2}')],
+             [block(0, {"n": 1}), {"type": "new"}, block(0, {"n": 2}, id="t9")], ["ok"] * 2),
+            # What an unknown delta brings belongs to the block.
+            ([start(0, type="compaction", content=None),
+              delta(0, "compaction_delta", content="So far.", encrypted_content="ZW5j"), use(1)],
+             [{"type": "compaction", "content": "So far.", "encrypted_content": "ZW5j"}, block(1, {})], ["ok"]),
+            ([start(0, type="text", text="a"), delta(0, "odd_delta", y=2, z=[1]), use(1)],
+             [{"type": "text", "text": "a", "y": 2, "z": [1]}, block(1, {})], ["ok"]),
+        ]  # fmt: skip
+        f = _bare_tool(lambda **arguments: "r")
+        for events, back, statuses in rows:
+            with self.subTest(events=events):
+                head = {"type": "message_start", "message": {"role": "assistant", "content": []}}
+                last = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}
+                stream = _sse(head, ping, *events, last, {"type": "message_stop"}, done=False)
+                texts = []
+                answers = [stream, _text("anthropic", "ok")]
+                run, server = self.play("anthropic", answers, tools=[f], on_text=texts.append)
+                self.assertEqual(server.said()[1]["content"], back)
+                told = "".join(b["text"] for b in back if b["type"] == "text")
+                self.assertEqual("".join(texts), told + "ok")
+                self.assertEqual(_statuses(run), statuses)
+
+    def test_anthropic_deltas_without_a_start(self):
+        delta = {"type": "content_block_delta", "index": 0}
+        cited = {**delta, "delta": {"type": "citations_delta", "citation": {"a": 1}}}
+        text = {**delta, "delta": {"type": "text_delta", "text": "ok"}}
+        last = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+        end = [last, {"type": "message_stop"}]
+        for events in ([text, *end], [cited, text, *end], [text, cited, *end]):
+            with self.subTest(events=events):
+                run, _ = self.play("anthropic", [_sse(*events, done=False)], on_text=len)
+                self.assertEqual(run.output, "ok")
+
+    def test_a_tool_use_cut_at_the_limit_in_a_stream(self):
+        events = _stream("anthropic", _call("anthropic", ("a", "get_weather", {"city": "Berlin"})))
+        last = {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}
+        answer = [*events[:-5], *_sse(last, {"type": "message_stop"}, done=False)]
+        run, server = self.play("anthropic", [answer, _text("anthropic", "ok")], on_text=len)
+        self.assertEqual(_statuses(run), ["invalid_response"])
+        self.assertEqual(_sent_calls("anthropic", server.sent[1])[0][2], {})
+
+    def test_usage_of_anthropic_in_a_stream_is_in_two_places(self):
+        events = _stream("anthropic", _text("anthropic", "ok"))
+        start = {"usage": {"input_tokens": 10, "output_tokens": 1, "cache_read_input_tokens": 4}}
+        events[0] = _sse({"type": "message_start", "message": start}, done=False)[0]
+        last = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+        last["usage"] = {"output_tokens": 9, "input_tokens": None}
+        events[-2] = _sse(last, done=False)[0]
+        run, _ = self.play("anthropic", [events], on_text=len)
+        self.assertEqual(run.usage, {"input_tokens": 14, "output_tokens": 9, "cached_tokens": 4})
+
+
+# -- adapters --------------------------------------------------------------------------------------
+
+
+class SettingsTests(_ModelCase):
+    """The settings of a model, and what is a field of its requests."""
+
+    @_each_protocol
+    def test_all_settings_stand_in_the_signature_and_in_the_docstring(self, protocol):
+        names = [
+            "model", "base_url", "api_key", "headers", "system", "on_text", "timeout", "deadline",
+            "retries", "trim", "max_observation", "ssl_context", "transport",
+        ]  # fmt: skip
+        kind = _CLASSES[protocol]
+        names += ["max_tokens", "cache"] if protocol == "anthropic" else []
+        self.assertEqual(list(inspect.signature(kind).parameters), [*names, "body"])
+        for name in [*names, "body"]:
+            self.assertRegex(kind.__doc__, r"\n +%s: \S" % name)
+
+    @_each_protocol
+    def test_misspelt_settings(self, protocol):
+        """The slip would be a field of the request: the key in the body, to the wrong server."""
+        slips = [  # what was meant, what is given
+            ("base_url", "baseurl"),
+            ("base_url", "base_uri"),
+            ("base_url", "baseURL"),
+            ("api_key", "apikey"),
+            ("api_key", "api_keys"),
+            ("api_key", "apiKey"),
+            ("timeout", "time_out"),
+            ("timeout", "timeuot"),
+            ("deadline", "dead_line"),
+            ("on_text", "ontext"),
+            ("system", "sytem"),
+            ("headers", "header"),
+            ("max_observation", "max_observations"),
+            ("retries", "retrie"),
+            ("transport", "transprot"),
+            ("trim", "tirm"),
+            ("timeout", "TimeOut"),
+            ("model", "modl"),
+            ("retries", "max_retries"),
+            ("headers", "extra_headers"),
+        ]
+        for meant, name in slips:
+            with self.subTest(name=name):
+                with self.assertRaisesRegex(TypeError, "%s.*%s" % (name, meant)):
+                    _CLASSES[protocol]("m", **{name: 1})
+
+    @_each_protocol
+    def test_calls_that_do_not_fit_the_signature(self, protocol):
+        with self.assertRaisesRegex(TypeError, "modle: did you mean model"):
+            _CLASSES[protocol](modle="m")
+        with self.assertRaisesRegex(TypeError, "base_url="):
+            _CLASSES[protocol]("m", "http://127.0.0.1:9/v1")
+        for name in ("messages", "input"):  # the key would be sent twice
+            with self.assertRaisesRegex(TypeError, name + ": the run holds"):
+                _CLASSES[protocol]("m", **{name: []})
+        with self.assertRaisesRegex(TypeError, "model"):
+            _CLASSES[protocol]()
+
+    @_each_protocol
+    def test_other_names_are_fields_of_the_request(self, protocol):
+        fields = dict.fromkeys((
+            "temperature", "top_p", "n", "stop", "seed", "user", "metadata", "reasoning_effort", "max_completion_tokens",
+            "service_tier", "store", "provider", "keep_alive", "options", "safe_prompt", "min_p", "models", "transforms",
+            "stream_options", "tool_choice", "truncation", "text", "thinking", "top_k", "include", "prompt_cache_key",
+            "extra", "header_names", "stream", "reasoning",
+        ), 1)  # fmt: skip
+        body = _CLASSES[protocol](model="m", **fields).body(agentloop.AgentRun("go"), {})
+        self.assertEqual({k: body.get(k) for k in fields}, fields)
+
+    @_each_protocol
+    def test_the_body_of_the_caller(self, protocol):
+        own = {"temperature": 0.0, "metadata": {"\u00fc": [1]}, "tools": [{"type": "web"}]}
+        if protocol == "responses":
+            own["store"] = True
+        server = self.play(protocol, [_text(protocol, "ok")], body=own)[1]
+        sent = server.sent[0]
+        self.assertEqual(sent["tools"][0], {"type": "web"})
+        self.assertEqual(len(sent["tools"]), 2)
+        for key in own.keys() - {"tools"}:
+            self.assertEqual(sent[key], own[key])
+        server = self.play(protocol, [_text(protocol, "ok")], body=own, tools=())[1]
+        self.assertEqual(server.sent[0]["tools"], [{"type": "web"}])
+
+    def test_max_tokens_is_a_setting_of_anthropic_alone(self):
+        with self.assertRaisesRegex(TypeError, "max_tokens"):
+            agentloop.AnthropicMessages("m", max_token=9)
+        self.assertEqual(agentloop.OpenAIChat("m", max_token=9).extra, {"max_token": 9})
+
+
+class RequestTests(_ModelCase):
+    """What a request holds: only what was asked for."""
+
+    @_each_protocol
+    def test_the_smallest_request(self, protocol):
+        parts = [{"type": "text", "text": "go"}]
+        server = self.play(protocol, [_text(protocol, "ok")], tools=())[1]
+        self.assertEqual(server.seen[0][3], 600)  # seconds
+        want = {
+            "chat": {"model": "m", "messages": [{"role": "user", "content": "go"}]},
+            "responses": {
+                "model": "m",
+                "store": False,
+                "include": ["reasoning.encrypted_content"],
+                "input": [{"type": "message", "role": "user", "content": "go"}],
+            },
+            "anthropic": {
+                "model": "m",
+                "max_tokens": 4096,
+                "messages": [{"role": "user", "content": parts}],
+            },
+        }
+        self.assertEqual(server.sent[0], want[protocol])
+
+    @_each_protocol
+    def test_tools_system_and_streaming(self, protocol):
+        schema = agentloop.registry([get_weather])["get_weather"].parameters
+        about = {"name": "get_weather", "description": "Return the weather of a city."}
+        system = {"role": "system", "content": "Be brief."}
+        want = {  # what is in the body, besides
+            "chat": {
+                "tools": [{"type": "function", "function": {**about, "parameters": schema}}],
+                "stream": True,
+                "stream_options": {"include_usage": True},
+                "messages": [system, {"role": "user", "content": "go"}],
+            },
+            "responses": {
+                "tools": [{"type": "function", **about, "parameters": schema, "strict": False}],
+                "stream": True,
+                "instructions": "Be brief.",
+            },
+            "anthropic": {
+                "tools": [{**about, "input_schema": schema}],
+                "stream": True,
+                "system": "Be brief.",
+                "max_tokens": 99,
+            },
+        }[protocol]
+        settings = {"max_tokens": 99} if protocol == "anthropic" else {}
+        texts = []
+        settings.update(on_text=texts.append, system="Be brief.")
+        run, server = self.play(protocol, [_text(protocol, "okay")], stream=True, **settings)
+        self.assertEqual({k: server.sent[0].get(k) for k in want}, want)
+        self.assertEqual(("".join(texts), run.output), ("okay", "okay"))
+        self.assertEqual("stream_options" in server.sent[0], protocol == "chat")
+
+    @_each_protocol
+    def test_a_tool_without_description_has_none(self, protocol):
+        def bare(x: int) -> int:
+            return x
+
+        server = self.play(protocol, [_text(protocol, "ok")], tools=[bare])[1]
+        sent = server.sent[0]["tools"][0]
+        self.assertNotIn("description", sent.get("function", sent))
+
+    @_each_protocol
+    def test_a_foreign_schema_without_properties(self, protocol):
+        """MCP servers describe a tool without arguments so. OpenAI: `object schema missing
+        properties`."""
+        rows = [  # the schema; what is sent
+            ({"type": "object"}, {"type": "object", "properties": {}}),
+            (
+                {"type": "object", "additionalProperties": False},
+                {"type": "object", "additionalProperties": False, "properties": {}},
+            ),
+            ({"type": "object", "properties": {"a": {}}}, None),
+            ({"anyOf": []}, None),
+        ]
+        for schema, want in rows:
+            with self.subTest(schema=schema):
+                tools = agentloop.registry([agentloop.Tool("f", "", dict(schema), dict)])
+                sent = _body(protocol, agentloop.AgentRun("go"), tools)["tools"][0]
+                sent = sent.get("function", sent)
+                found = sent.get("parameters") or sent.get("input_schema")
+                self.assertEqual(found, want or schema)
+                self.assertEqual(tools["f"].parameters, schema)
+
+    @_each_protocol
+    def test_tool_names_that_servers_refuse(self, protocol):
+        namespace = {}
+        exec("def caf\u00e9(x: int) -> int: return x", namespace)
+        server = _Server(protocol, [])
+        with self.assertRaisesRegex(ValueError, "caf\u00e9"):
+            tools = [get_weather, namespace["caf\u00e9"]]
+            agentloop.run(_model(protocol, server), "go", tools)
+        self.assertEqual(server.raw, [])
+
+    def test_property_names_that_anthropic_refuses(self):
+        """One umlaut, and every request of the run is refused: tools.0.custom.input_schema ..."""
+        for name in ("gr\u00f6\u00dfe", "a b", "x" * 65, ""):
+            with self.subTest(name=name):
+                schema = {"type": "object", "properties": {name: {"type": "string"}}}
+                tools = agentloop.registry([agentloop.Tool("area", "", schema, dict)])
+                with self.assertRaisesRegex(ValueError, "area") as caught:
+                    _body("anthropic", agentloop.AgentRun("go"), tools)
+                self.assertIn(repr(name), str(caught.exception))
+                for protocol in ("chat", "responses"):  # they take any name
+                    body = _body(protocol, agentloop.AgentRun("go"), tools)
+                    self.assertIn(json.dumps(schema), json.dumps(body))
+        names = {"a.b-c_D1": {}, "x" * 64: {}}
+        fine = agentloop.Tool("f", "", {"type": "object", "properties": names}, dict)
+        body = _body("anthropic", agentloop.AgentRun("go"), {"f": fine})
+        self.assertEqual(body["tools"][0]["input_schema"]["properties"], names)
+
+    @_each_protocol
+    def test_strict_json(self, protocol):
+        task, observation = "gr\u00fc\u00df \u4f60\u597d", "a\ud83dz \U0001f600"
+        tools = [agentloop.tool(get_weather)]
+        tools[0].function = lambda city: observation
+        answers = [_weather(protocol), _text(protocol, "ok")]
+        _run, server = self.play(protocol, answers, task=task, tools=tools)
+        self.assertIn(task.encode("utf-8"), server.raw[0])  # not \u00fc
+        self.assertEqual(_results(protocol, server.sent[1])[0][1], "a?z \U0001f600")
+        with self.assertRaises(ValueError):
+            self.play(protocol, [], body={"x": float("nan")})
+
+    @_each_protocol
+    def test_complete(self, protocol):
+        server = _Server(protocol, [_text(protocol, "an answer")])
+        model = _model(protocol, server, system="s")
+        self.assertEqual(model.complete("a prompt"), "an answer")
+        self.assertIn("a prompt", _notice(server.sent[0]))
+        self.assertNotIn("tools", server.sent[0])
+
+    def test_complete_as_a_model(self):
+        """The cut or empty reply is the loop's business."""
+        replies = ["Action: get_weather\nAction Input: B", "", "Final Answer: fine"]
+        server = _Server("chat", [_text("chat", r) for r in replies], prefix=False)
+        model = agentloop.ReActText(_model("chat", server).complete)
+        run = agentloop.run(model, "go", [get_weather])
+        self.assertEqual((run.output, _statuses(run)), ("fine", ["ok", "invalid_response"]))
+
+    @_each_protocol
+    def test_complete_where_a_tool_is_called(self, protocol):
+        answers = [_call(protocol, ("a", "x", {})), _text(protocol, "Final Answer: ok")]
+        server = _Server(protocol, answers, prefix=False)
+        run = agentloop.run(agentloop.ReActText(_model(protocol, server).complete), "go")
+        self.assertEqual((run.output, _statuses(run)), ("ok", ["invalid_response"]))
+
+
+class ReadingTests(_ModelCase):
+    """What a reply means; what is doubtful does not run."""
+
+    @_each_protocol
+    def test_calls_count_whatever_the_finish_reason_check_content(self, protocol):
+        reasons = {
+            "chat": ("stop", "tool_calls", "function_call", None, "", "eos"),
+            "anthropic": ("end_turn", "tool_use", "stop_sequence", None),
+            "responses": ("completed", None),
+        }
+        for reason in reasons[protocol]:
+            with self.subTest(reason=reason):
+                call = [("a", "get_weather", {"city": "B"})]
+                more = {"status" if protocol == "responses" else "reason": reason}
+                answers = [_reply(protocol, "I look.", call, **more), _text(protocol, "ok")]
+                run, _ = self.play(protocol, answers)
+                self.assertEqual(_statuses(run), ["ok"])
+                self.assertEqual((run.steps[0].action.log, run.output), ("I look.", "ok"))
+
+    def test_answers_in_parts(self):
+        parts = [
+            {"type": "text", "text": "a "},
+            {"type": "thinking", "thinking": "no"},
+            7,
+            {"type": "text", "text": "b"},
+            {"type": "text", "text": None},
+            {"type": "reasoning", "text": "no"},
+            {"type": "refused", "text": "no"},
+        ]
+        texts = [{"type": "output_text", "text": t} for t in ("a\n", " b", "")]
+        items = [{"type": "message", "content": c} for c in (texts[:2], texts[1:])]
+        blocks = [{"type": "text", "text": t} for t in ("a\n", " b")]
+        rows = [  # protocol, reply, answer
+            ("chat", _chat({"role": "assistant", "content": parts}), "a b"),
+            ("responses", {"status": "completed", "output": items}, "a\n b b"),
+            ("anthropic", {"content": blocks, "stop_reason": "end_turn"}, "a\n b"),
+        ]
+        for protocol, document, output in rows:
+            with self.subTest(protocol=protocol):
+                self.assertEqual(self.play(protocol, [document])[0].output, output)
+
+    @_each_protocol
+    def test_empty_replies(self, protocol):
+        rows = {
+            "chat": [
+                _chat({"role": "assistant", "content": None}),
+                _chat({"role": "assistant", "content": ""}, "tool_calls"),
+                _chat({"role": "assistant", "content": " \n", "tool_calls": []}),
+                _chat({"role": "assistant", "content": None, "tool_calls": None}),
+                _chat({"role": "assistant", "content": "", "tool_calls": {}}),
+                _chat({"role": "assistant", "content": "", "tool_calls": [None, 3]}),
+                _chat({"content": "", "reasoning_content": "I think."}),
+                _chat({"content": [{"type": "thinking", "thinking": []}]}),
+                _chat({"role": "assistant", "content": 5}),
+                _chat({"role": "assistant"}),
+            ],
+            "responses": [
+                {"status": "completed", "output": []},
+                {"output": [{"type": "reasoning", "encrypted_content": "e", "summary": []}]},
+                {"output": [{"type": "message", "role": "assistant", "content": " "}]},
+                {"output": ["x", None, {"type": "message", "content": [{"type": "output_text"}]}]},
+                {"output": [{"type": "web_search_call", "id": "ws", "status": "completed"}]},
+            ],
+            "anthropic": [
+                {"content": [], "stop_reason": "end_turn"},
+                {"content": [], "stop_reason": "pause_turn"},
+                {"content": [{"type": "text", "text": " "}], "stop_reason": "tool_use"},
+                {"content": [{"type": "thinking", "thinking": "x", "signature": "s"}]},
+                {"content": [None, {"type": "text", "text": None}]},
+            ],
+        }
+        for document in rows[protocol]:
+            with self.subTest(document=document):
+                run, server = self.play(protocol, [document, _text(protocol, "ok")])
+                self.assertEqual((run.state, run.output), ("model_ended", "ok"))
+                self.assertEqual(_statuses(run), ["invalid_response"])
+                self.assertIn("neither a call nor an answer", run.steps[0].observation)
+                action = run.steps[0].action
+                self.assertEqual((action.tool, action.tool_input, action.call_id), ("", {}, ""))
+                self.assertIn("neither a call nor an answer", _notice(server.sent[1]))
+
+    def test_refusals(self):
+        said = {"type": "message", "role": "assistant"}
+        said["content"] = [{"type": "refusal", "refusal": "I will not."}]
+        part = [{"type": "text", "text": "Well"}, _ANTHROPIC_CALL]
+        why = {"incomplete_details": {"reason": "content_filter"}}
+        details = {"stop_details": {"type": "x", "category": "cyber", "explanation": "No harm."}}
+        calls = {"tool_calls": [_CHAT_CALL]}
+        rows = [  # protocol, reply; what the refusal says
+            ("chat", _chat({"content": None, "refusal": "I will not."}), "I will not."),
+            ("chat", _chat({"content": None, "refusal": "No.", **calls}), "No."),
+            ("chat", _chat({"content": "Well", **calls}, "content_filter"), "Well"),
+            ("chat", _chat({"content": None}, "content_filter"), ""),
+            ("responses", {"status": "completed", "output": [said]}, "I will not."),
+            ("responses", {"status": "completed", "output": [said, _RESPONSES_CALL]},
+             "I will not."),
+            ("responses", {"status": "incomplete", "output": [_RESPONSES_CALL], **why}, ""),
+            ("anthropic", {"content": part, "stop_reason": "refusal"}, "Well"),
+            ("anthropic", {"content": [], "stop_reason": "refusal"}, ""),
+            ("anthropic", {"content": [], "stop_reason": "refusal", **details}, "cyber: No harm."),
+            ("anthropic", {"content": part, "stop_reason": "refusal", **details},
+             "Well\ncyber: No harm."),
+            ("anthropic", {"content": part, "stop_reason": "refusal", "stop_details": {"explanation": "No."}}, "Well\nNo."),
+            ("anthropic",
+             {"content": part, "stop_reason": "refusal", "stop_details": None}, "Well"),
+        ]  # fmt: skip
+        for protocol, document, output in rows:
+            for stream in (False, True):
+                with self.subTest(protocol=protocol, document=document, stream=stream):
+                    answer = document
+                    if stream and protocol == "chat":
+                        choice = {**document["choices"][0]}
+                        choice["delta"] = choice.pop("message")
+                        answer = _sse({"choices": [choice]})
+                    elif stream:
+                        answer = _stream(protocol, document)
+                    if stream and "stop_details" in document:
+                        delta = {k: document[k] for k in ("stop_reason", "stop_details")}
+                        answer[-2] = _sse({"type": "message_delta", "delta": delta}, done=False)[0]
+                    judged = []
+                    server = _Server(protocol, [answer, _text(protocol, "ok")])
+                    model = _model(protocol, server, on_text=len if stream else None)
+                    run = agentloop.run(model, "go", [get_weather], accept=judged.append)
+                    self.assertEqual((run.state, run.steps), ("model_ended", []))
+                    self.assertEqual((run.finish.reason, run.output), ("refusal", output))
+                    self.assertEqual(judged, [])
+                    agentloop.run(model, run.follow_up("Why?"), [get_weather])  # stays legal
+
+    @_protocols("chat", "anthropic")
+    def test_finish_reasons(self, protocol):
+        """In any case of letters."""
+        rows = {  # what it says of the reply: the words
+            "whole": ("stop", "STOP", "end_turn", "eos", "stop_sequence", "", None, 5),
+            "noted": ("paused_by_host", "Malformed_Function_Call"),
+            "cut": ("length", "Length", "max_tokens", "MAX_TOKENS", "model_length",
+                    "model_context_window_exceeded"),
+            "refused": ("content_filter", "refusal", "safety", "SAFETY", "sensitive", "recitation",
+                        "prohibited_content"),
+            "again": ("error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled",
+                      "Cancelled", "timeout"),
+        }  # fmt: skip
+        for kind, reason in [(kind, reason) for kind, words in rows.items() for reason in words]:
+            for stream in (False, True):
+                if stream and reason in ("", None, 5):
+                    continue  # no reason: the stream was cut
+                with self.subTest(reason=reason, stream=stream):
+                    calls = (
+                        [] if kind in ("whole", "noted") else [("a", "get_weather", {"city": "B"})]
+                    )
+                    first = _reply(protocol, "part", calls, reason=reason)
+                    with _logged() as log:
+                        answers = [first, _text(protocol, "ok")]
+                        run, server = self.play(protocol, answers, stream=stream)
+                    statuses = ["invalid_response"] if kind == "cut" else []
+                    self.assertEqual(_statuses(run), statuses)
+                    is_refused = kind == "refused"
+                    self.assertEqual(run.finish.reason, "refusal" if is_refused else "stop")
+                    first_counts = kind in ("whole", "noted", "refused")
+                    self.assertEqual(run.output, "part" if first_counts else "ok")
+                    self.assertEqual(repr(reason) in log.getvalue(), kind == "noted")
+                    if kind == "again":
+                        self.assertEqual(server.raw[0], server.raw[1])
+                        self.assertEqual(run.requests, 1)
+
+    def test_a_finish_reason_that_is_an_error_is_in_the_message(self):
+        for reason in ("error", "network_error"):
+            with self.subTest(reason=reason):
+                answer = _text("chat", "half", reason=reason)
+                error, _ = self.fails("chat", [answer], "server", None, retries=0)
+                self.assertIn(reason, str(error))
+
+    def test_cut_at_the_output_limit(self):
+        rows = [  # protocol, fields of the reply, settings
+            ("chat", {"reason": "length"}, {}),
+            ("chat", {"reason": "tool_calls"}, {"body": {"max_completion_tokens": 9}}),
+            ("chat", {"reason": "tool_calls"}, {"body": {"max_tokens": 9}}),
+            ("chat", {"reason": "stop"}, {"body": {"max_tokens": 8}}),
+            ("anthropic", {"reason": "max_tokens"}, {}),
+            ("anthropic", {"reason": "model_context_window_exceeded"}, {}),
+            ("anthropic", {"reason": "tool_use"}, {"max_tokens": 9}),
+            ("responses", {"status": "incomplete"}, {}),
+            ("responses",
+             {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, {}),
+            ("responses", {}, {"body": {"max_output_tokens": 9}}),
+        ]  # fmt: skip
+        call = [("a", "get_weather", {"city": "B"})]
+        for protocol, more, settings in rows:
+            for text, calls in ((None, call), ("half an ans", []), ("I look.", call), (None, [])):
+                with self.subTest(protocol=protocol, more=more, text=text, calls=calls):
+                    answers = [
+                        _reply(protocol, text, calls, usage=_usage(protocol, 5, 9), **more),
+                        _text(protocol, "ok", usage=_usage(protocol, 5, 2)),
+                    ]
+                    run, server = self.play(protocol, answers, **settings)
+                    self.assertEqual(_statuses(run), ["invalid_response"])
+                    self.assertIn("output limit", run.steps[0].observation)
+                    self.assertIn("output limit", _notice(server.sent[1]))
+                    self.assertEqual(run.steps[0].action.log, text or "")
+                    self.assertEqual((run.output, run.usage["output_tokens"]), ("ok", 11))
+        for protocol, settings in (("chat", {"body": {"max_tokens": 10}}), ("anthropic", {})):
+            with self.subTest(protocol=protocol, settings=settings):  # not reached: an answer
+                answers = [_text(protocol, "ok", usage=_usage(protocol, 5, 9))]
+                self.assertEqual(self.play(protocol, answers, **settings)[0].output, "ok")
+
+    def test_how_much_of_the_limit_was_used(self):
+        """All of it, or one token more, is a cut; still more is counted otherwise (xAI, rig)."""
+        rows = [  # protocol, settings, the output tokens that are reported, whether it is cut
+            ("chat", {"max_tokens": 64}, 63, False),
+            ("chat", {"max_tokens": 64}, 64, True),
+            ("chat", {"max_tokens": 64}, 65, True),
+            ("chat", {"max_tokens": 64}, 66, False),
+            ("chat", {"max_tokens": 64, "max_completion_tokens": 9}, 9, True),
+            ("chat", {"max_tokens": 64, "n": 1}, 64, True),
+            ("chat", {"max_tokens": 64, "n": 2}, 64, False),
+            ("chat", {"max_tokens": None}, 64, False),
+            ("chat", {}, 64, False),
+            ("responses", {"max_output_tokens": 16}, 17, True),
+            ("responses", {"max_output_tokens": 16}, 113, False),
+            ("anthropic", {}, 4096, True),
+            ("anthropic", {}, 4097, True),
+            ("anthropic", {}, 4098, False),
+            ("anthropic", {"max_tokens": 9}, 9, True),
+            ("anthropic", {"max_tokens": 9}, 4096, False),
+        ]
+        for protocol, body, tokens, is_cut in rows:
+            with self.subTest(protocol=protocol, body=body, tokens=tokens):
+                answers = [_text(protocol, "ok", usage=_usage(protocol, 5, tokens))]
+                answers.append(_text(protocol, "ok", usage=_usage(protocol, 5, 1)))
+                run, _ = self.play(protocol, answers, body=body)
+                self.assertEqual(_statuses(run), ["invalid_response"] * is_cut)
+
+    def test_a_cut_reply_although_no_stream_was_asked_for(self):
+        for reason in ("length", "max_tokens", "MAX_TOKENS", "model_length"):
+            for stream in (False, True):
+                with self.subTest(reason=reason, stream=stream):
+                    answer = _weather("chat", reason=reason)
+                    answer = _stream("chat", answer) if stream else answer
+                    run, _ = self.play("chat", [answer, _text("chat", "ok")])
+                    self.assertEqual(_statuses(run), ["invalid_response"])
+
+
+class WireCallTests(_ModelCase):
+    """The name and the arguments of a call, as servers really write them."""
+
+    @_each_protocol
+    def test_names(self, protocol):
+        def look(city: str) -> str:
+            return "seen " + city
+
+        rows = [  # the name that came; the status, the name sent back
+            ("look", "ok", "look"),
+            (" look\n", "ok", "look"),
+            ("functions.look", "ok", "look"),
+            ("Look", "unknown_tool", "Look"),
+            ("look_", "unknown_tool", "look_"),
+            ("functions.functions.look", "unknown_tool", "functions_functions_look"),
+            ("multi_tool_use.parallel", "unknown_tool", "multi_tool_use_parallel"),
+            ("look at " + "a" * 70, "unknown_tool", "look_at_" + "a" * 56),
+            ("caf\u00e9", "unknown_tool", "caf_"),
+            ("", "unknown_tool", "unknown"),
+            (" ", "unknown_tool", "unknown"),
+            (None, "unknown_tool", "unknown"),
+            (5, "unknown_tool", "unknown"),
+            (["look"], "unknown_tool", "unknown"),
+        ]
+        for name, status, back in rows:
+            with self.subTest(name=name):
+                given = {"city": "B"} if protocol == "anthropic" else '{"city": "B"}'
+                answers = [_asks(protocol, given, name=name), _text(protocol, "ok")]
+                run, server = self.play(protocol, answers, tools=[look])
+                self.assertEqual(_statuses(run), [status])
+                if status == "unknown_tool":
+                    self.assertIn("look", run.steps[0].observation)
+                self.assertEqual(_sent_calls(protocol, server.sent[1])[0][1], back)
+                message = run.steps[0].action.message
+                self.assertIn(json.dumps(name), json.dumps(message))  # as it came
+
+    @_each_protocol
+    def test_arguments(self, protocol):
+        good = '{"city": "B"}'
+        deep = '{"city": ' + "[" * 5000 + "]" * 5000 + "}"
+        fenced = '```json\n{"city": "B```C"}\n```'
+        rows = [  # what came; status, and the arguments as they go back
+            (good, "ok", good),
+            ("", "invalid_arguments", "{}"),
+            (None, "invalid_arguments", "{}"),
+            ("null", "invalid_arguments", "{}"),
+            ("```json\n%s\n```" % good, "ok", {"city": "B"}),
+            ("```\n%s\n```\n" % good, "ok", {"city": "B"}),
+            (fenced, "ok", {"city": "B```C"}),
+            (json.dumps(good), "ok", {"city": "B"}),
+            ("{'city': 'B'}", "ok", {"city": "B"}),
+            ("{'city': 'B', 'city': 'C',}", "ok", {"city": "C"}),
+            ({"city": "B"}, "ok", {"city": "B"}),
+            ('{"city": "\ud800"}', "ok", {"city": "\ufffd" * 3}),  # no UTF-8
+            ('{"city": "\\ud800"}', "ok", {"city": "?"}),
+            ('{"city": NaN}', "invalid_arguments", "{}"),
+            ('{"city": "B", "x": Infinity}', "invalid_arguments", "{}"),
+            ("[1]", "invalid_arguments", "{}"),
+            ("5", "invalid_arguments", "{}"),
+            ('"B"', "invalid_arguments", "{}"),
+            (good + good, "invalid_arguments", "{}"),
+            (good[:-1], "invalid_arguments", "{}"),
+            (good + "}", "invalid_arguments", "{}"),
+            (deep, "invalid_arguments", "{}"),
+            ("9" * 5000, "invalid_arguments", "{}"),
+            (["B"], "invalid_arguments", "{}"),
+            (7, "invalid_arguments", "{}"),
+            ("B", "invalid_arguments", "{}"),
+            ("__import__('os')", "invalid_arguments", "{}"),
+        ]
+        for given, status, back in rows:
+            with self.subTest(given=str(given)[:60]):
+                run, server = self.play(protocol, [_asks(protocol, given), _text(protocol, "ok")])
+                self.assertEqual(_statuses(run), [status])
+                self.assertLess(len(str(run.steps[0].observation)), 1000)
+                sent = _sent_calls(protocol, server.sent[1])[0][2]
+                if protocol == "anthropic":
+                    self.assertEqual(sent, json.loads(back) if isinstance(back, str) else back)
+                elif isinstance(back, dict):
+                    self.assertEqual(json.loads(sent), back)
+                else:
+                    self.assertEqual(sent, back)
+
+    def test_a_step_about_arguments_shows_them(self):
+        for given in ("[1]", '{"city": "B"}' * 2, "B"):
+            with self.subTest(given=given):
+                run, _ = self.play("chat", [_asks("chat", given), _text("chat", "ok")])
+                self.assertIn("one JSON object", run.steps[0].observation)
+                self.assertIn(given[:9].replace('"', '\\"'), run.steps[0].observation)
+
+    @_each_protocol
+    def test_a_call_without_arguments(self, protocol):
+        def now() -> str:
+            return "noon"
+
+        for given in (None, "", "{}", "gone"):
+            with self.subTest(given=given):
+                document = _asks(protocol, given, name="now")
+                if given == "gone" and protocol == "chat":
+                    message = document["choices"][0]["message"]
+                    del message["tool_calls"][0]["function"]["arguments"]
+                elif given == "gone" and protocol == "responses":
+                    del document["output"][0]["arguments"]
+                elif given == "gone":
+                    del document["content"][0]["input"]
+                run, server = self.play(protocol, [document, _text(protocol, "ok")], tools=[now])
+                self.assertEqual(_statuses(run), ["ok"])
+                want = {} if protocol == "anthropic" else "{}"
+                self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], want)
+
+    @_protocols("chat", "responses")
+    def test_cut_arguments_are_never_completed(self, protocol):
+        for reason in ("cut", "fine"):
+            with self.subTest(reason=reason):
+                document = _asks(protocol, '{"city": "Ber')
+                if reason == "cut" and protocol == "chat":
+                    document["choices"][0]["finish_reason"] = "length"
+                elif reason == "cut":
+                    document["status"] = "incomplete"
+                run, server = self.play(protocol, [document, _text(protocol, "ok")])
+                want = "invalid_response" if reason == "cut" else "invalid_arguments"
+                self.assertEqual(_statuses(run), [want])
+                self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], "{}")
+
+    @_protocols("chat", "responses")
+    def test_good_arguments_are_never_written_anew(self, protocol):
+        for text in (
+            '{ "city" :"B", "n": 1.0, "m":1e2 }',
+            '{"city": "\u00fc\\u00fc\\ud83d\\ude00", "city": "B"}',
+            '\n{"city": "B"}\t',
+            '{"city": ' + "9" * 400 + "}",
+        ):
+            with self.subTest(text=text):
+                server = self.play(protocol, [_asks(protocol, text), _text(protocol, "ok")])[1]
+                self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], text)
+
+    @_protocols("chat", "responses")
+    def test_other_calls_of_the_reply_still_run(self, protocol):
+        calls = [("a", "get_weather", "{"), ("b", "get_weather", {"city": "B"})]
+        calls.append(("c", "nope", {}))
+        run, server = self.play(protocol, [_call(protocol, *calls), _text(protocol, "ok")])
+        self.assertEqual(_statuses(run), ["invalid_arguments", "ok", "unknown_tool"])
+        self.assertEqual([i for i, _ in _results(protocol, server.sent[1])], ["a", "b", "c"])
+
+
+class WireIdTests(_ModelCase):
+    """The ids of calls: good ones stay, others are made up, none twice."""
+
+    @_each_protocol
+    def test_ids(self, protocol):
+        rows = [  # the ids of the calls of two replies
+            (("a", "b"), ("c", "d")),
+            (("a", "a"), ("a", "a")),
+            (("", ""), ("", "")),
+            ((None, None), (None, "a")),
+            (("a", None), ("c00000002", "c00000004")),
+            ((7, {"x": 1}), (["a"], True)),
+            (("call_0", "call_1"), ("call_0", "call_1")),
+            (("c00000003", "c00000004"), (None, None)),
+            (("a b", "\u4f60"), ("a:1", "x" * 300)),
+        ]
+        for ids in rows:
+            for stream in (False, True):
+                with self.subTest(ids=ids, stream=stream):
+                    answers = []
+                    for n, pair in enumerate(ids):
+                        cities = ["%d%d" % (n, k) for k in range(2)]
+                        calls = [(i, "get_weather", {"city": c}) for i, c in zip(pair, cities)]
+                        answers.append(_call(protocol, *calls))
+                    answers.append(_text(protocol, "ok"))
+                    run, server = self.play(protocol, answers, stream=stream)
+                    self.assertEqual(_statuses(run), ["ok"] * 4)
+                    results = _results(protocol, server.sent[-1])
+                    want = ["sunny in 00", "sunny in 01", "sunny in 10", "sunny in 11"]
+                    self.assertEqual([text for _, text in results], want)
+                    made = [s.action.call_id for s in run.steps]
+                    self.assertEqual(len(set(made)), 4)
+                    if protocol != "anthropic":
+                        self.assertEqual([i for i, _ in results], made)
+                    _again, server2 = self.play(protocol, answers, stream=stream)
+                    self.assertEqual(server2.raw, server.raw)  # no chance, no clock
+
+    @_each_protocol
+    def test_a_good_id_stays(self, protocol):
+        answers = [_weather(protocol, call_id="toolu_01-X"), _text(protocol, "ok")]
+        run, server = self.play(protocol, answers)
+        self.assertEqual(run.steps[0].action.call_id, "toolu_01-X")
+        self.assertEqual(_results(protocol, server.sent[1])[0][0], "toolu_01-X")
+
+    @_each_protocol
+    def test_a_made_up_id_is_taken_by_every_provider(self, protocol):
+        answers = [_asks(protocol, {"city": "B"}, call_id=None), _text(protocol, "ok")]
+        run, server = self.play(protocol, answers)
+        made = _results(protocol, server.sent[1])[0][0]
+        self.assertRegex(made, r"\A[a-zA-Z0-9]{9}\Z")
+        self.assertEqual(made, run.steps[0].action.call_id)
+
+    @_each_protocol
+    def test_ids_numbered_anew_in_every_turn(self, protocol):
+        answers = [_weather(protocol, call_id="call_0"), _text(protocol, "ok")] * 2
+        model = _model(protocol, _Server(protocol, answers))
+        run = agentloop.run(model, "go", [get_weather])
+        run = agentloop.run(model, run.follow_up("x"), [get_weather])
+        self.assertEqual(_statuses(run), ["ok"])
+
+
+class ReplyTextTests(_ModelCase):
+    """Calls, drafts and JSON in the text of a reply."""
+
+    @_each_protocol
+    def test_calls_in_tags_are_calls(self, protocol):
+        """A text that is nothing but <tool_call> blocks of known tools (hermes-agent#742)."""
+        one = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "%s"}}\n</tool_call>'
+        call = {"arguments": '{"city": "C"}', "name": "get_weather"}
+        text = "<tool_call>%s</tool_call>" % json.dumps(call)
+        loose = "<tool_call>{'name': 'get_weather', 'arguments': {'city': 'D'}}</tool_call>"
+        rows = [  # the text; the cities
+            (one % "A", ["A"]),
+            (one % "A" + one % "B", ["A", "B"]),
+            ("\n" + one % "A" + "\n\n" + one % "B" + "\n", ["A", "B"]),
+            ("<think>Both.</think>\n" + one % "A", ["A"]),
+            (text + loose, ["C", "D"]),
+        ]
+        for content, cities in rows:
+            with self.subTest(content=content):
+                run, server = self.play(protocol, [_text(protocol, content), _text(protocol, "ok")])
+                self.assertEqual(_statuses(run), ["ok"] * len(cities))
+                seen = [s.observation for s in run.steps]
+                self.assertEqual(seen, ["sunny in " + city for city in cities])
+                results = _results(protocol, server.sent[1])
+                calls = _sent_calls(protocol, server.sent[1])
+                self.assertEqual([i for i, _ in results], [i for i, _, _ in calls])
+                for call_id, name, _ in calls:
+                    self.assertRegex(call_id, r"\A[a-zA-Z0-9]{9}\Z")
+                    self.assertEqual(name, "get_weather")
+                self.assertIn("tool_call", json.dumps(run.steps[0].action.message))
+
+    @_each_protocol
+    def test_calls_in_other_notations_are_invalid(self, protocol):
+        """They would be shown as the answer, and nothing was done."""
+        good = '{"name": "get_weather", "arguments": {"city": "Rome"}}'
+        rows = [
+            "<tool_call>" + good.replace("get_weather", "other") + "</tool_call>",
+            "<tool_call>{</tool_call>",
+            "<tool_call>" + good,
+            "<tool_call>[" + good + "]</tool_call>",
+            '<tool_call>{"name": "get_weather"}</tool_call>',
+            "<tool_call>" + good + "</tool_call><tool_call>" + good,
+            "<tool_call>" + good + good + "</tool_call>",
+            '<tool_call>{"name": ["get_weather"], "arguments": {}}</tool_call>',
+            "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n</tool_call>",
+            "<tool_call>\n<function=get_weather>\n<parameter=city>\nRome\n</parameter>\n</function>\n</tool_call>",
+            '<function=get_weather>{"city": "Rome"}</function>',
+            '<function=get_weather>{"city": "Rome"}',
+            '<function_calls>\n<invoke name="get_weather">\n</invoke>\n</function_calls>\n',
+            '<invoke name="get_weather"></invoke>',
+            "[TOOL_CALLS] [" + good + "]",
+            "[TOOL_CALLS]get_weather[ARGS]{}",
+            '<|python_tag|>get_weather.call(city="Rome")',
+            "<|tool_call|>[" + good + "]<|/tool_call|>",
+            "<|tool_calls_section_begin|>x",
+            "<\uff5ctool\u2581calls\u2581begin\uff5c>x",
+            "<\uff5cDSML\uff5cfunction_calls>",
+            "<|channel|>commentary to=functions.get_weather <|message|>{}",
+            '[get_weather(city="Rome")]',
+            "[get_weather(city='R(o)m]e'), get_weather()]",
+            "<think>hm</think>\n[TOOL_CALLS]x",
+        ]  # fmt: skip
+        fine = [
+            "<tool_call> is the tag that Hermes uses.",
+            "<tool_call>" + good + "</tool_call> is how a call looks.",
+            "Like this: [TOOL_CALLS] [" + good + "]",
+            "<functions>",
+            "[other(city=1)]",
+            "[get_weather(city=1), other()]",
+            '[get_weather(city="Rome")] it is',
+            "[get_weather]",
+            "[get_weather(]",
+            "[]",
+            "[1, 2]",
+            "[get_weather() get_weather()]",
+            "<invoke>",
+            '<invoke name="get_weather"></invoke> <- so',
+            "<b>bold</b>",
+        ]
+        for text in rows:
+            with self.subTest(text=text):
+                answers = [_text(protocol, text), _text(protocol, "ok")]
+                with _logged() as log:
+                    run, server = self.play(protocol, answers)
+                self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
+                self.assertIn("interface for tool calls", _notice(server.sent[1]))
+                self.assertIn("--tool-call-parser", log.getvalue())
+                # Where no tools were offered, it is an answer.
+                run, _ = self.play(protocol, [_text(protocol, text)], tools=())
+                self.assertEqual(run.output, re.sub("(?s)^<think>.*</think>\n", "", text))
+        for text in fine:
+            with self.subTest(answer=text):
+                with _logged() as log:
+                    run, _ = self.play(protocol, [_text(protocol, text)])
+                self.assertEqual((run.output, log.getvalue()), (text, ""))
+
+    @_each_protocol
+    def test_json_in_an_answer_is_an_answer(self, protocol):
+        texts = ['{"name": "get_weather", "arguments": {"city": "B"}}', "[1, 2]", "{}"]
+        texts += ['```json\n{"tool": "get_weather"}\n```', '{"name": "other"}']
+        for text in texts:
+            with self.subTest(text=text):
+                with _logged() as log:
+                    run, _ = self.play(protocol, [_text(protocol, text)])
+                self.assertEqual((run.output, run.steps, log.getvalue()), (text, [], ""))
+
+    @_each_protocol
+    def test_a_draft_is_no_part_of_the_answer(self, protocol):
+        """Servers without a parser for reasoning hand the draft on in the text."""
+        rows = [  # the text; the answer, None where the reply is empty
+            ("<think>\nWarm.\n</think>\n\ndone", "done"),
+            ("<think>ok</think>done", "done"),
+            (" <think></think> a b ", "a b "),
+            ("<think>no end", None),
+            ("<think>a</think>", None),
+            ("<think>a</think>\n\n", None),
+            ("say <think>hm</think>", "say <think>hm</think>"),
+            ("a</think>b", "a</think>b"),
+            ("<think>a</think><think>b</think>c", "<think>b</think>c"),
+            ("  plain ", "  plain "),
+        ]
+        for text, answer in rows:
+            with self.subTest(text=text):
+                answers = [_text(protocol, t) for t in (text, "ok", "e")]
+                run, server = self.play_two_turns(protocol, answers)
+                self.assertEqual(run.output, "ok" if answer is None else answer)
+                self.assertEqual(_statuses(run), ["invalid_response"] * (answer is None))
+                self.assertIn(json.dumps(text)[1:-1], json.dumps(server.said()[1]))
+        call = [("a", "get_weather", {"city": "B"})]
+        answers = [_reply(protocol, "<think>hm</think>I look.", call), _text(protocol, "ok")]
+        self.assertEqual(self.play(protocol, answers)[0].steps[0].action.log, "I look.")
+
+
+class UsageTests(_ModelCase):
+    """The tokens that servers count."""
+
+    @_each_protocol
+    def test_usage_is_added_up(self, protocol):
+        for stream in (False, True):
+            with self.subTest(stream=stream):
+                answers = [
+                    _weather(protocol, usage=_usage(protocol, 100, 7, 60)),
+                    _text(protocol, "", usage=_usage(protocol, 120, 1)),
+                    _text(protocol, "ok", usage=_usage(protocol, 150, 5, 99)),
+                ]
+                run, _ = self.play(protocol, answers, stream=stream)
+                self.assertEqual(_statuses(run), ["ok", "invalid_response"])
+                want = {"input_tokens": 370, "output_tokens": 13, "cached_tokens": 159}
+                self.assertEqual(run.usage, want)
+
+    @_each_protocol
+    def test_usage_of_another_form_counts_nothing(self, protocol):
+        odd = ["many", [], [1], {"prompt_tokens": "7"}, {"input_tokens": None}, 5, {}, None, True]
+        odd += [{"prompt_tokens_details": 3}, {"input_tokens_details": []}, {"input_tokens": -1}]
+        for usage in odd:
+            with self.subTest(usage=usage):
+                run, _ = self.play(protocol, [_text(protocol, "ok", usage=usage)])
+                self.assertEqual(sum(run.usage.values()), 0)
+
+    @_each_protocol
+    def test_absurd_counts_are_left_out(self, protocol):
+        """They would make the sum of a run, and every budget built on it, useless."""
+        for count in (10**15 + 1, 10**18, -5, "7", 1.5, True, float("inf"), [1], {}, None):
+            with self.subTest(count=count):
+                usage = _usage(protocol, 1, 1)
+                usage = {name: count for name in usage if isinstance(usage[name], int)}
+                usage.update(cache_read_input_tokens=count, cached_tokens=count)
+                run, _ = self.play(protocol, [_text(protocol, "ok", usage=usage)])
+                self.assertEqual(sum(run.usage.values()), 0)
+        run, _ = self.play(protocol, [_text(protocol, "ok", usage=_usage(protocol, 10**15, 1))])
+        self.assertEqual(run.usage["input_tokens"], 10**15)
+
+    def test_anthropic_counts_the_cache_apart_and_we_add_it(self):
+        usage = {"input_tokens": 1, "cache_read_input_tokens": 20}
+        usage["cache_creation_input_tokens"] = 300
+        run, _ = self.play("anthropic", [_text("anthropic", "ok", usage=usage)])
+        self.assertEqual((run.usage["input_tokens"], run.usage["cached_tokens"]), (321, 20))
+
+    def test_other_names_of_cached_tokens(self):
+        # Mistral, Moonshot, DeepSeek
+        for name in ("num_cached_tokens", "cached_tokens", "prompt_cache_hit_tokens"):
+            with self.subTest(name=name):
+                usage = {"prompt_tokens": 90, name: 64, "prompt_tokens_details": None}
+                run, _ = self.play("chat", [_text("chat", "ok", usage=usage)])
+                self.assertEqual(run.usage["cached_tokens"], 64)
+
+    def test_other_places_of_usage(self):
+        usage = {"usage": {"prompt_tokens": 3, "completion_tokens": 2}}
+        for place in ("choice", "x_groq"):
+            for stream in (False, True):
+                with self.subTest(place=place, stream=stream):
+                    answer = _text("chat", "ok")
+                    choice = answer["choices"][0]
+                    if place == "choice":
+                        choice.update(usage)
+                    else:
+                        answer["x_groq"] = usage
+                    if stream:
+                        choice["delta"] = choice.pop("message")
+                        answer = _sse(answer)
+                    run, _ = self.play("chat", [answer], on_text=len if stream else None)
+                    self.assertEqual(run.usage["input_tokens"], 3)
+
+
+class RepairTests(_ModelCase):
+    """What is refused by name is left out, what is demanded is added."""
+
+    def test_a_property_refused_by_name_is_left_out_from_then_on(self):
+        without = {"role": "assistant", "content": None, "tool_calls": [_CHAT_CALL]}
+        message = {**without, "reasoning": "hm"}
+        refusals = [
+            {"error": {"message": "property 'reasoning' is unsupported"}},
+            {"error": {"message": "'messages.1' : for 'role:assistant' the following must be satisfied"
+                                  "[('messages.1' : property 'reasoning' is unsupported)]"}},
+            {"error": {"message": "Unknown parameter.", "param": "messages[1].reasoning"}},
+            {"detail": [{"loc": ["messages", 1, "reasoning"], "msg": "Extra inputs are not permitted"}]},
+            {"error": {"message": "Additional properties are not allowed ('reasoning' was unexpected)"}},
+            "Unrecognized field: reasoning",
+            "unsupported property reasoning",
+            {"error": {"message": "messages.1.assistant.reasoning: Extra inputs are not permitted"}},
+            {"error": {"message": "reasoning: Extra inputs are not permitted; only the required fields may be sent"}},
+            {"error": {"message": 'Unknown name "reasoning" at \'messages[1]\': `role` is required'}},
+        ]  # fmt: skip
+        for status in (400, 422):
+            for refusal in refusals:
+                with self.subTest(status=status, refusal=refusal):
+                    second = {**message, "tool_calls": [{**_CHAT_CALL, "id": "b"}]}
+                    answers = [
+                        _chat(message),
+                        (status, {}, refusal),
+                        _chat(second),
+                        _text("chat", "ok"),
+                    ]
+                    with _logged() as log:
+                        run, server = self.play("chat", answers, prefix=False)
+                    self.assertEqual((run.output, run.requests), ("ok", 3))
+                    self.assertEqual(_statuses(run), ["ok"] * 2)
+                    self.assertEqual(self.waits, [])
+                    self.assertIn("reasoning", log.getvalue())
+                    self.assertIn("reasoning", server.said(1)[1])
+                    for at in (2, 3):
+                        for m in server.said(at):
+                            self.assertNotIn("reasoning", m)
+                    self.assertEqual(server.said(2)[1], without)
+                    self.assertEqual(run.steps[0].action.message, message)
+
+    def test_a_refusal_that_names_nothing_of_ours_is_an_error(self):
+        message = {"role": "assistant", "content": None, "tool_calls": [_CHAT_CALL]}
+        message["reasoning"] = "hm"
+        body = {"reasoning": {"effort": "low"}, "foo": 1}
+        rows = [  # what the server says; the caller's fields
+            ("property 'content' is unsupported", {}),
+            ("property 'tool_calls' is unsupported", {}),
+            ("property 'role' is unsupported", {}),
+            ("property 'other' is unsupported", {}),
+            ("'reasoning' makes me sad", {}),
+            ("reasoning_effort is not supported", {}),
+            ("property 'reasoning' is unsupported", body),
+            ("property 'foo' is unsupported", body),
+            ("'stream' is not supported", {"stream": True}),
+        ]
+        for words, extra in rows:
+            with self.subTest(words=words, extra=extra):
+                answers = [_chat(message), (400, {}, {"error": {"message": words}})]
+                _, server = self.fails("chat", answers, "bad_request", 400, body=extra)
+                self.assertEqual(len(server.raw), 2)
+
+    def test_what_the_adapter_added_may_be_left_out_too(self):
+        rows = [  # protocol, the field, how a server refuses it
+            ("chat", "stream_options", "Unrecognized request argument supplied: stream_options"),
+            ("chat", "stream", "stream is not supported with tools"),
+            ("responses", "include", "Encrypted content is not supported with this model."),
+            ("responses", "include", "Unknown parameter: 'include'."),
+            ("responses", "include", "stream, store or reasoning: unexpected property include"),
+            ("responses", "stream", "Got an unexpected keyword argument 'stream'"),
+            ("anthropic", "stream", "stream: Extra inputs are not permitted"),
+        ]
+        for protocol, name, words in rows:
+            with self.subTest(protocol=protocol, name=name):
+                answers = [(400, {}, {"error": {"message": words}}), (503, {}, "busy")]
+                answers += [_weather(protocol), _text(protocol, "ok")]
+                extra = {"stream_options", "store"}
+                server = _Server(protocol, answers, extra=extra, prefix=False)
+                run = agentloop.run(_model(protocol, server, on_text=len), "go", [get_weather])
+                self.assertEqual((run.output, run.requests), ("ok", 2))
+                sent = [name in body for body in server.sent]
+                self.assertEqual(sent, [True, False, False, False])
+
+    def test_what_the_request_cannot_do_without_is_not_left_out(self):
+        rows = [  # protocol, how a server refuses the request
+            ("anthropic", "max_tokens: not permitted"),
+            ("responses", "input is invalid"),
+            ("responses", "Unsupported parameter: store"),  # without it, the server stores
+            ("responses", "Unknown parameter: 'store'."),
+            # A word that is not the name of a property.
+            ("responses", "Invalid schema for function 'look': please include a type, or store the schema elsewhere"),
+            ("responses", "Invalid schema for function 'include'"),
+            ("chat", "The stream of the tool is invalid"),
+        ]  # fmt: skip
+        for protocol, words in rows:
+            with self.subTest(protocol=protocol, words=words):
+                answers = [(400, {}, {"error": words})]
+                _, server = self.fails(protocol, answers, "bad_request", 400, on_text=len)
+                self.assertEqual(len(server.raw), 1)
+
+    def test_a_field_left_out_spends_no_retry(self):
+        refusal, busy = (400, {}, "Unknown parameter: 'include'."), (503, {}, "busy")
+        answers = [refusal, busy, busy, _text("responses", "ok")]
+        run, server = self.play("responses", answers, retries=2, prefix=False)
+        self.assertEqual((run.output, len(server.raw)), ("ok", 4))
+
+    def test_a_property_that_is_demanded_is_added(self):
+        """A demand is no refusal: what is demanded is added where a message has none."""
+        wrapped = {"message": "Missing `reasoning_content` field in the assistant message."}
+        wrapped["type"] = "invalid_request_error"
+        demands = [
+            "The `reasoning_content` in the thinking mode must be passed back to the API.",
+            "thinking is enabled but reasoning_content is missing in assistant tool call message",
+            "reasoning_content is required",
+            "Invalid request, unknown fields are ignored: messages.1.reasoning_content is missing",
+            "litellm.BadRequestError: DeepseekException - " + json.dumps({"error": wrapped}),
+        ]
+        for words in demands:
+            with self.subTest(words=words):
+                answers = []
+                for n, thought in enumerate((None, "", "I look")):
+                    message = {"role": "assistant", "content": None}
+                    if n:
+                        message["reasoning_content"] = thought
+                    message["tool_calls"] = [{**_CHAT_CALL, "id": str(n)}]
+                    answers.append(_chat(message))
+                refusal = {"error": {"message": words, "type": "invalid_request_error"}}
+                answers += [(400, {}, refusal), _text("chat", "ok")]
+                server = _Server("chat", answers, prefix=False)
+                model = _model("chat", server)
+                with _logged() as log:
+                    run = agentloop.run(model, "go", [get_weather])
+                said = [m for m in server.said() if m["role"] == "assistant"]
+                stand_in = said[0]["reasoning_content"]
+                self.assertTrue(0 < len(stand_in.strip()) < 60)
+                self.assertEqual([m["reasoning_content"] for m in said], [stand_in, "", "I look"])
+                self.assertNotIn("reasoning_content", server.said(3)[1])
+                self.assertIn("reasoning_content", log.getvalue())
+                # It is remembered, for messages of our own too.
+                body = model.body(run.follow_up("more"), {})
+                self.assertEqual(body["messages"][-2]["reasoning_content"], stand_in)
+                # Demanded again, there is nothing more to add.
+                server.answers = [(400, {}, refusal)] * 9
+                server.raw.clear()
+                with self.assertRaises(agentloop.ModelError):
+                    agentloop.run(model, run.follow_up("more"))
+                self.assertEqual(len(server.raw), 1)
+
+    def test_a_property_that_is_demanded_and_not_permitted(self):
+        words = "reasoning_content: Extra inputs are not permitted; only the required fields may be sent"
+        answers = [_asks("chat"), (400, {}, {"error": {"message": words}}), _text("chat", "ok")]
+        self.fails("chat", answers, "bad_request", 400)  # none was sent, and none is added
+        answers[0]["choices"][0]["message"]["reasoning_content"] = "hm"
+        server = self.play("chat", answers, prefix=False)[1]
+        sent = ["reasoning_content" in m for m in (server.said(1)[1], server.said(2)[1])]
+        self.assertEqual(sent, [True, False])
+
+    def test_a_demand_that_cannot_be_met_is_an_error(self):
+        for protocol in ("responses", "anthropic"):
+            with self.subTest(protocol=protocol):
+                refusal = (400, {}, {"error": {"message": "reasoning_content is required"}})
+                _, server = self.fails(protocol, [refusal], "bad_request", 400)
+                self.assertEqual(len(server.raw), 1)
+        message = {"role": "assistant", "content": None, "tool_calls": [_CHAT_CALL]}
+        message["reasoning"] = "x"
+        for words in ("Missing field 'other'", "'reasoning' is required"):
+            with self.subTest(words=words):  # nothing that we could add, and nothing left out
+                answers = [_chat(message), (400, {}, {"error": {"message": words}})]
+                _, server = self.fails("chat", answers, "bad_request", 400)
+                self.assertEqual(len(server.raw), 2)
+        error = {"message": "The encrypted content gAAA could not be verified."}
+        error["code"] = "invalid_encrypted_content"
+        reply = {"status": "completed", "output": [_REASONING, *_asks("responses")["output"]]}
+        answers = [reply, (400, {}, {"error": error})]
+        _, server = self.fails("responses", answers, "bad_request", 400)
+        self.assertIn("include", server.sent[1])
+
+    def test_at_most_eight_repairs(self):
+        names = ["vendor_%s" % letter for letter in "abcdefghijkl"]
+        message = {"role": "assistant", "content": None, "tool_calls": [_CHAT_CALL]}
+        message.update(dict.fromkeys(names, 1))
+        refusals = [(400, {}, {"error": "Unsupported property: '%s'" % name}) for name in names]
+        error, server = self.fails("chat", [_chat(message), *refusals], "bad_request", 400)
+        self.assertEqual(len(server.raw), 1 + 1 + 8)
+        self.assertIn("vendor_i", str(error))
+        self.assertEqual(self.waits, [])
+        answers = [_chat(message), *refusals[:8], _text("chat", "ok")]
+        self.assertEqual(self.play("chat", answers, prefix=False)[0].output, "ok")
+
+
+class FailedGenerationTests(_ModelCase):
+    """A call that the server could not read is shown to the model."""
+
+    def test_tool_use_failed(self):
+        error = {"message": "Failed to call a function.", "type": "invalid_request_error"}
+        error.update(code="tool_use_failed", failed_generation="<function=get_weather>{x")
+        answers = [(400, {}, {"error": error}), _text("chat", "ok")]
+        run, server = self.play("chat", answers)
+        self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
+        self.assertIn("<function=get_weather>{x", run.steps[0].observation)
+        self.assertIn("<function=get_weather>{x", _notice(server.sent[1]))
+        del error["failed_generation"]
+        self.assertEqual(self.play("chat", answers)[0].output, "ok")
+
+    def test_tool_use_failed_inside_the_message_of_a_proxy(self):
+        """The model is shown what it wrote (OpenHands#10187)."""
+        error = {"message": "Failed to call a function.", "type": "invalid_request_error"}
+        error.update(code="tool_use_failed", failed_generation="import csv\nprint(Rome)")
+        inner = json.dumps({"error": error})
+        proxy = "litellm.BadRequestError: GroqException - %s\n. Received Model Group=coding"
+        for words in (proxy % inner, inner, json.dumps(error)):
+            with self.subTest(words=words):
+                wrapped = {"message": words, "code": "400"}
+                answers = [(400, {}, {"error": wrapped}), _text("chat", "ok")]
+                run, server = self.play("chat", answers)
+                self.assertEqual(_statuses(run), ["invalid_response"])
+                self.assertIn("print(Rome)", _notice(server.sent[1]))
+        others = ["tool_use_failed, they say", 'x {"code": "tool_use_failed"']
+        for words in [*others, 'a {"code": "tool_use_failed_2"}']:
+            with self.subTest(words=words):  # no such error
+                answers = [(400, {}, {"error": {"message": words}})]
+                self.fails("chat", answers, "bad_request", 400)
+
+    def test_tool_use_failed_in_a_stream(self):
+        error = {"message": "Failed.", "type": "invalid_request_error", "code": "tool_use_failed"}
+        error["failed_generation"] = "<function=x>"
+        events = _sse({"error": error})
+        for answer in (events, {"error": error}, [b"event: error\n" + events[0]]):
+            with self.subTest(answer=answer):
+                run, _ = self.play("chat", [answer, _text("chat", "ok")], on_text=len)
+                self.assertEqual(_statuses(run), ["invalid_response"])
+                self.assertIn("<function=x>", run.steps[0].observation)
+
+
+# -- the three protocols ---------------------------------------------------------------------------
+
+
+class ChatTests(_ModelCase):
+    """Chat Completions: messages come back as they came, or repaired."""
 
     def test_chat_messages_come_back_as_they_came(self):
-        call = self.CALL
+        call = {**_CHAT_CALL, "function": {"name": "get_weather"}}
+        call["function"]["arguments"] = '{"city":  "B\u00fc", "city":"B"}'
         signed = {**call, "extra_content": {"google": {"thought_signature": "s=="}}}
         second = {**call, "id": "b"}
-        thought = [
-            {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}], "closed": True}
-        ]
+        texts = [{"type": "text", "text": "hm"}]
+        thought = [{"type": "thinking", "thinking": texts, "closed": True}]
         named = {**call, "function": {**call["function"], "thought": [1], "note": None}}
         rows = [
             {"content": None, "tool_calls": [call]},
@@ -8559,97 +12881,186 @@ class PreservedTests(_ModelCase):
                 agentloop.run(model, run.follow_up("and?"), [get_weather])
                 sent = server.said()[1]
                 self.assertEqual(sent, message)
-                self.assertEqual(json.dumps(sent), json.dumps({k: sent[k] for k in sent}))
+                self.assertEqual(list(sent), list(message))
 
-    def test_good_arguments_are_never_written_anew(self):
-        for protocol in ("chat", "responses"):
-            for text in (
-                '{ "city" :"B", "n": 1.0, "m":1e2 }',
-                '{"city": "\u00fc\\u00fc\\ud83d\\ude00", "city": "B"}',
-                '\n{"city": "B"}\t',
-                '{"city": ' + "9" * 400 + "}",
-            ):
-                with self.subTest(protocol=protocol, text=text):
-                    answers = [_asks(protocol, text), _text(protocol, "ok")]
-                    server = self.play(protocol, answers)[1]
-                    self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], text)
+    def test_chat_repairs_calls(self):
+        f = _CHAT_CALL["function"]
+        server = self.play("chat", [
+            _chat({"content": "a", "tool_calls": [{"id": "a", "function": f}]}),
+            _chat({"content": "b", "tool_calls": [{"id": "b", "type": None, "function": f}]}),
+            _chat({"content": "c", "tool_calls": [{"id": "c", "type": "", "function": None}]}),
+            _text("chat", "ok"),
+        ])[1]  # fmt: skip
+        said = [m for m in server.said() if m["role"] == "assistant"]
+        self.assertEqual([m["tool_calls"][0]["type"] for m in said], ["function"] * 3)
+        for empty in ([], None, {}, ""):
+            with self.subTest(tool_calls=empty):
+                message = {"role": "assistant", "content": "ok", "tool_calls": empty}
+                answers = [_chat(message), _text("chat", "b")]
+                run, server = self.play_two_turns("chat", answers, tools=())
+                self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
+                self.assertEqual(run.finish.message, message)
 
-    def test_anthropic_blocks_come_back_as_they_came(self):
-        use = {
-            "type": "tool_use",
-            "id": "a",
-            "name": "get_weather",
-            "input": {"city": "B", "n": 1.0},
-        }
-        rows = [
-            [{"type": "thinking", "thinking": "hm", "signature": "s"}, use],
-            [{"type": "thinking", "thinking": "", "signature": "s"}, use],
-            [{"type": "redacted_thinking", "data": "xx"}, {"type": "text", "text": "a"}, use],
-            [use, {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web", "input": {}}],
-            [{"type": "web_search_tool_result", "tool_use_id": "s", "content": []}, use],
-            [{"type": "brand_new", "x": [None]}, {**use, "caller": {"type": "direct"}}],
-            [{"type": "text", "text": "a", "citations": [{"b": 1}]}, use],
-            [{"type": "text", "text": " \n padded "}, use],
+    @_unrecorded  # a custom call has no `function`: no type allows what this server says
+    def test_only_a_missing_type_of_a_call_is_repaired(self):
+        other = {**_CHAT_CALL, "type": "custom"}
+        answers = [_chat({"content": "a", "tool_calls": [other]}), _text("chat", "ok")]
+        server = self.play("chat", answers, strict=False)[1]
+        self.assertEqual(server.said()[1]["tool_calls"], [other])
+
+    def test_messages_without_content_or_role(self):
+        message = {"role": "assistant", "tool_calls": [_CHAT_CALL]}
+        run, server = self.play("chat", [_chat(message), _text("chat", "ok")])
+        self.assertEqual(server.said()[1], message)  # no content came, none goes back
+        self.assertEqual(run.steps[0].action.message, message)
+        for message in ({"role": None}, {"role": ""}, {}):
+            with self.subTest(message=message):
+                answers = [_chat({**message, "content": "ok"}), _text("chat", "b")]
+                _, server = self.play_two_turns("chat", answers, tools=())
+                self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
+        for content, back in ((5, None), ({}, None), ([None], "")):
+            with self.subTest(content=content, beside="a call"):
+                message = {"role": "assistant", "content": content, "tool_calls": [_CHAT_CALL]}
+                server = self.play("chat", [_chat(message), _text("chat", "ok")])[1]
+                self.assertEqual(server.said()[1]["content"], back)
+        for content in ([], [None], [{"type": "text", "text": ""}], {}, 5, "", None):
+            with self.subTest(content=content):
+                message = {"role": "assistant", "content": content}
+                server = self.play("chat", [_chat(message), _text("chat", "ok")])[1]
+                self.assertIsInstance(server.said()[1]["content"], str)
+                self.assertTrue(server.said()[1]["content"].strip())
+
+    def test_the_form_before_tool_calls_is_no_call(self):
+        """Nobody asks for it any more; servers that send zero values send it empty."""
+        f = _CHAT_CALL["function"]
+        rows = [  # beside the content; statuses, whether a call goes back
+            ("ok", {"function_call": {"name": "", "arguments": ""}}, [], False),
+            ("ok", {"function_call": f}, [], False),
+            ("", {"function_call": f}, ["invalid_response"], False),
+            (None, {"function_call": {}, "tool_calls": [_CHAT_CALL]}, ["ok"], True),
+            (None, {"function_call": f, "tool_calls": [{**_CHAT_CALL, "custom": {}}]},
+             ["ok"], True),
+        ]  # fmt: skip
+        for content, more, statuses, has_call in rows:
+            for stream in (False, True):
+                with self.subTest(more=more, stream=stream):
+                    message = {"role": "assistant", "content": content, **more}
+                    answers = [_chat(message, ""), _text("chat", "ok"), _text("chat", "end")]
+                    if stream:
+                        answers[0] = _sse({"choices": [{"delta": message}]})
+                    run, server = self.play_two_turns("chat", answers)
+                    self.assertEqual((run.output, _statuses(run)), ("ok", statuses))
+                    self.assertNotIn("function_call", server.said()[1])
+                    self.assertEqual("tool_calls" in server.said()[1], has_call)
+
+    def test_several_choices_are_one_reply(self):
+        """Gateways before Claude and the Responses API put its blocks into choices of their own."""
+        text = {"role": "assistant", "content": "Let me see."}
+        both = []
+        for n in "ab":
+            f = {"name": "get_weather", "arguments": '{"city": "%s"}' % n}
+            both.append({"id": n, "type": "function", "function": f})
+        calls = [{"role": "assistant", "content": None, "tool_calls": [call]} for call in both]
+        more = {"role": "assistant", "content": " Yes.", "reasoning": "hm"}
+        rows = [  # the messages of the choices; text, calls of the one message
+            ([text, calls[0]], "Let me see.", both[:1]),
+            ([calls[0], text], "Let me see.", both[:1]),
+            ([text, calls[0], more, calls[1]], "Let me see. Yes.", both),
+            ([{"content": "Let me see."}, None, calls[1]], "Let me see.", both[1:]),
         ]
-        for blocks in rows:
-            with self.subTest(blocks=blocks):
-                document = {"content": blocks, "stop_reason": "tool_use", "id": "msg_1"}
-                run, server = self.play("anthropic", [document, _text("anthropic", "ok")])
-                self.assertEqual(server.said()[1], {"role": "assistant", "content": blocks})
-                self.assertEqual(run.steps[0].action.message["content"], blocks)
+        for messages, content, wanted in rows:
+            for stream in (False, True):
+                with self.subTest(messages=messages, stream=stream):
+                    key = "delta" if stream else "message"
+                    choices = [
+                        {"index": n, "finish_reason": "stop", key: message}
+                        for n, message in enumerate(messages)
+                    ]
+                    answer = {"choices": choices}
+                    if stream:
+                        answer = _sse(*({"choices": [c]} for c in choices))
+                    texts = []
+                    on_text = texts.append if stream else None
+                    run, server = self.play("chat", [answer, _text("chat", "ok")], on_text=on_text)
+                    sent = server.said()[1]
+                    self.assertEqual((sent["content"], sent["tool_calls"]), (content, wanted))
+                    self.assertEqual({s.action.log for s in run.steps}, {content})
+                    self.assertEqual(_statuses(run), ["ok"] * len(wanted))
+                    self.assertEqual("".join(texts), content + "ok" if stream else "")
+        cut = {"message": calls[0], "finish_reason": "length"}
+        document = {"choices": [{"message": text}, cut]}
+        run, _ = self.play("chat", [document, _text("chat", "ok")])
+        self.assertEqual(_statuses(run), ["invalid_response"])
+
+    def test_where_several_choices_were_asked_for_the_first_is_the_reply(self):
+        first = {"role": "assistant", "content": "Let me see."}
+        second = {"role": "assistant", "content": " Yes.", "reasoning": "hm"}
+        document = {"choices": [{"index": 0, "message": first}, {"index": 1, "message": second}]}
+        deltas = [{"index": 1, "delta": second}, {"index": 0, "delta": first}]
+        stream = _sse(*({"choices": [d]} for d in deltas))
+        for answer, on_text in ((document, None), (stream, len)):
+            with self.subTest(on_text=on_text):
+                run, _ = self.play("chat", [answer], body={"n": 2}, on_text=on_text)
+                self.assertEqual(run.output, "Let me see.")
+
+    def test_a_filtered_choice_without_a_message(self):
+        """Azure leaves the message out where the filter took all of it."""
+        choice = {"index": 0, "finish_reason": "content_filter", "logprobs": None}
+        for answer in ({"choices": [choice]}, _sse({"choices": [choice]})):
+            with self.subTest(answer=answer):
+                server = _Server("chat", [answer, _text("chat", "ok")])
+                model = _model("chat", server, retries=0)
+                run = agentloop.run(model, "go")
+                self.assertEqual((run.finish.reason, run.output), ("refusal", ""))
+                self.assertEqual(agentloop.run(model, run.follow_up("Why?")).output, "ok")
+
+
+class ResponsesTests(_ModelCase):
+    """The Responses API: which items of a reply go back."""
 
     def test_responses_items_come_back_without_id_and_status(self):
-        call = {"type": "function_call", "call_id": "a", "name": "get_weather"}
-        call["arguments"] = '{"city":"B"}'
-        thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
+        call, thought = _RESPONSES_CALL, _REASONING
         text = {"type": "message", "role": "assistant", "phase": "commentary"}
         text["content"] = [{"type": "output_text", "text": "a", "annotations": [], "logprobs": []}]
         search = {"type": "web_search_call", "action": {"q": "x"}}
         stored = {"id": "x_1", "status": "completed"}
         blank = {**text, "content": [{"type": "output_text", "text": " \n"}]}
+        refused = {**text, "content": [{"type": "refusal", "refusal": ""}]}
+        plain = {"type": "reasoning", "content": [{"text": "x"}], "id": "r"}
+        second = {**thought, "encrypted_content": "f"}
+        new, new2 = {"type": "new", "id": "1"}, {"type": "new2", "z": 1}
         rows = [  # the items of the reply; what of them goes back
             ([thought, call], [thought, call]),
-            (
-                [{**thought, **stored}, {**text, **stored}, {**call, **stored}],
-                [thought, text, call],
-            ),
+            ([{**thought, **stored}, {**text, **stored}, {**call, **stored}],
+             [thought, text, call]),
             ([{**search, **stored}, call], [{**search, **stored}, call]),
-            ([{"type": "new", "id": "1"}, call, {"type": "new2", "z": 1}], 0),
+            ([new, call, new2], [new, call, new2]),
             ([{"type": "reasoning", "id": "rs_1", "summary": []}, call], [call]),
             ([{"type": "reasoning", "content": [], "summary": [], "id": "r"}, call], [call]),
-            ([{"type": "reasoning", "content": [{"text": "x"}], "id": "r"}, call], None),
+            ([plain, call],
+             [{"type": "reasoning", "content": [{"text": "x"}], "summary": []}, call]),
             ([call, thought], [call]),
-            ([call, thought, {**thought, "encrypted_content": "f"}], [call]),
-            ([thought, {**thought, "encrypted_content": "f"}, call], None),
+            ([call, thought, second], [call]),
+            ([thought, second, call], [thought, second, call]),
             ([{**text, "content": []}, call], [call]),
             ([thought, blank, call], [thought, call]),
-            ([thought, call, {**call, "call_id": "b"}], None),
+            ([thought, call, {**call, "call_id": "b"}], [thought, call, {**call, "call_id": "b"}]),
             ([call, blank, thought, {**blank, "content": []}], [call]),
-            ([{**text, "content": [{"type": "refusal", "refusal": ""}]}, call], [call]),
+            ([refused, call], [call]),
             ([{"encrypted_content": "e", "type": "reasoning"}, call], [thought, call]),
-        ]
+        ]  # fmt: skip
         for items, back in rows:
             with self.subTest(items=items):
                 document = {"status": "completed", "output": items}
                 run, server = self.play("responses", [document, _text("responses", "ok")])
                 n = len(run.steps)
-                sent = server.said()[1:-n]
-                if not back:
-                    own = ("message", "function_call", "reasoning")
-                    back = [
-                        {k: v for k, v in i.items() if k != "id" or i["type"] not in own}
-                        for i in items
-                    ]
-                    back = [{"summary": [], **i} if i["type"] == "reasoning" else i for i in back]
-                self.assertEqual(sent, back)
+                self.assertEqual(server.said()[1:-n], back)
                 self.assertEqual(run.steps[0].action.message, items)
                 self.assertEqual(_statuses(run), ["ok"] * n)
 
     def test_calls_of_a_client_that_nobody_runs(self):
         """`No tool output found for custom tool call`, in each request from then on."""
-        call = {"type": "function_call", "call_id": "a", "name": "get_weather"}
-        call["arguments"] = '{"city":"B"}'
-        thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
+        call, thought = _RESPONSES_CALL, _REASONING
         kinds = ["custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call"]
         for kind in [*kinds, "computer_call"]:
             foreign = {"type": kind, "id": "x_1", "call_id": "x", "status": "completed"}
@@ -8672,6 +13083,107 @@ class PreservedTests(_ModelCase):
                 self.assertEqual(_statuses(run), ["invalid_response"])
                 self.assertEqual([i["type"] for i in server.said()], ["message"] * 3)
 
+    def test_a_responses_reply_of_which_nothing_can_be_sent(self):
+        blank = {"type": "message", "role": "assistant", "content": []}
+        for items in ([], [_REASONING], [blank]):
+            with self.subTest(items=items):
+                answers = [{"status": "completed", "output": items}, _text("responses", "ok")]
+                run, server = self.play("responses", answers)
+                self.assertEqual(_statuses(run), ["invalid_response"])
+                _task, stand_in, notice = server.said()
+                self.assertEqual((stand_in["type"], stand_in["role"]), ("message", "assistant"))
+                self.assertTrue(stand_in["content"].strip())
+                self.assertIn("neither a call nor an answer", notice["content"])
+
+    def test_the_final_answer_of_the_responses_api(self):
+        """A comment taken for a part of the answer makes models stop early (langchain4j#6399)."""
+
+        def message(text, phase=None):
+            content = [{"type": "output_text", "text": text}]
+            return {"type": "message", "role": "assistant", "content": content, "phase": phase}
+
+        one, two, end = message("I look. ", "commentary"), message("Hm. "), "final_answer"
+        rows = [  # the items; the answer and the comment
+            ([one, message("done", end)], "done", "I look. "),
+            ([message("do", end), one, two, message("ne", end)], "done", "I look. Hm. "),
+            ([one, two], "I look. Hm. ", ""),
+            ([message("done", end)], "done", ""),
+        ]
+        for items, answer, comment in rows:
+            with self.subTest(items=items):
+                answers = [{"output": items}, _text("responses", "ok")]
+                run, server = self.play_two_turns("responses", answers)
+                self.assertEqual((run.output, run.finish.log), (answer, comment))
+                self.assertEqual(server.said()[1:-1], items)
+                body = _body("chat", run.follow_up("more"))
+                self.assertEqual(body["messages"][1]["content"], answer)
+        items = [one, message("so", end), _RESPONSES_CALL]
+        run, _ = self.play("responses", [{"output": items}, _text("responses", "ok")])
+        self.assertEqual(run.steps[0].action.log, "I look. so")
+
+    def test_the_status_of_a_response(self):
+        for status in ("cancelled", "in_progress"):
+            with self.subTest(status=status), _logged() as log:
+                answers = [_text("responses", "part", status=status), _text("responses", "ok")]
+                run, _ = self.play("responses", answers)
+                self.assertEqual(run.output, "ok" if status == "cancelled" else "part")
+                self.assertEqual("in_progress" in log.getvalue(), status == "in_progress")
+
+
+class AnthropicTests(_ModelCase):
+    """The Messages API: which blocks go back, pauses, the cache, errors."""
+
+    def test_anthropic_blocks_come_back_as_they_came(self):
+        use = {**_ANTHROPIC_CALL, "input": {"city": "B", "n": 1.0}}
+        rows = [
+            [{"type": "thinking", "thinking": "hm", "signature": "s"}, use],
+            [{"type": "thinking", "thinking": "", "signature": "s"}, use],
+            [{"type": "redacted_thinking", "data": "xx"}, {"type": "text", "text": "a"}, use],
+            [use, {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web", "input": {}}],
+            [{"type": "web_search_tool_result", "tool_use_id": "s", "content": []}, use],
+            [{"type": "brand_new", "x": [None]}, {**use, "caller": {"type": "direct"}}],
+            [{"type": "text", "text": "a", "citations": [{"b": 1}]}, use],
+            [{"type": "text", "text": " \n padded "}, use],
+        ]
+        for blocks in rows:
+            with self.subTest(blocks=blocks):
+                document = {"content": blocks, "stop_reason": "tool_use", "id": "msg_1"}
+                run, server = self.play("anthropic", [document, _text("anthropic", "ok")])
+                self.assertEqual(server.said()[1], {"role": "assistant", "content": blocks})
+                self.assertEqual(run.steps[0].action.message["content"], blocks)
+
+    def test_anthropic_repairs_blocks(self):
+        use = _ANTHROPIC_CALL
+        blanks = [{"type": "text", "text": t} for t in ("", " \n", None)]
+        rows = [  # the blocks of the reply; what of them goes back
+            ([*blanks, use], [use]),
+            ([blanks[0], use, blanks[1]], [use]),
+            ([{**use, "input": None}], [{**use, "input": {}}]),
+            ([{**use, "input": '{"city": "B"}'}], [use]),
+            ([{**use, "input": [1]}], [{**use, "input": {}}]),
+            ([{k: v for k, v in use.items() if k != "input"}], [{**use, "input": {}}]),
+            ([{**use, "id": "a:b"}], [{**use, "id": "c00000001"}]),
+        ]
+        for blocks, back in rows:
+            with self.subTest(blocks=blocks):
+                document = {"content": blocks, "stop_reason": "tool_use"}
+                run, server = self.play("anthropic", [document, _text("anthropic", "ok")])
+                self.assertEqual(server.said()[1]["content"], back)
+                self.assertEqual(run.steps[0].action.message["content"], blocks)
+        for blocks in ([], blanks):
+            with self.subTest(blocks=blocks):
+                document = {"content": blocks, "stop_reason": "end_turn"}
+                server = self.play("anthropic", [document, _text("anthropic", "ok")])[1]
+                self.assertTrue(server.said()[1]["content"][0]["text"].strip())
+
+    def test_anthropic_content_that_is_a_text(self):
+        document = {"content": "ok", "stop_reason": "end_turn"}
+        answers = [document, _text("anthropic", "b")]
+        run, server = self.play_two_turns("anthropic", answers, tools=())
+        self.assertEqual(run.output, "ok")
+        self.assertEqual(_roles("anthropic", server.sent[1]), "uau")
+        self.assertIn("ok", json.dumps(server.said()[1]))
+
     def test_what_a_cut_reply_of_anthropic_lacks(self):
         """Thinking without its signature, a call of the server's own tool without its result, a
         compaction without its summary: refused in each later request (langchain#29971,
@@ -8686,4687 +13198,136 @@ class PreservedTests(_ModelCase):
         short = {"type": "compaction", "content": None}
         whole = {"type": "compaction", "content": "So far."}
         rows = [  # the blocks of the reply; what of them goes back
-            ([half], []), ([bare, text], [text]), ([signed, text], [signed, text]), ([signed], [signed]),
-            ([text, search], [text]), ([text, remote], [text]), ([search, found, text], [search, found, text]),
-            ([short, text], [text]), ([whole, text], [whole, text]), ([{"type": "redacted_thinking", "data": "x"}], None),
-        ]  # fmt: skip
+            ([half], []),
+            ([bare, text], [text]),
+            ([signed, text], [signed, text]),
+            ([signed], [signed]),
+            ([text, search], [text]),
+            ([text, remote], [text]),
+            ([search, found, text], [search, found, text]),
+            ([short, text], [text]),
+            ([whole, text], [whole, text]),
+            ([{"type": "redacted_thinking", "data": "x"}], None),
+        ]
         for blocks, back in rows:
             for reason in ("max_tokens", "refusal"):
                 with self.subTest(blocks=blocks, reason=reason):
-                    answers = [{"content": blocks, "stop_reason": reason}] + [
-                        _text("anthropic", t) for t in ("ok", "end")
-                    ]
-                    server = _Server("anthropic", answers)
-                    model = _model("anthropic", server)
-                    run = agentloop.run(model, "go", [get_weather])
-                    agentloop.run(model, run.follow_up("more"), [get_weather])
+                    answers = [{"content": blocks, "stop_reason": reason}]
+                    answers += [_text("anthropic", "ok"), _text("anthropic", "end")]
+                    _, server = self.play_two_turns("anthropic", answers)
                     sent = server.said()[1]["content"]
                     back = blocks if back is None else back
                     stand_in = sent[len(back) :]
                     self.assertEqual(sent[: len(back)], back)
-                    self.assertEqual(
-                        [b["type"] for b in stand_in], [] if text in back else ["text"]
-                    )
+                    kinds = [] if text in back else ["text"]
+                    self.assertEqual([b["type"] for b in stand_in], kinds)
 
     def test_the_input_of_a_servers_tool_is_an_object(self):
-        use = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
         search = {"type": "server_tool_use", "id": "s", "name": "web", "input": '{"q": "x'}
         found = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
-        answers = [{"content": [search, found, use], "stop_reason": "tool_use"}]
-        server = self.play("anthropic", [*answers, _text("anthropic", "ok")])[1]
-        self.assertEqual(server.said()[1]["content"], [{**search, "input": {}}, found, use])
-
-    def test_the_container_of_the_last_reply(self):
-        """`container_id is required when there are pending tool uses generated by code execution`
-        (anthropic-sdk-typescript#1114)."""
-        for stream in (False, True):
-            with self.subTest(stream=stream):
-                answers = []
-                for name in ("c1", None, "c2"):
-                    call = ("id%d" % len(answers), "get_weather", {"city": "B"})
-                    document = _call("anthropic", call, usage={})
-                    answers.append(document)
-                    if name:
-                        document["container"] = {"id": name, "expires_at": "2026-12-01"}
-                answers.append(_text("anthropic", "ok"))
-                if stream:
-                    plain = answers
-                    answers = [_stream("anthropic", a) for a in plain]
-                    for at in (0, 2):
-                        delta = {"stop_reason": "tool_use", "container": plain[at]["container"]}
-                        event = {"type": "message_delta", "delta": delta}
-                        answers[at][-2] = _sse(event, done=False)[0]
-                server = _Server("anthropic", answers, extra=["container"], prefix=False)
-                model = _model("anthropic", server, on_text=len if stream else None)
-                run = agentloop.run(model, "go", [get_weather])
-                sent = [body.get("container") for body in server.sent]
-                self.assertEqual(sent, [None, "c1", "c1", "c2"])
-                stored = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
-                fresh = _model("anthropic", None)
-                self.assertEqual(fresh.body(stored.follow_up("?"), {})["container"], "c2")
-                # In another protocol's conversation there is no such thing.
-                body = _model("chat", None).body(stored.follow_up("?"), {})
-                _check_chat(body, set(), False)
-                self.assertNotIn("container", json.dumps(body))
-
-    def test_a_responses_reply_of_which_nothing_can_be_sent(self):
-        thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
-        for items in ([], [thought], [{"type": "message", "role": "assistant", "content": []}]):
-            with self.subTest(items=items):
-                answers = [{"status": "completed", "output": items}, _text("responses", "ok")]
-                run, server = self.play("responses", answers)
-                self.assertEqual(_statuses(run), ["invalid_response"])
-                _task, stand_in, notice = server.said()
-                self.assertEqual((stand_in["type"], stand_in["role"]), ("message", "assistant"))
-                self.assertTrue(stand_in["content"].strip())
-                self.assertRegex(notice["content"], "empty|neither")
-
-
-class ReadingTests(_ModelCase):
-    """What a reply means; what is doubtful does not run."""
-
-    def test_calls_count_whatever_the_finish_reason_says(self):
-        reasons = {
-            "chat": ("stop", "tool_calls", "function_call", None, "", "eos"),
-            "anthropic": ("end_turn", "tool_use", "stop_sequence", None),
-            "responses": ("completed", None),
-        }
-        for protocol, words in reasons.items():
-            for reason in words:
-                with self.subTest(protocol=protocol, reason=reason):
-                    call = [("a", "get_weather", {"city": "B"})]
-                    more = {"status" if protocol == "responses" else "reason": reason}
-                    answers = [_reply(protocol, "I look.", call, **more)]
-                    answers.append(_text(protocol, "ok"))
-                    run, _ = self.play(protocol, answers)
-                    self.assertEqual(_statuses(run), ["ok"])
-                    self.assertEqual((run.steps[0].action.log, run.output), ("I look.", "ok"))
-
-    def test_empty_replies(self):
-        rows = {
-            "chat": [
-                _chat({"role": "assistant", "content": None}),
-                _chat({"role": "assistant", "content": ""}, "tool_calls"),
-                _chat({"role": "assistant", "content": " \n", "tool_calls": []}),
-                _chat({"role": "assistant", "content": None, "tool_calls": None}),
-                _chat({"role": "assistant", "content": "", "tool_calls": {}}),
-                _chat({"role": "assistant", "content": "", "tool_calls": [None, 3]}),
-                _chat({"content": "", "reasoning_content": "I think."}),
-                _chat({"content": [{"type": "thinking", "thinking": []}]}),
-                _chat({"role": "assistant", "content": 5}),
-                _chat({"role": "assistant"}),
-            ],
-            "responses": [
-                {"status": "completed", "output": []},
-                {"output": [{"type": "reasoning", "encrypted_content": "e", "summary": []}]},
-                {"output": [{"type": "message", "role": "assistant", "content": "not parts"}]},
-                {"output": ["x", None, {"type": "message", "content": [{"type": "output_text"}]}]},
-                {"output": [{"type": "web_search_call", "id": "ws", "status": "completed"}]},
-            ],
-            "anthropic": [
-                {"content": [], "stop_reason": "end_turn"},
-                {"content": [], "stop_reason": "pause_turn"},
-                {"content": [{"type": "text", "text": " "}], "stop_reason": "tool_use"},
-                {"content": [{"type": "thinking", "thinking": "x", "signature": "s"}]},
-                {"content": [None, {"type": "text", "text": None}]},
-            ],
-        }
-        rows["responses"][2]["output"][0]["content"] = " "
-        for protocol, documents in rows.items():
-            for document in documents:
-                with self.subTest(protocol=protocol, document=document):
-                    run, server = self.play(protocol, [document, _text(protocol, "ok")])
-                    self.assertEqual((run.state, run.output), ("model_ended", "ok"))
-                    self.assertEqual(_statuses(run), ["invalid_response"])
-                    self.assertRegex(run.steps[0].observation, "empty|neither")
-                    action = run.steps[0].action
-                    self.assertEqual((action.tool, action.tool_input, action.call_id), ("", {}, ""))
-                    self.assertRegex(_notice(protocol, server.sent[1]), "empty|neither")
-
-    def test_cut_at_the_output_limit(self):
-        call, usage = [("a", "get_weather", {"city": "B"})], {"usage": None}
-        for protocol, more, settings in (
-            ("chat", {"reason": "length"}, {}),
-            ("chat", {"reason": "tool_calls"}, {"body": {"max_completion_tokens": 9}}),
-            ("chat", {"reason": "tool_calls"}, {"body": {"max_tokens": 9}}),
-            ("chat", {"reason": "stop"}, {"body": {"max_tokens": 8}}),
-            ("anthropic", {"reason": "max_tokens"}, {}),
-            ("anthropic", {"reason": "model_context_window_exceeded"}, {}),
-            ("anthropic", {"reason": "tool_use"}, {"max_tokens": 9}),
-            ("responses", {"status": "incomplete"}, {}),
-            ("responses", {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, {}),
-            ("responses", {}, {"body": {"max_output_tokens": 9}}),
-        ):  # fmt: skip
-            for text, calls in ((None, call), ("half an ans", []), ("I look.", call), (None, [])):
-                with self.subTest(protocol=protocol, more=more, text=text, calls=calls):
-                    usage = _usage(protocol, 5, 9)
-                    answers = [_reply(protocol, text, calls, usage=usage, **more)]
-                    answers.append(_text(protocol, "ok", usage=_usage(protocol, 5, 2)))
-                    run, server = self.play(protocol, answers, **settings)
-                    self.assertEqual(_statuses(run), ["invalid_response"])
-                    self.assertIn("output limit", run.steps[0].observation)
-                    self.assertIn("output limit", _notice(protocol, server.sent[1]))
-                    self.assertEqual(run.steps[0].action.log, text or "")
-                    self.assertEqual((run.output, run.usage["output_tokens"]), ("ok", 11))
-        for protocol, settings in (("chat", {"body": {"max_tokens": 10}}), ("anthropic", {})):
-            with self.subTest(protocol=protocol, settings=settings):  # not reached: an answer
-                answers = [_text(protocol, "ok", usage=_usage(protocol, 5, 9))]
-                self.assertEqual(self.play(protocol, answers, **settings)[0].output, "ok")
-
-    def test_finish_reasons(self):
-        """In any case of letters, on every protocol that hands one on."""
-        rows = {  # what it says of the reply: the words
-            "whole": ("stop", "STOP", "end_turn", "eos", "stop_sequence", "", None, 5),
-            "noted": ("paused_by_host", "Malformed_Function_Call"),
-            "cut": ("length", "Length", "max_tokens", "MAX_TOKENS", "model_length", "model_context_window_exceeded"),
-            "refused": ("content_filter", "refusal", "safety", "SAFETY", "sensitive", "recitation", "prohibited_content"),
-            "again": ("error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled",
-                      "Cancelled", "timeout"),
-        }  # fmt: skip
-        for kind, reasons in rows.items():
-            for reason in reasons:
-                for protocol in ("chat", "anthropic"):
-                    for stream in (False, True):
-                        with self.subTest(reason=reason, protocol=protocol, stream=stream):
-                            if stream and not isinstance(reason, str):
-                                continue
-                            call = ("a", "get_weather", {"city": "B"})
-                            calls = [] if kind in ("whole", "noted") else [call]
-                            first = _reply(protocol, "part", calls, reason=reason)
-                            answers = [first, _text(protocol, "ok")]
-                            if stream:
-                                if reason == "":
-                                    continue  # no reason: the stream was cut
-                                answers = [_stream(protocol, a) for a in answers]
-                            with _logged() as log:
-                                on_text = len if stream else None
-                                run, server = self.play(protocol, answers, on_text=on_text)
-                            statuses = ["invalid_response"] if kind == "cut" else []
-                            self.assertEqual(_statuses(run), statuses)
-                            refused = kind == "refused"
-                            self.assertEqual(run.finish.reason, "refusal" if refused else "stop")
-                            first_counts = kind in ("whole", "noted", "refused")
-                            self.assertEqual(run.output, "part" if first_counts else "ok")
-                            self.assertEqual(repr(reason) in log.getvalue(), kind == "noted")
-                            if kind == "again":
-                                self.assertEqual(server.raw[0], server.raw[1])
-                                self.assertEqual(run.requests, 1)
-        for reason in ("error", "network_error"):
-            answer = _text("chat", "half", reason=reason)
-            error, _ = self.fails("chat", [answer], "server", None, retries=0)
-            self.assertIn(reason, str(error))
-        for status in ("cancelled", "in_progress"):
-            with self.subTest(status=status), _logged() as log:
-                answers = [_text("responses", "part", status=status), _text("responses", "ok")]
-                run, _ = self.play("responses", answers)
-                self.assertEqual(run.output, "ok" if status == "cancelled" else "part")
-                self.assertEqual("in_progress" in log.getvalue(), status == "in_progress")
-
-    def test_how_much_of_the_limit_was_used(self):
-        """All of it, or one token more, is a cut; still more is counted otherwise (xAI, rig)."""
-        rows = [  # protocol, settings, the output tokens that are reported, whether it is cut
-            ("chat", {"max_tokens": 64}, 63, False), ("chat", {"max_tokens": 64}, 64, True),
-            ("chat", {"max_tokens": 64}, 65, True), ("chat", {"max_tokens": 64}, 66, False),
-            ("chat", {"max_tokens": 64, "max_completion_tokens": 9}, 9, True),
-            ("chat", {"max_tokens": 64, "n": 1}, 64, True), ("chat", {"max_tokens": 64, "n": 2}, 64, False),
-            ("chat", {"max_tokens": None}, 64, False), ("chat", {}, 64, False),
-            ("responses", {"max_output_tokens": 16}, 17, True), ("responses", {"max_output_tokens": 16}, 113, False),
-            ("anthropic", {}, 4096, True), ("anthropic", {}, 4097, True), ("anthropic", {}, 4098, False),
-            ("anthropic", {"max_tokens": 9}, 9, True), ("anthropic", {"max_tokens": 9}, 4096, False),
-        ]  # fmt: skip
-        for protocol, body, tokens, is_cut in rows:
-            with self.subTest(protocol=protocol, body=body, tokens=tokens):
-                answers = [_text(protocol, "ok", usage=_usage(protocol, 5, tokens))]
-                answers.append(_text(protocol, "ok", usage=_usage(protocol, 5, 1)))
-                run, _ = self.play(protocol, answers, body=body)
-                self.assertEqual(_statuses(run), ["invalid_response"] * is_cut)
-
-    def test_several_choices_are_one_reply(self):
-        """Gateways before Claude and the Responses API put its blocks into choices of their own;
-        where the caller asked for several, the first is the reply."""
-        text = {"role": "assistant", "content": "Let me see."}
-        calls = []
-        for n in "ab":
-            f = {"name": "get_weather", "arguments": '{"city": "%s"}' % n}
-            call = {"id": n, "type": "function", "function": f}
-            calls.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        both = [c["tool_calls"][0] for c in calls]
-        more = {"role": "assistant", "content": " Yes.", "reasoning": "hm"}
-        rows = [  # the messages of the choices; text, calls of the one message
-            ([text, calls[0]], "Let me see.", both[:1]),
-            ([calls[0], text], "Let me see.", both[:1]),
-            ([text, calls[0], more, calls[1]], "Let me see. Yes.", both),
-            ([{"content": "Let me see."}, None, calls[1]], "Let me see.", both[1:]),
-        ]
-        for messages, content, wanted in rows:
-            for stream in (False, True):
-                with self.subTest(messages=messages, stream=stream):
-                    choices = []
-                    for n, message in enumerate(messages):
-                        choice = {"index": n, "finish_reason": "stop", "message": message}
-                        if stream:
-                            choice["delta"] = choice.pop("message")
-                        choices.append(choice)
-                    answer = {"choices": choices}
-                    if stream:
-                        answer = _sse(*({"choices": [c]} for c in choices))
-                    texts = []
-                    on_text = texts.append if stream else None
-                    run, server = self.play("chat", [answer, _text("chat", "ok")], on_text=on_text)
-                    sent = server.said()[1]
-                    self.assertEqual((sent["content"], sent["tool_calls"]), (content, wanted))
-                    self.assertEqual({s.action.log for s in run.steps}, {content})
-                    self.assertEqual(_statuses(run), ["ok"] * len(wanted))
-                    self.assertEqual("".join(texts), content + "ok" if stream else "")
-        document = {
-            "choices": [{"message": text}, {"message": calls[0], "finish_reason": "length"}]
-        }
-        run, _ = self.play("chat", [document, _text("chat", "ok")])
-        self.assertEqual(_statuses(run), ["invalid_response"])
-        for stream in (False, True):
-            answer = {"choices": [{"index": 1, "message": more}, {"index": 0, "message": text}]}
-            if stream:
-                deltas = [{"index": 1, "delta": more}, {"index": 0, "delta": text}]
-                answer = _sse(*({"choices": [d]} for d in deltas))
-            else:
-                answer["choices"].reverse()
-            run, _ = self.play("chat", [answer], body={"n": 2}, on_text=len if stream else None)
-            self.assertEqual(run.output, "Let me see.")
-
-    def test_a_draft_is_no_part_of_the_answer(self):
-        """Servers without a parser for reasoning hand the draft on in the text."""
-        rows = [  # the text; the answer, None where the reply is empty
-            ("<think>\nWarm.\n</think>\n\ndone", "done"), ("<think>ok</think>done", "done"), (" <think></think> a b ", "a b "),
-            ("<think>no end", None), ("<think>a</think>", None), ("<think>a</think>\n\n", None),
-            ("say <think>hm</think>", "say <think>hm</think>"), ("a</think>b", "a</think>b"),
-            ("<think>a</think><think>b</think>c", "<think>b</think>c"), ("  plain ", "  plain "),
-        ]  # fmt: skip
-        for protocol in _PROTOCOLS:
-            for text, answer in rows:
-                with self.subTest(protocol=protocol, text=text):
-                    first = _text(protocol, text)
-                    server = _Server(protocol, [first, _text(protocol, "ok"), _text(protocol, "e")])
-                    model = _model(protocol, server)
-                    run = agentloop.run(model, "go", [get_weather])
-                    self.assertEqual(run.output, "ok" if answer is None else answer)
-                    self.assertEqual(_statuses(run), ["invalid_response"] * (answer is None))
-                    agentloop.run(model, run.follow_up("more"), [get_weather])
-                    self.assertIn(json.dumps(text)[1:-1], json.dumps(server.said()[1]))
-        call = [("a", "get_weather", {"city": "B"})]
-        answers = [_reply("chat", "<think>hm</think>I look.", call), _text("chat", "ok")]
-        self.assertEqual(self.play("chat", answers)[0].steps[0].action.log, "I look.")
-
-    def test_the_final_answer_of_the_responses_api(self):
-        """A comment taken for a part of the answer makes models stop early (langchain4j#6399)."""
-
-        def message(text, phase=None):
-            content = [{"type": "output_text", "text": text}]
-            return {"type": "message", "role": "assistant", "content": content, "phase": phase}
-
-        call = {"type": "function_call", "call_id": "a", "name": "get_weather"}
-        call["arguments"] = '{"city": "B"}'
-        one, two, end = message("I look. ", "commentary"), message("Hm. "), "final_answer"
-        rows = [  # the items; the answer and the comment
-            ([one, message("done", end)], "done", "I look. "),
-            ([message("do", end), one, two, message("ne", end)], "done", "I look. Hm. "),
-            ([one, two], "I look. Hm. ", ""),
-            ([message("done", end)], "done", ""),
-        ]
-        for items, answer, comment in rows:
-            with self.subTest(items=items):
-                server = _Server("responses", [{"output": items}, _text("responses", "ok")])
-                model = _model("responses", server)
-                run = agentloop.run(model, "go", [get_weather])
-                self.assertEqual((run.output, run.finish.log), (answer, comment))
-                agentloop.run(model, run.follow_up("more"), [get_weather])
-                self.assertEqual(server.said()[1:-1], items)
-                body = _model("chat", None).body(run.follow_up("more"), {})
-                self.assertEqual(body["messages"][1]["content"], answer)
-        answers = [{"output": [one, message("so", end), call]}, _text("responses", "ok")]
-        run, _ = self.play("responses", answers)
-        self.assertEqual(run.steps[0].action.log, "I look. so")
-
-    def test_calls_in_tags_are_calls(self):
-        """A text that is nothing but <tool_call> blocks of known tools (hermes-agent#742)."""
-        one = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "%s"}}\n</tool_call>'
-        text = (
-            '<tool_call>{"arguments": "{\\"city\\": \\"C\\"}", "name": "get_weather"}</tool_call>'
-        )
-        loose = "<tool_call>{'name': 'get_weather', 'arguments': {'city': 'D'}}</tool_call>"
-        rows = [  # the text; the cities
-            (one % "A", ["A"]), (one % "A" + one % "B", ["A", "B"]), ("\n" + one % "A" + "\n\n" + one % "B" + "\n", ["A", "B"]),
-            ("<think>Both.</think>\n" + one % "A", ["A"]), (text + loose, ["C", "D"]),
-        ]  # fmt: skip
-        for protocol in _PROTOCOLS:
-            for content, cities in rows:
-                with self.subTest(protocol=protocol, content=content):
-                    run, server = self.play(
-                        protocol, [_text(protocol, content), _text(protocol, "ok")]
-                    )
-                    self.assertEqual(_statuses(run), ["ok"] * len(cities))
-                    self.assertEqual(
-                        [s.observation for s in run.steps], ["sunny in " + c for c in cities]
-                    )
-                    results = _results(protocol, server.sent[1])
-                    calls = _sent_calls(protocol, server.sent[1])
-                    self.assertEqual([i for i, _ in results], [i for i, _, _ in calls])
-                    for call_id, name, _ in calls:
-                        self.assertRegex(call_id, r"\A[a-zA-Z0-9]{9}\Z")
-                        self.assertEqual(name, "get_weather")
-                    self.assertIn("tool_call", json.dumps(run.steps[0].action.message))
-
-    def test_calls_in_other_notations_are_invalid(self):
-        """They would be shown as the answer, and nothing was done."""
-        good = '{"name": "get_weather", "arguments": {"city": "Rome"}}'
-        rows = [
-            "<tool_call>" + good.replace("get_weather", "other") + "</tool_call>", "<tool_call>{</tool_call>",
-            "<tool_call>" + good, "<tool_call>[" + good + "]</tool_call>", '<tool_call>{"name": "get_weather"}</tool_call>',
-            "<tool_call>" + good + "</tool_call><tool_call>" + good, "<tool_call>" + good + good + "</tool_call>",
-            '<tool_call>{"name": ["get_weather"], "arguments": {}}</tool_call>',
-            "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n</tool_call>",
-            "<tool_call>\n<function=get_weather>\n<parameter=city>\nRome\n</parameter>\n</function>\n</tool_call>",
-            '<function=get_weather>{"city": "Rome"}</function>', '<function=get_weather>{"city": "Rome"}',
-            '<function_calls>\n<invoke name="get_weather">\n</invoke>\n</function_calls>\n', '<invoke name="get_weather"></invoke>',
-            "[TOOL_CALLS] [" + good + "]", "[TOOL_CALLS]get_weather[ARGS]{}", '<|python_tag|>get_weather.call(city="Rome")',
-            "<|tool_call|>[" + good + "]<|/tool_call|>", "<|tool_calls_section_begin|>x", "<\uff5ctool\u2581calls\u2581begin\uff5c>x",
-            "<\uff5cDSML\uff5cfunction_calls>", "<|channel|>commentary to=functions.get_weather <|message|>{}",
-            '[get_weather(city="Rome")]', "[get_weather(city='R(o)m]e'), get_weather()]", "<think>hm</think>\n[TOOL_CALLS]x",
-        ]  # fmt: skip
-        answers = [
-            "<tool_call> is the tag that Hermes uses.", "<tool_call>" + good + "</tool_call> is how a call looks.",
-            "Like this: [TOOL_CALLS] [" + good + "]", "<functions>", "[other(city=1)]", "[get_weather(city=1), other()]",
-            '[get_weather(city="Rome")] it is', "[get_weather]", "[get_weather(]", "[]", "[1, 2]", "[get_weather() get_weather()]",
-            "<invoke>", '<invoke name="get_weather"></invoke> <- so', "<b>bold</b>",
-        ]  # fmt: skip
-        for protocol in _PROTOCOLS:
-            for text in rows:
-                with self.subTest(protocol=protocol, text=text):
-                    with _logged() as log:
-                        run, server = self.play(
-                            protocol, [_text(protocol, text), _text(protocol, "ok")]
-                        )
-                    self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
-                    self.assertIn("interface for tool calls", _notice(protocol, server.sent[1]))
-                    self.assertIn("--tool-call-parser", log.getvalue())
-                    # Where no tools were offered, it is an answer.
-                    run, _ = self.play(protocol, [_text(protocol, text)], tools=())
-                    self.assertEqual(run.output, re.sub("(?s)^<think>.*</think>\n", "", text))
-            for text in answers:
-                with self.subTest(protocol=protocol, answer=text):
-                    with _logged() as log:
-                        run, _ = self.play(protocol, [_text(protocol, text)])
-                    self.assertEqual((run.output, log.getvalue()), (text, ""))
-
-    def test_cut_arguments_are_never_completed(self):
-        for protocol in ("chat", "responses"):
-            for reason in ("cut", "fine"):
-                with self.subTest(protocol=protocol, reason=reason):
-                    document = _asks(protocol, '{"city": "Ber')
-                    if reason == "cut" and protocol == "chat":
-                        document["choices"][0]["finish_reason"] = "length"
-                    elif reason == "cut":
-                        document["status"] = "incomplete"
-                    run, server = self.play(protocol, [document, _text(protocol, "ok")])
-                    want = "invalid_response" if reason == "cut" else "invalid_arguments"
-                    self.assertEqual(_statuses(run), [want])
-                    self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], "{}")
-
-    def test_refusals(self):
-        call = {"id": "a", "type": "function"}
-        call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        said = {"type": "message", "role": "assistant"}
-        said["content"] = [{"type": "refusal", "refusal": "I will not."}]
-        asked = {"type": "function_call", "call_id": "a", "name": "get_weather"}
-        asked["arguments"] = '{"city": "B"}'
-        use = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
-        part = [{"type": "text", "text": "Well"}, use]
-        why = {"incomplete_details": {"reason": "content_filter"}}
-        details = {"stop_details": {"type": "x", "category": "cyber", "explanation": "No harm."}}
-        rows = [
-            ("chat", _chat({"content": None, "refusal": "I will not."}), "I will not."),
-            ("chat", _chat({"content": None, "refusal": "No.", "tool_calls": [call]}), "No."),
-            ("chat", _chat({"content": "Well", "tool_calls": [call]}, "content_filter"), "Well"),
-            ("chat", _chat({"content": None}, "content_filter"), ""),
-            ("responses", {"status": "completed", "output": [said]}, "I will not."),
-            ("responses", {"status": "completed", "output": [said, asked]}, "I will not."),
-            ("responses", {"status": "incomplete", "output": [asked], **why}, ""),
-            ("anthropic", {"content": part, "stop_reason": "refusal"}, "Well"),
-            ("anthropic", {"content": [], "stop_reason": "refusal"}, ""),
-            ("anthropic", {"content": [], "stop_reason": "refusal", **details}, "cyber: No harm."),
-            ("anthropic", {"content": part, "stop_reason": "refusal", **details}, "Well\ncyber: No harm."),
-            ("anthropic", {"content": part, "stop_reason": "refusal", "stop_details": {"explanation": "No."}}, "Well\nNo."),
-            ("anthropic", {"content": part, "stop_reason": "refusal", "stop_details": None}, "Well"),
-        ]  # fmt: skip
-        for protocol, document, output in rows:
-            for stream in (False, True):
-                with self.subTest(protocol=protocol, document=document, stream=stream):
-                    answer = document
-                    if stream and protocol == "chat":
-                        choice = {**document["choices"][0]}
-                        choice["delta"] = choice.pop("message")
-                        answer = _sse({"choices": [choice]})
-                    elif stream:
-                        answer = _stream(protocol, document)
-                    if stream and "stop_details" in document:
-                        delta = {k: document[k] for k in ("stop_reason", "stop_details")}
-                        event = {"type": "message_delta", "delta": delta}
-                        answer[-2] = _sse(event, done=False)[0]
-                    asked_ = []
-                    server = _Server(protocol, [answer, _text(protocol, "ok")])
-                    model = _model(protocol, server, on_text=len if stream else None)
-                    run = agentloop.run(model, "go", [get_weather], accept=asked_.append)
-                    self.assertEqual((run.state, run.steps), ("model_ended", []))
-                    self.assertEqual((run.finish.reason, run.output), ("refusal", output))
-                    self.assertEqual(asked_, [])
-                    agentloop.run(model, run.follow_up("Why?"), [get_weather])  # stays legal
-
-    def test_a_filtered_choice_without_a_message(self):
-        """Azure leaves the message out where the filter took all of it."""
-        choice = {"index": 0, "finish_reason": "content_filter", "logprobs": None}
-        for answer in ({"choices": [choice]}, _sse({"choices": [choice]})):
-            with self.subTest(answer=answer):
-                answers = [answer, _text("chat", "ok")]
-                server = _Server("chat", answers)
-                model = _model("chat", server, retries=0)
-                run = agentloop.run(model, "go")
-                self.assertEqual((run.finish.reason, run.output), ("refusal", ""))
-                self.assertEqual(agentloop.run(model, run.follow_up("Why?")).output, "ok")
-
-    def test_a_refusal_in_streamed_pieces(self):
-        deltas = [{"refusal": "I "}, {"refusal": "will not."}, {"content": None}]
-        events = [{"choices": [{"delta": d}]} for d in deltas]
-        events.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
-        run, _ = self.play("chat", [_sse(*events)], on_text=len)
-        self.assertEqual((run.finish.reason, run.output), ("refusal", "I will not."))
+        blocks = [search, found, _ANTHROPIC_CALL]
+        answers = [{"content": blocks, "stop_reason": "tool_use"}, _text("anthropic", "ok")]
+        server = self.play("anthropic", answers)[1]
+        back = [{**search, "input": {}}, found, _ANTHROPIC_CALL]
+        self.assertEqual(server.said()[1]["content"], back)
 
     def test_pause_turn(self):
         search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web", "input": {"q": "x"}}
-        text = {"type": "text", "text": "Searching."}
+        blocks = [{"type": "text", "text": "Searching."}, search]
+        pause = {"content": blocks, "stop_reason": "pause_turn"}
+        answers = [pause, _weather("anthropic"), _text("anthropic", "ok")]
         for stream in (False, True):
             with self.subTest(stream=stream):
-                pause = {"content": [text, search], "stop_reason": "pause_turn"}
-                answers = [pause, _call("anthropic", ("a", "get_weather", {"city": "B"}))]
-                answers.append(_text("anthropic", "ok"))
-                settings = {}
-                if stream:
-                    answers, settings = (
-                        [_stream("anthropic", a) for a in answers],
-                        {"on_text": len},
-                    )
-                run, server = self.play("anthropic", answers, paused=True, **settings)
-                self.assertEqual(
-                    server.said(1)[-1], {"role": "assistant", "content": [text, search]}
-                )
+                run, server = self.play("anthropic", answers, paused=True, stream=stream)
+                self.assertEqual(server.said(1)[-1], {"role": "assistant", "content": blocks})
                 self.assertEqual((run.requests, run.output), (3, "ok"))
                 self.assertEqual(_statuses(run), ["invalid_response", "ok"])
                 self.assertEqual(run.steps[0].observation, "")
         run, server = self.play("anthropic", [pause], paused=True, max_requests=1)
         self.assertEqual((run.state, run.output), ("budget_exhausted", None))
 
-    def test_tool_use_failed(self):
-        error = {"message": "Failed to call a function.", "type": "invalid_request_error"}
-        error.update(code="tool_use_failed", failed_generation="<function=get_weather>{x")
-        answers = [(400, {}, {"error": error}), _text("chat", "ok")]
-        run, server = self.play("chat", answers)
-        self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
-        self.assertIn("<function=get_weather>{x", run.steps[0].observation)
-        self.assertIn("<function=get_weather>{x", _notice("chat", server.sent[1]))
-        del error["failed_generation"]
-        self.assertEqual(self.play("chat", answers)[0].output, "ok")
-        # Inside the message of a proxy (OpenHands#10187); the model is shown what it wrote.
-        error["failed_generation"] = "import csv\nprint(Rome)"
-        inner = json.dumps({"error": error})
-        proxies = ["litellm.BadRequestError: GroqException - %s\n. Received Model Group=coding"]
-        proxies += ["%s", json.dumps(error).replace("%", "%%")]
-        for words in proxies:
-            with self.subTest(words=words):
-                wrapped = {"message": words % inner if "%s" in words else words, "code": "400"}
-                answers = [(400, {}, {"error": wrapped}), _text("chat", "ok")]
-                run, server = self.play("chat", answers)
-                self.assertEqual(_statuses(run), ["invalid_response"])
-                self.assertIn("print(Rome)", _notice("chat", server.sent[1]))
-        for words in (
-            "tool_use_failed, they say",
-            'x {"code": "tool_use_failed"',
-            'a {"code": "tool_use_failed_2"}',
-        ):
-            with self.subTest(words=words):  # no such error
-                answers = [(400, {}, {"error": {"message": words}})]
-                self.fails("chat", answers, "bad_request", 400)
-
-    def test_json_in_an_answer_is_an_answer(self):
-        texts = ['{"name": "get_weather", "arguments": {"city": "B"}}', "[1, 2]", "{}"]
-        texts += ['```json\n{"tool": "get_weather"}\n```', '{"name": "other"}']
-        for protocol in _PROTOCOLS:
-            for text in texts:
-                with self.subTest(protocol=protocol, text=text):
-                    with _logged() as log:
-                        run, _ = self.play(protocol, [_text(protocol, text)])
-                    self.assertEqual((run.output, run.steps, log.getvalue()), (text, [], ""))
-
-    def test_nothing_is_printed_where_logging_is_not_set_up(self):
-        logger = logging.getLogger("agentloop")
-        handlers, logger.handlers = logger.handlers, []
-        root, logging.root.handlers = logging.root.handlers, []
-        error = io.StringIO()
-        try:
-            with contextlib.redirect_stderr(error):
-                self.play("chat", [_text("chat", "ok", reason="brand_new")])  # is logged
-        finally:
-            logger.handlers, logging.root.handlers = handlers, root
-        self.assertEqual(error.getvalue(), "")
-
-    def test_answers_in_parts(self):
-        parts = [{"type": "text", "text": "a "}, {"type": "thinking", "thinking": "no"}, 7]
-        parts += [{"type": "text", "text": "b"}, {"type": "text", "text": None}]
-        parts += [{"type": "reasoning", "text": "no"}, {"type": "refused", "text": "no"}]
-        run, _ = self.play("chat", [_chat({"role": "assistant", "content": parts})])
-        self.assertEqual(run.output, "a b")
-        texts = [{"type": "output_text", "text": t} for t in ("a\n", " b", "")]
-        items = [
-            {"type": "message", "content": texts[:2]},
-            {"type": "message", "content": texts[1:]},
-        ]
-        run, _ = self.play("responses", [{"status": "completed", "output": items}])
-        self.assertEqual(run.output, "a\n b b")
-        blocks = [{"type": "text", "text": t} for t in ("a\n", " b")]
-        run, _ = self.play("anthropic", [{"content": blocks, "stop_reason": "end_turn"}])
-        self.assertEqual(run.output, "a\n b")
-
-    def test_names(self):
-        def look(city: str) -> str:
-            return "seen " + city
-
-        rows = [  # the name that came; the status, the name sent back
-            ("look", "ok", "look"),
-            (" look\n", "ok", "look"),
-            ("functions.look", "ok", ""),
-            ("Look", "unknown_tool", "Look"),
-            ("look_", "unknown_tool", "look_"),
-            ("functions.functions.look", "unknown_tool", "functions_functions_look"),
-            ("multi_tool_use.parallel", "unknown_tool", "multi_tool_use_parallel"),
-            ("look at " + "a" * 70, "unknown_tool", "look_at_" + "a" * 56),
-            ("caf\u00e9", "unknown_tool", "caf_"),
-            ("", "unknown_tool", "unknown"),
-            (" ", "unknown_tool", "unknown"),
-            (None, "unknown_tool", "unknown"),
-            (5, "unknown_tool", "unknown"),
-            (["look"], "unknown_tool", "unknown"),
-        ]
-        for protocol in _PROTOCOLS:
-            for name, status, back in rows:
-                with self.subTest(protocol=protocol, name=name):
-                    given = {"city": "B"} if protocol == "anthropic" else '{"city": "B"}'
-                    answers = [_asks(protocol, given, name=name), _text(protocol, "ok")]
-                    run, server = self.play(protocol, answers, tools=[look])
-                    self.assertEqual(_statuses(run), [status])
-                    if status == "unknown_tool":
-                        self.assertIn("look", run.steps[0].observation)
-                    sent = _sent_calls(protocol, server.sent[1])[0][1]
-                    self.assertRegex(sent, r"\A[a-zA-Z0-9_-]{1,64}\Z")
-                    self.assertIn(sent, (back,) if back else ("look", "functions_look"))
-                    name = run.steps[0].action.message
-                    self.assertEqual(name, json.loads(json.dumps(name)))
-
-    def test_arguments(self):
-        good = '{"city": "B"}'
-        deep = '{"city": ' + "[" * 5000 + "]" * 5000 + "}"
-        fenced = '```json\n{"city": "B```C"}\n```'
-        rows = [  # what came; status, and the arguments as they go back, or a part of the notice
-            (good, "ok", good),
-            ("", "invalid_arguments", "{}"),
-            (None, "invalid_arguments", "{}"),
-            ("null", "invalid_arguments", "{}"),
-            ("```json\n%s\n```" % good, "ok", {"city": "B"}),
-            ("```\n%s\n```\n" % good, "ok", {"city": "B"}),
-            (fenced, "ok", {"city": "B```C"}),
-            (json.dumps(good), "ok", {"city": "B"}),
-            ("{'city': 'B'}", "ok", {"city": "B"}),
-            ("{'city': 'B', 'city': 'C',}", "ok", {"city": "C"}),
-            ({"city": "B"}, "ok", {"city": "B"}),
-            ('{"city": "\ud800"}', "any", "any"),
-            ('{"city": "\\ud800"}', "any", "any"),
-            ('{"city": NaN}', "invalid_arguments", "{}"),
-            ('{"city": "B", "x": Infinity}', "invalid_arguments", "{}"),
-            ("[1]", "invalid_arguments", "{}"),
-            ("5", "invalid_arguments", "{}"),
-            ('"B"', "invalid_arguments", "{}"),
-            (good + good, "invalid_arguments", "{}"),
-            (good[:-1], "invalid_arguments", "{}"),
-            (good + "}", "invalid_arguments", "{}"),
-            (deep, "invalid_arguments", "{}"),
-            ("9" * 5000, "invalid_arguments", "{}"),
-            (["B"], "invalid_arguments", "{}"),
-            (7, "invalid_arguments", "{}"),
-            ("B", "invalid_arguments", "{}"),
-            ("__import__('os')", "invalid_arguments", "{}"),
-        ]
-        for protocol in _PROTOCOLS:
-            for given, status, back in rows:
-                with self.subTest(protocol=protocol, given=str(given)[:60]):
-                    answers = [_asks(protocol, given), _text(protocol, "ok")]
-                    run, server = self.play(protocol, answers)
-                    if status == "any":
-                        self.assertIn(run.steps[0].status, ("ok", "invalid_arguments"))
-                    else:
-                        self.assertEqual(_statuses(run), [status])
-                        self.assertLess(len(str(run.steps[0].observation)), 1000)
-                    sent = _sent_calls(protocol, server.sent[1])[0][2]
-                    if protocol == "anthropic":
-                        sent, back = json.dumps(sent), json.loads(back) if back == good else back
-                    if isinstance(back, dict):
-                        self.assertEqual(json.loads(sent), back)
-                    elif back != "any":
-                        self.assertEqual(sent, back)
-        for given in ("[1]", good + good, "B"):
-            run, _ = self.play("chat", [_asks("chat", given), _text("chat", "ok")])
-            self.assertIn("one JSON object", run.steps[0].observation)
-            self.assertIn(given[:9].replace('"', '\\"'), run.steps[0].observation)
-
-    def test_a_call_without_arguments_key(self):
-        def now() -> str:
-            return "noon"
-
-        for protocol in _PROTOCOLS:
-            for given in (None, "", "{}", "gone"):
-                with self.subTest(protocol=protocol, given=given):
-                    document = _asks(protocol, given, name="now")
-                    if given == "gone":
-                        if protocol == "chat":
-                            call = document["choices"][0]["message"]["tool_calls"][0]
-                            del call["function"]["arguments"]
-                        elif protocol == "responses":
-                            del document["output"][0]["arguments"]
-                        else:
-                            del document["content"][0]["input"]
-                    run, server = self.play(
-                        protocol, [document, _text(protocol, "ok")], tools=[now]
-                    )
-                    self.assertEqual(_statuses(run), ["ok"])
-                    want = {} if protocol == "anthropic" else "{}"
-                    self.assertEqual(_sent_calls(protocol, server.sent[1])[0][2], want)
-
-    def test_other_calls_of_the_reply_still_run(self):
-        for protocol in ("chat", "responses"):
-            with self.subTest(protocol=protocol):
-                calls = [("a", "get_weather", "{"), ("b", "get_weather", {"city": "B"})]
-                calls.append(("c", "nope", {}))
-                run, server = self.play(protocol, [_call(protocol, *calls), _text(protocol, "ok")])
-                self.assertEqual(_statuses(run), ["invalid_arguments", "ok", "unknown_tool"])
-                self.assertEqual(
-                    [i for i, _ in _results(protocol, server.sent[1])], ["a", "b", "c"]
-                )
-
-    def test_ids(self):
-        rows = [  # the ids of the calls of two replies
-            (("a", "b"), ("c", "d")),
-            (("a", "a"), ("a", "a")),
-            (("", ""), ("", "")),
-            ((None, None), (None, "a")),
-            (("a", None), ("c00000002", "c00000004")),
-            ((7, {"x": 1}), (["a"], True)),
-            (("call_0", "call_1"), ("call_0", "call_1")),
-            (("c00000003", "c00000004"), (None, None)),
-            (("a b", "\u4f60"), ("a:1", "x" * 300)),
-        ]
-        for protocol in _PROTOCOLS:
-            for ids in rows:
-                for stream in (False, True):
-                    with self.subTest(protocol=protocol, ids=ids, stream=stream):
-                        answers = []
-                        for n, pair in enumerate(ids):
-                            calls = [
-                                (i, "get_weather", {"city": "%d%d" % (n, k)})
-                                for k, i in enumerate(pair)
-                            ]
-                            answers.append(_call(protocol, *calls))
-                        answers.append(_text(protocol, "ok"))
-                        if stream:
-                            answers = [_stream(protocol, a) for a in answers]
-                        settings = {"on_text": len if stream else None}
-                        run, server = self.play(protocol, answers, **settings)
-                        if not (stream and protocol == "chat" and ids[0] == ("", "")):
-                            self.assertEqual(_statuses(run), ["ok"] * 4)
-                        results = _results(protocol, server.sent[-1])
-                        want = ["sunny in 00", "sunny in 01", "sunny in 10", "sunny in 11"]
-                        self.assertEqual([text for _, text in results], want)
-                        made = [s.action.call_id for s in run.steps]
-                        self.assertEqual(len(set(made)), 4)
-                        if protocol != "anthropic":
-                            self.assertEqual([i for i, _ in results], made)
-                        _again, server2 = self.play(protocol, answers, **settings)
-                        self.assertEqual(server2.raw, server.raw)  # no chance, no clock
-
-    def test_a_good_id_stays(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                answers = [_call(protocol, ("toolu_01-X", "get_weather", {"city": "B"}))]
-                run, server = self.play(protocol, [*answers, _text(protocol, "ok")])
-                self.assertEqual(run.steps[0].action.call_id, "toolu_01-X")
-                self.assertEqual(_results(protocol, server.sent[1])[0][0], "toolu_01-X")
-
-    def test_a_made_up_id_is_taken_by_every_provider(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                answers = [
-                    _asks(protocol, {"city": "B"}, call_id=None),
-                    _text(protocol, "ok"),
-                ]
-                run, server = self.play(protocol, answers)
-                made = _results(protocol, server.sent[1])[0][0]
-                self.assertRegex(made, r"\A[a-zA-Z0-9]{9}\Z")
-                self.assertEqual(made, run.steps[0].action.call_id)
-
-    @_unrecorded  # a custom call has no `function`: no type allows what this server says
-    def test_only_a_missing_type_of_a_call_is_mended(self):
-        f = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        other = {"id": "a", "type": "custom", "function": f}
-        answers = [_chat({"content": "a", "tool_calls": [other]}), _text("chat", "ok")]
-        server = self.play("chat", answers, strict=False)[1]
-        self.assertEqual(server.said()[1]["tool_calls"], [other])
-
-    def test_chat_mends(self):
-        f = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        server = self.play("chat", [
-            _chat({"content": "a", "tool_calls": [{"id": "a", "function": f}]}),
-            _chat({"content": "b", "tool_calls": [{"id": "b", "type": None, "function": f}]}),
-            _chat({"content": "c", "tool_calls": [{"id": "c", "type": "", "function": None}]}),
-            _text("chat", "ok"),
-        ])[1]  # fmt: skip
-        said = [m for m in server.said() if m["role"] == "assistant"]
-        self.assertEqual([m["tool_calls"][0]["type"] for m in said], ["function"] * 3)
-        for empty in ([], None, {}, ""):
-            with self.subTest(tool_calls=empty):
-                message = {"role": "assistant", "content": "ok", "tool_calls": empty}
-                server = _Server("chat", [_chat(message), _text("chat", "b")])
-                model = _model("chat", server)
-                run = agentloop.run(model, agentloop.run(model, "go").follow_up("more"))
-                self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
-                self.assertEqual(run.history[0].finish.message, message)
-
-    def test_the_form_before_tool_calls_is_no_call(self):
-        """Nobody asks for it any more; servers that send zero values send it empty."""
-        f = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        call = {"id": "a", "type": "function", "function": f}
-        rows = [  # beside the content; statuses, whether a call goes back
-            ("ok", {"function_call": {"name": "", "arguments": ""}}, [], False),
-            ("ok", {"function_call": f}, [], False),
-            ("", {"function_call": f}, ["invalid_response"], False),
-            (None, {"function_call": {}, "tool_calls": [call]}, ["ok"], True),
-            (None, {"function_call": f, "tool_calls": [{**call, "custom": {}}]}, ["ok"], True),
-        ]
-        for content, more, statuses, has_call in rows:
-            for stream in (False, True):
-                with self.subTest(more=more, stream=stream):
-                    message = {"role": "assistant", "content": content, **more}
-                    answers = [_chat(message, ""), _text("chat", "ok"), _text("chat", "end")]
-                    if stream:
-                        answers[0] = _sse({"choices": [{"delta": message}]})
-                    server = _Server("chat", answers)
-                    model = _model("chat", server)
-                    run = agentloop.run(model, "go", [get_weather])
-                    self.assertEqual((run.output, _statuses(run)), ("ok", statuses))
-                    agentloop.run(model, run.follow_up("more"), [get_weather])
-                    self.assertNotIn("function_call", server.said()[1])
-                    self.assertEqual("tool_calls" in server.said()[1], has_call)
-
-    def test_anthropic_mends(self):
-        use = {"type": "tool_use", "id": "a", "name": "get_weather", "input": {"city": "B"}}
-        blanks = [{"type": "text", "text": t} for t in ("", " \n", None)]
-        rows = [
-            ([*blanks, use], [use]),
-            ([blanks[0], use, blanks[1]], [use]),
-            ([{**use, "input": None}], [{**use, "input": {}}]),
-            ([{**use, "input": '{"city": "B"}'}], [use]),
-            ([{**use, "input": [1]}], [{**use, "input": {}}]),
-            ([{k: v for k, v in use.items() if k != "input"}], [{**use, "input": {}}]),
-            ([{**use, "id": "a:b"}], [{**use, "id": "c00000001"}]),
-        ]
-        for blocks, back in rows:
-            with self.subTest(blocks=blocks):
-                answers = [
-                    {"content": blocks, "stop_reason": "tool_use"},
-                    _text("anthropic", "ok"),
-                ]
-                run, server = self.play("anthropic", answers)
-                self.assertEqual(server.said()[1]["content"], back)
-                self.assertEqual(run.steps[0].action.message["content"], blocks)
-        for blocks in ([], blanks):
-            with self.subTest(blocks=blocks):
-                answers = [
-                    {"content": blocks, "stop_reason": "end_turn"},
-                    _text("anthropic", "ok"),
-                ]
-                server = self.play("anthropic", answers)[1]
-                self.assertTrue(server.said()[1]["content"][0]["text"].strip())
-
-    def test_json_for_a_stream_and_a_stream_for_json(self):
-        kinds = [_JSON, _SSE, {}, {"content-type": "text/plain; charset=utf-8"}]
-        for protocol in _PROTOCOLS:
-            for kind in kinds:
-                for asked in (False, True):
-                    document = _text(protocol, "\u4f60ok")
-                    for sent in ("document", "stream", "chunks"):
-                        with self.subTest(protocol=protocol, kind=kind, asked=asked, sent=sent):
-                            texts = []
-                            stream = b"".join(_stream(protocol, document))
-                            body = json.dumps(document).encode()
-                            body = body if sent == "document" else stream
-                            if sent == "chunks":
-                                body = [stream[n : n + 7] for n in range(0, len(stream), 7)]
-                            on_text = texts.append if asked else None
-                            run, _ = self.play(protocol, [(200, kind, body)], on_text=on_text)
-                            self.assertEqual(run.output, "\u4f60ok")
-                            self.assertEqual("".join(texts), "\u4f60ok" if asked else "")
-
-    def test_documents_in_other_clothes(self):
-        good = _text("chat", "ok")
-        text = json.dumps(good)
-        packed = gzip.compress(text.encode())
-        rows = [
-            ("list", [good] and json.dumps([good]), {}),
-            ("bom", "\ufeff" + text, {}),
-            ("space", "\n\n  " + text + "\n", {}),
-            ("nan", text[:-1] + ', "logprob": NaN, "x": -Infinity}', {}),
-            ("gzip told", packed, {"content-encoding": "gzip"}),
-            ("gzip in silence", packed, {}),
-            ("gzip in pieces", [packed[:9], packed[9:30], packed[30:]], {}),
-            ("created", text, {"content-type": "text/html"}),
-        ]
-        for name, body, head in rows:
-            with self.subTest(name):
-                body = body.encode("utf-8") if isinstance(body, str) else body
-                run, server = self.play("chat", [(200, head, body)])
-                self.assertEqual((run.output, len(server.raw)), ("ok", 1))
-        stream = gzip.compress(b"".join(_stream("chat", good)))
-        pieces = [stream[n : n + 5] for n in range(0, len(stream), 5)]
-        head = {"content-type": "text/event-stream", "content-encoding": "gzip"}
-        self.assertEqual(self.play("chat", [(200, head, pieces)], on_text=len)[0].output, "ok")
-        broken = packed[:10] + b"\xff" * 30
-        _error, server = self.fails("chat", [(200, {}, broken)] * 2, "bad_response", retries=1)
-        self.assertEqual(len(server.raw), 2)
-
-
-def _deltas(*deltas, reason="tool_calls", done=True, choice=None):
-    """A Chat Completions stream of these deltas; a list is taken for tool-call deltas."""
-    events = []
-    for d in deltas:
-        d = {"tool_calls": d} if isinstance(d, list) else d
-        events.append({"choices": [{"index": 0, "delta": d, "finish_reason": None}]})
-    if reason:
-        events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
-    return _sse(*events, done=done)
-
-
-def _part(name=None, arguments=None, **more):
-    """One tool-call delta; what is None is left out, "null" stands for null."""
-    f = {k: v for k, v in (("name", name), ("arguments", arguments)) if v is not None}
-    part = {**more, **({"function": f} if f else {})}
-    return json.loads(json.dumps(part).replace('"null"', "null"))
-
-
-class StreamTests(_ModelCase):
-    """Pieces become the reply that was meant, or nothing."""
-
-    def echo(self, answer, protocol="chat", **settings):
-        """The calls (name, arguments) that ran, and the message that goes back."""
-        ran = []
-
-        def f(city: str = "", n: int = 0) -> str:
-            ran.append(("f", city or n))
-            return "r"
-
-        def get(city: str = "", n: int = 0) -> str:
-            ran.append(("get", city or n))
-            return "r"
-
-        settings.setdefault("on_text", len)
-        answers = [answer, _text(protocol, "ok")]
-        run, server = self.play(protocol, answers, tools=[f, get], **settings)
-        return ran, server.said()[1] if server.said()[1:] else None, run
-
-    def test_content_of_several_kinds(self):
-        """Texts beside lists of parts become parts; what is neither is left out."""
-        part = {"type": "text", "text": "a"}
-        rows = [
-            (["a", "b"], "ab", "ab"),
-            ([[part], "b", "c"], [part, {"type": "text", "text": "bc"}], "abc"),
-            (["a", [part], {"odd": 1}, "b"], [part, part, {"type": "text", "text": "b"}], "aab"),
-            ([None, "", "a", []], "a", "a"),
-        ]
-        for contents, content, output in rows:
-            with self.subTest(contents=contents):
-                deltas = [{"choices": [{"index": 0, "delta": {"content": c}}]} for c in contents]
-                end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
-                run, _ = self.play("chat", [_sse(*deltas, end)], on_text=len)
-                self.assertEqual(run.output, output)
-                self.assertEqual(run.finish.message["content"], content)
-
-    def test_tool_call_deltas(self):
-        p = _part
-        one, two = ("f", "x"), ("f", "y")
-        x, y = '{"city": "x"}', '{"city": "y"}'
-        rows = [  # the deltas; what runs
-            ("all at once", [[p("f", x, index=0, id="a"), p("f", y, index=1, id="b")]], [one, two]),
-            (
-                "in pieces",
-                [
-                    [p("f", "", index=0, id="a")],
-                    [p(None, x[:5], index=0)],
-                    [p(None, x[5:], index=0)],
-                ],
-                [one],
-            ),
-            (
-                "interleaved by index",
-                [
-                    [p("f", x[:4], index=0, id="a"), p("f", y[:7], index=1, id="b")],
-                    [p(None, y[7:], index=1), p(None, x[4:], index=0)],
-                ],
-                [one, two],
-            ),
-            (
-                "no index, name and id open",
-                [
-                    [p("f", x[:4], id="a")],
-                    [p(None, x[4:])],
-                    [p("f", y[:4], id="b")],
-                    [p(None, y[4:])],
-                ],
-                [one, two],
-            ),
-            (
-                "no index, the id names the call",
-                [
-                    [p("f", "", id="a")],
-                    [p("f", "", id="b")],
-                    [p(None, x, id="a")],
-                    [p(None, y, id="b")],
-                ],
-                [one, two],
-            ),
-            (
-                "index 0 for all, name and id open",
-                [[p("f", x, index=0, id="a")], [p("f", y, index=0, id="b")]],
-                [one, two],
-            ),
-            (
-                "index 0 for all, then pieces",
-                [
-                    [p("f", x[:3], index=0, id="a")],
-                    [p(None, x[3:], index=0)],
-                    [p("f", y[:3], index=0, id="b")],
-                    [p(None, y[3:], index=0)],
-                ],
-                [one, two],
-            ),
-            (
-                "the id comes later",
-                [[p("f", "", index=0)], [p(None, x, index=0, id="a")]],
-                [one],
-            ),
-            (
-                "the id comes before the name",
-                [[p(None, "", index=0, id="a")], [p("f", x, index=0, id="a")]],
-                [one],
-            ),
-            (
-                "another id, no name yet: the same call, its first id stays",
-                [[p(None, "", index=0, id="a")], [p("f", x, index=0, id="b")]],
-                [one],
-            ),
-            (
-                "another id without a name: the same call",
-                [[p("f", x[:4], index=0, id="a")], [p(None, x[4:], index=0, id="b")]],
-                [one],
-            ),
-            (
-                "a new id in each delta, no index",
-                [[p("f", x[:4], id="a")], [p(None, x[4:], id="b")]],
-                [one],
-            ),
-            (
-                "name repeated",
-                [[p("f", x[:4], index=0, id="a")], [p("f", x[4:], index=0, id="a")]],
-                [one],
-            ),
-            (
-                "name repeated without an id",
-                [[p("f", x[:4], index=0, id="a")], [p("f", x[4:], index=0)]],
-                [one],
-            ),
-            (
-                "name split",
-                [[p("g", "", index=0, id="a")], [p("e", "", index=0)], [p("t", x, index=0)]],
-                [("get", "x")],
-            ),
-            (
-                "empty names around it",
-                [[p("", "", index=0, id="a")], [p("f", x, index=0)], [p("", "", index=0)]],
-                [one],
-            ),
-            (
-                "nulls around it",
-                [
-                    [p("null", "null", index=0, id="a", type="null")],
-                    [p("f", x, index=0, id="null", type="function")],
-                    [p("null", "null", index="null", id="null")],
-                ],
-                [one],
-            ),
-            (
-                "empty ids after it",
-                [[p("f", x[:4], index=0, id="a")], [p("", x[4:], index=0, id="")]],
-                [one],
-            ),
-            (
-                "index starts at 1",
-                [[p("f", x, index=1, id="a")], [p("f", y, index=2, id="b")]],
-                [one, two],
-            ),
-            (
-                "higher index first",
-                [[p("f", x, index=5, id="a")], [p("f", y, index=0, id="b")]],
-                [one, two],
-            ),
-            (
-                "null index",
-                [[p("f", x, index="null", id="a")], [p("f", y, index="null", id="b")]],
-                [one, two],
-            ),
-            ("no ids by index", [[p("f", x, index=0)], [p("f", y, index=1)]], [one, two]),
-            ("arguments as an object", [[p("f", {"city": "x"}, index=0, id="a")]], [one]),
-            ("no arguments", [[p("f", None, index=0, id="a")]], [("f", 0)]),
-            (
-                "function null",
-                [[p("f", x, index=0, id="a")], [{"index": 0, "function": None}]],
-                [one],
-            ),
-            ("rubbish beside", [[None, 3, p("f", x, index=0, id="a")]], [one]),
-            ("tool_calls null", [[p("f", x, index=0, id="a")], {"tool_calls": None}], [one]),
-            (
-                "an index that is none",
-                [[p("f", x[:4], index=[1], id="a")], [p(None, x[4:], index={})]],
-                [one],
-            ),
-            (
-                "many pieces",
-                [
-                    [p("f", "", index=0, id="a")],
-                    *([p(None, " ", index=0)] for _ in range(2500)),
-                    [p(None, x, index=0)],
-                ],
-                [one],
-            ),
-        ]
-        for name, deltas, want in rows:
-            for done in (True, False):
-                with self.subTest(name, done=done):
-                    ran, message, run = self.echo(_deltas(*deltas, done=done))
-                    self.assertEqual(ran, want)
-                    self.assertEqual(_statuses(run), ["ok"] * len(want))
-                    for call in message["tool_calls"]:
-                        self.assertNotIn("index", call)
-        ran, message, _ = self.echo(
-            _deltas([p("f", x, index=0, id="a"), p("f", x, index=0, id="b")])
-        )
-        self.assertEqual([c["id"] for c in message["tool_calls"]], ["a", "b"])
-        first = [[p(None, "", index=0, id="a")], [p("f", x, index=0, id="b")]]
-        self.assertEqual(self.echo(_deltas(*first))[1]["tool_calls"][0]["id"], "a")
-
-    def test_unknown_keys_are_collected(self):
-        deltas = [
-            {
-                "role": "assistant",
-                "content": "",
-                "reasoning_content": "I ",
-                "reasoning_details": [{"a": 1}],
-            },
-            {
-                "role": "assistant",
-                "reasoning_content": "think",
-                "reasoning_details": [{"b": 2}],
-                "n": 1,
-            },
-            {
-                "role": "",
-                "reasoning_content": None,
-                "reasoning_details": None,
-                "n": None,
-                "flag": True,
-            },
-            {
-                "reasoning_content": "",
-                "reasoning_details": [],
-                "empty": "",
-                "none": None,
-                "list": [],
-            },
-            [_part("f", "{}", index=0, id="a", type="function")],
-            [
-                {
-                    "index": 0,
-                    "type": "function",
-                    "extra_content": {"google": {"thought_signature": "s"}},
-                }
-            ],
-            [{"index": 0, "function": {"note": "x"}}, {"index": 0, "function": {"note": "y"}}],
-        ]
-        _, message, run = self.echo(_deltas(*deltas))
-        call = {
-            "id": "a",
-            "type": "function",
-            "function": {"name": "f", "arguments": "{}", "note": "xy"},
-        }
-        call["extra_content"] = {"google": {"thought_signature": "s"}}
-        want = {"role": "assistant", "content": "", "reasoning_content": "I think", "n": 1}
-        want.update(flag=True, empty="", none=None, list=[], tool_calls=[call])
-        want["reasoning_details"] = [{"a": 1}, {"b": 2}]
-        self.assertEqual(message, want)
-        self.assertEqual(run.steps[0].action.message, want)
-
-    def test_pieces_of_reasoning_details(self):
-        """Neighbours of one type and index are one entry; as separate ones they are refused:
-        Invalid `signature` in `thinking` block (agno#5802)."""
-
-        def text(text, index=0, **more):
-            return {"type": "reasoning.text", "text": text, "index": index, **more}
-
-        def packed(data, index=1, **more):
-            return {"type": "reasoning.encrypted", "data": data, "index": index, **more}
-
-        a, f = {"format": "a"}, {"format": "f"}
-        signed = text("", signature="c2ln", **a)
-        rows = [  # the lists in the deltas; the entries that go back
-            ([[text("First ", **a)], [text("the weather.", **a)], [signed], [packed("QUFB", **f)]],
-             [text("First the weather.", signature="c2ln", **a), packed("QUFB", **f)]),
-            ([[text("a"), text("b")], [text("c", 1)], [text("d", 1), text("e", 0)]], [text("ab"), text("cd", 1), text("e")]),
-            ([[packed("a", 0)], [text("b")], [packed("c", 0)]], [packed("a", 0), text("b"), packed("c", 0)]),
-            ([[packed("a")], [packed("b")], None, [], [packed("", id="x")]], [packed("ab", id="x")]),
-            ([[{"type": "reasoning.summary", "summary": s}] for s in "ab"], [{"type": "reasoning.summary", "summary": "ab"}]),
-            ([[text("a", format=None)], [text("b", format="x")], [text("c", format=None)]], [text("abc", format="x")]),
-            ([[text(None)], [text("b")]], [text("b")]),
-            ([[{"a": 1}], [{"a": 2}], ["x"], ["x"]], [{"a": 1}, {"a": 2}, "x", "x"]),
-            (["not a list", "!"], "not a list!"),
-        ]  # fmt: skip
-        for lists, back in rows:
-            with self.subTest(lists=lists):
-                deltas = [{"reasoning_details": entries} for entries in lists]
-                call = [_part("f", "{}", index=0, id="a")]
-                _, message, run = self.echo(_deltas(*deltas, call))
-                self.assertEqual(message["reasoning_details"], back)
-
-    def test_equal_pieces_of_an_unknown_key_are_one_value(self):
-        """Groq's gpt-oss has `channel: analysis` in each delta; a text that is written is joined."""
-        rows = [  # the key; the pieces; the value
-            ("channel", ["analysis"] * 3, "analysis"), ("channel", ["analysis", "final"], "analysisfinal"),
-            ("channel", ["a", "a", "b"], "aab"), ("channel", ["", "a", None, "a", ""], "a"),
-            ("reasoning", ["ha", "ha"], "haha"), ("reasoning_content", ["ha", "ha"], "haha"), ("content", ["ha", "ha"], "haha"),
-            ("note", [1, 2, 2], 2), ("note", ["a", 5], 5), ("note", [5, "a", "b"], "ab"), ("note", [0, None], 0),
-            ("note", [True, False], False), ("note", [1, {"a": 1}, {"b": 2}], {"a": 1, "b": 2}), ("note", [None, ""], None),
-            ("note", [1, [2], 3, [4]], [2, 4]), ("name", ["x", "y", "xy", 5, "xyz"], "xyxyz"), ("name", [None, 7], None),
-        ]  # fmt: skip
-        for key, pieces, value in rows:
-            with self.subTest(key=key, pieces=pieces):
-                deltas = [{key: piece} for piece in pieces]
-                message = self.echo(_deltas(*deltas, [_part("f", "{}", index=0, id="a")]))[1]
-                self.assertEqual(message[key], value)
-
-    def test_the_whole_message_at_the_end(self):
-        """MiniMax ends its streams with the complete object; it counts, and is not heard twice."""
-        f = {"name": "f", "arguments": '{"city": "x"}'}
-        whole = {"role": "assistant", "content": "so", "tool_calls": [{"id": "a", "function": f}]}
-        call = [_part("f", '{"city": "x"}', index=0, id="a")]
-        for deltas in ([{"content": "s"}, {"content": "o"}, call], [], [{"content": "other"}]):
-            with self.subTest(deltas=deltas):
-                end = {"choices": [{"finish_reason": "tool_calls", "message": whole}]}
-                texts = []
-                stream = _deltas(*deltas, reason="", done=False) + _sse(end, done=False)
-                ran, message, run = self.echo(stream, on_text=texts.append)
-                self.assertEqual(ran, [("f", "x")])
-                self.assertEqual(message["content"], "so")
-                self.assertEqual(message["tool_calls"][0]["function"], f)
-                heard = "".join(d["content"] for d in deltas if isinstance(d, dict)) or "so"
-                self.assertEqual("".join(texts), heard + "ok")
-
-    def test_an_error_after_the_limit_changes_nothing(self):
-        """The reply used all of max_tokens, and the router adds `Token limit reached`."""
-        error = {"error": {"code": 400, "message": "Token limit reached"}, "choices": []}
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                if protocol == "responses":
-                    continue  # the stream is over with `response.incomplete`
-                reason = "max_tokens" if protocol == "anthropic" else "length"
-                stream = _stream(protocol, _text(protocol, "half", reason=reason))[:-1]
-                stream += _sse(error)
-                run, _ = self.play(protocol, [stream, _text(protocol, "ok")], on_text=len)
-                self.assertEqual(_statuses(run), ["invalid_response"])
-                self.assertIn("output limit", run.steps[0].observation)
-        stream = _stream("chat", _text("chat", "whole"))[:-1] + _sse(error)
-        error, _ = self.fails("chat", [stream], retries=0, on_text=len)
-
-    def test_the_choices_of_a_stream_end_one_by_one(self):
-        first = {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}
-        second = {"index": 1, "delta": {"content": "b"}}
-        cut = _sse({"choices": [first]}, {"choices": [second]}, done=False)
-        run, server = self.play("chat", [cut, _text("chat", "ok")], on_text=len)
-        self.assertEqual((run.output, len(server.raw)), ("ok", 2))
-        empty = {**second, "delta": {}}
-        whole = _sse({"choices": [first, empty]}, done=False)
-        self.assertEqual(self.play("chat", [whole], on_text=len)[0].output, "a")
-
-    def test_content_in_deltas(self):
-        part = {"type": "text", "text": "b"}
-        thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
-        rows = [  # the contents; the answer, its text pieces, the content as it goes back
-            (["a", "b", None, ""], "ab", ["a", "b"], "ab"),
-            ([None, "a"], "a", ["a"], "a"),
-            ([[thought], [part], [part]], "bb", ["b", "b"], [thought, part, part]),
-            (["a", [part]], "ab", ["a", "b"], [{"type": "text", "text": "a"}, part]),
-            ([[part], "a"], "ba", ["b", "a"], [part, {"type": "text", "text": "a"}]),
-            (["", [part], "", None], "b", ["b"], [part]),
-        ]
-        for contents, answer, told, back in rows:
-            with self.subTest(contents=contents):
-                texts = []
-                stream = _deltas(*({"content": c} for c in contents), reason="stop")
-                server = _Server("chat", [stream, _text("chat", "ok")])
-                model = _model("chat", server, on_text=texts.append)
-                run = agentloop.run(model, "go")
-                self.assertEqual((run.output, texts), (answer, told))
-                agentloop.run(model, run.follow_up("more"))
-                self.assertEqual(server.said()[1], {"role": "assistant", "content": back})
-
-    def test_null_and_empty_content_with_calls(self):
-        call = [_part("f", "{}", index=0, id="a")]
-        for contents, want in (([None], None), ([""], ""), (["", None], ""), ([None, ""], None)):
-            with self.subTest(contents=contents):
-                deltas = [{"content": c} for c in contents]
-                message = self.echo(_deltas(*deltas, call))[1]
-                self.assertEqual(message["content"], want)
-
-    def test_odd_events_say_nothing(self):
-        good = {"delta": {"content": "ok"}}
-        events = [
-            {"choices": []}, {"choices": None}, {}, [], 5, None, "text", {"object": "x"},
-            {"choices": [{"index": 0}]}, {"choices": [{"index": 0, "delta": None}]},
-            {"choices": [None, 4]}, {"choices": [{"index": 1, "delta": {}}]},
-            {"choices": [good]}, {"choices": {}}, {"error": None, "choices": []},
-            {"choices": [{"delta": {}, "finish_reason": "stop"}]},
-            {"choices": [], "usage": {"prompt_tokens": 3}},
-        ]  # fmt: skip
-        run = self.play("chat", [_sse(*map(json.dumps, events))], on_text=len)[0]
-        self.assertEqual((run.output, run.usage["input_tokens"]), ("ok", 3))
-
-    def test_the_last_finish_reason_counts(self):
-        call = [_part("f", '{"city": "x"}', index=0, id="a")]
-        last = {"choices": [{"delta": None, "finish_reason": None}]}
-        cut = {"choices": [{"delta": {}, "finish_reason": "length"}]}
-        stream = _deltas(call, reason="tool_calls", done=False) + _sse(cut, last)
-        self.assertEqual(_statuses(self.echo(stream)[2]), ["invalid_response"])
-
-    def test_lines_of_the_stream(self):
-        document = {"choices": [{"delta": {"content": "o\u4f60k"}, "finish_reason": "stop"}]}
-        text = json.dumps(document, ensure_ascii=False)
-        two = text[:11] + "\n" + text[11:]
-        rows = [
-            "data: %s\n\n" % text,
-            "data:%s\n\ndata:[DONE]\n\n" % text,
-            "data: %s\r\n\r\ndata: [DONE]\r\n\r\n" % text,
-            "data: %s\r\rdata: [DONE]\r\r" % text,
-            "data: %s\r\rdata: [DONE]\n\n" % text,
-            "data: %s" % text,
-            "data: %s\r" % text,
-            "data: %s\n" % text,
-            ": hello\n\n:\n\ndata: %s\n\n" % text,
-            "id: 1\nevent: chunk\nretry: 10\nfoo: bar\nfoo\ndata: %s\n\n" % text,
-            "data: %s\nid: 7\n\n" % text,
-            "data\ndatab: {\n\ndata: %s\n\n" % text,
-            "data: \n\ndata:\n\ndata: %s\n\n" % text,
-            "\n\n\ndata: %s\n\n" % text,
-            "".join("data: %s\n" % line for line in two.split("\n")) + "\n",
-            "".join("data: %s\r\n" % line for line in two.split("\n")) + "\r\n",
-            "".join("data: %s\r" % line for line in two.split("\n")) + "\r",
-            "data: %s\n\ndata: [DONE]" % text,
-        ]
-        for row in rows:
-            raw = row.encode("utf-8")
-            for size in (1, 2, 3, 7, 10**6):
-                with self.subTest(row=row[:40], size=size):
-                    chunks = [raw[n : n + size] for n in range(0, len(raw), size)]
-                    run, server = self.play("chat", [chunks], on_text=len)
-                    self.assertEqual((run.output, len(server.raw)), ("o\u4f60k", 1))
-
-    def test_a_cut_stream_is_asked_again_and_nothing_of_it_is_used(self):
-        for protocol in _PROTOCOLS:
-            whole = _stream(
-                protocol, _reply(protocol, "one", [("a", "get_weather", {"city": "X"})])
-            )
-            raw = b"".join(whole)
-            ends = {
-                "chat": b'"tool_calls"',
-                "responses": b"response.completed",
-                "anthropic": b'"tool_use"',
-            }
-            last = raw.rindex(ends[protocol])
-            last = raw.rindex(b"data:", 0, last)
-            cuts = sorted({last * n // 12 for n in range(1, 12)} | {last, last - 2, last + 30})
-            good = _stream(protocol, _text(protocol, "ok"))
-            for at in cuts:
-                for end in ([], [ConnectionResetError("reset")], [http.client.IncompleteRead(b"")]):
-                    with self.subTest(protocol=protocol, at=at, end=end):
-                        texts = []
-                        self.waits.clear()
-                        settings = {"on_text": texts.append}
-                        run, server = self.play(protocol, [[raw[:at], *end], good], **settings)
-                        self.assertEqual((run.steps, run.output), ([], "ok"))
-                        self.assertEqual(server.raw[0], server.raw[1])
-                        self.assertEqual((run.requests, len(self.waits)), (1, 1))
-                        self.assertTrue("".join(texts).endswith("ok"))
-            with self.subTest(protocol=protocol, what="after the last retry"):
-                error, _ = self.fails(protocol, [[raw[:last]]] * 2, "connection", None, retries=1)
-                self.assertEqual((error.agent_run.steps, error.agent_run.pending), ([], []))
-
-    def test_the_end_of_a_stream(self):
-        # A finish reason is enough, [DONE] is enough; for Anthropic stop_reason or message_stop.
-        rows = [
-            ("chat", _deltas({"content": "ok"}, reason="stop", done=False)),
-            ("chat", _deltas({"content": "ok"}, reason=None, done=True)),
-            ("anthropic", _stream("anthropic", _text("anthropic", "ok"))[:-1]),
-            ("anthropic", _stream("anthropic", _text("anthropic", "ok", reason=None))),
-            ("responses", _stream("responses", _text("responses", "ok"))),
-        ]
-        for protocol, stream in rows:
-            with self.subTest(protocol=protocol, stream=stream[-1]):
-                run, server = self.play(protocol, [stream], on_text=len)
-                self.assertEqual((run.output, len(server.raw)), ("ok", 1))
-                self.assertEqual(server.closed, 1)
-
-    def test_an_error_in_a_stream_fails_it_whatever_follows(self):
-        errors = [  # the error, and whether it is asked again, else its kind
-            ({"error": {"message": "boom", "code": 500}}, True),
-            ({"error": {"message": "boom", "code": "503"}}, True),
-            ({"error": {"message": "boom", "code": 429}}, True),
-            ({"error": {"message": "boom", "code": 400}}, "bad_request"),
-            ({"error": {"message": "boom", "code": 401}}, "auth"),
-            ({"error": {"message": "boom", "type": "server_error", "code": None}}, True),
-            ({"error": {"message": "boom", "type": "overloaded_error"}}, True),
-            ({"error": {"message": "boom", "type": "rate_limit_error"}}, True),
-            ({"error": {"message": "boom", "type": "who_knows"}}, True),
-            ({"error": "boom"}, True),
-            ({"error": {"message": "boom"}, "choices": []}, True),
-            ({"error": {"message": "boom", "type": "invalid_request_error"}}, "bad_request"),
-            ({"error": {"message": "boom", "type": "authentication_error"}}, "auth"),
-            ({"error": {"message": "boom", "type": "permission_error"}}, "auth"),
-            ({"error": {"message": "boom", "code": "invalid_prompt"}}, "bad_request"),
-            ({"error": {"code": "rate_limit_exceeded", "type": "invalid_request_error"}}, True),
-            ({"error": {"code": "server_error", "type": "invalid_request_error"}}, True),
-            ({"error": {"message": "prompt is too long"}}, "context_length"),
-            ({"error": {"message": "x", "code": "context_length_exceeded"}}, "context_length"),
-            ({"type": "error", "message": "boom", "code": "server_is_overloaded"}, True),
-            ({"type": "error", "message": "boom", "code": "invalid_prompt"}, "bad_request"),
-            ({"type": "error", "error": {"type": "overloaded_error", "message": "boom"}}, True),
-            ({"type": "error", "error": {"type": "api_error", "message": "boom"}}, True),
-        ]
-        for protocol in _PROTOCOLS:
-            whole = _stream(
-                protocol, _reply(protocol, "part", [("a", "get_weather", {"city": "X"})])
-            )
-            for error, again in errors:
-                stream = whole[:3] + _sse(error, done=False) + whole[3:]
-                document = json.dumps(error)
-                for answer in (stream, document, (200, _JSON, "[%s]" % document)):
-                    with self.subTest(protocol=protocol, error=error, answer=str(answer)[:20]):
-                        if again is True:
-                            good = _text(protocol, "ok")
-                            run, _ = self.play(protocol, [answer, good], on_text=len)
-                            self.assertEqual((run.output, run.steps), ("ok", []))
-                        else:
-                            failed, server = self.fails(protocol, [answer], on_text=len)
-                            self.assertEqual(failed.kind, again)
-                            self.assertEqual(len(server.raw), 1)
-
-    def test_responses_that_fail(self):
-        good = _text("responses", "ok")
-        item = _asks("responses")["output"][0]
-        done = {"type": "response.output_item.done", "output_index": 0, "item": item}
-        failed = {"status": "failed", "output": [item]}
-        rows = [  # the error, asked again or the kind
-            ({"code": "rate_limit_exceeded", "message": "x"}, True),
-            ({"code": "server_error", "message": "x"}, True),
-            ({"code": "server_is_overloaded", "message": "x"}, True),
-            ({"code": "brand_new", "message": "x"}, True),
-            (None, True),
-            ("gone", True),
-            ({"code": "invalid_prompt", "message": "x"}, "bad_request"),
-            ({"code": "x", "type": "invalid_request_error"}, "bad_request"),
-            ({"code": "context_length_exceeded", "message": "x"}, "context_length"),
-        ]
-        for error, again in rows:
-            events = [done, {"type": "response.failed", "response": {**failed, "error": error}}]
-            missing = [done, {"type": "response.completed", "response": {**failed, "error": error}}]
-            for answer in (_sse(*events), _sse(*missing), {**failed, "error": error}):
-                with self.subTest(error=error, answer=answer):
-                    if again is True:
-                        run, _ = self.play("responses", [answer, good], on_text=len)
-                        self.assertEqual((run.output, run.steps), ("ok", []))
-                    else:
-                        self.fails("responses", [answer], again, None, on_text=len)
-        for answer in (
-            _sse({"type": "response.failed"}),
-            {"status": "completed"},
-            {"output": None},
-        ):
-            with self.subTest(answer=answer):
-                run, _ = self.play("responses", [answer, good], on_text=len)
-                self.assertEqual(run.output, "ok")
-
-    def test_responses_streams(self):
-        call = {"type": "function_call", "call_id": "a", "name": "f", "arguments": '{"city": "x"}'}
-        text = {
-            "type": "message",
-            "role": "assistant",
-            "content": [{"type": "output_text", "text": "T"}],
-        }
-        thought = {"type": "reasoning", "encrypted_content": "final", "summary": []}
-        early = {**thought, "encrypted_content": "early"}
-
-        def done(n, item, **more):
-            return {"type": "response.output_item.done", "output_index": n, "item": item, **more}
-
-        def end(kind="completed", **response):
-            return {"type": "response." + kind, "response": response}
-
-        added = {"type": "response.output_item.added", "output_index": 0, "item": early}
-        pieces = [{"type": "response.function_call_arguments.delta", "delta": d} for d in "{}"]
-        rows = [  # the events; what goes back of the reply
-            ([added, done(0, thought), done(1, text), done(2, call), end()], [thought, text, call]),
-            ([done(1, call), done(0, thought), end(status="completed")], [thought, call]),
-            ([done(0, call), *pieces, end(status="completed", output=[])], [call]),
-            ([done(0, {**call, "id": "x1"}, item_id="x2"), end(output=None)], [call]),
-            ([end(status="completed", output=[text, call])], [text, call]),
-            ([{"type": "response.new", "x": 1}, {"type": None}, {}, done(0, call), end()], [call]),
-            ([{"type": "response.output_item.done", "item": None}, done(0, call), end()], [call]),
-            ([{**done(0, thought), "output_index": None}, done(1, call), end()], [thought, call]),
-            ([done(0, call), end("incomplete", status="completed")], [call]),
-            # Both at index 0: a gateway does not count (open-responses-server#63).
-            ([done(0, thought), done(0, call), end()], [thought, call]),
-            ([done(0, thought), done(1, text), done(0, call), end()], [thought, text, call]),
-            ([done(0, thought), done(0, text), done(1, call), end()], [thought, text, call]),
-            # The final output holds an item for which no `done` came.
-            ([done(1, call), end(output=[text, call])], [text, call]),
-            ([done(0, text), done(1, call), end(output=[call])], [text, call]),
-            ([done(0, text), done(1, call), end(output=[{**text}, {**call}])], [text, call]),
-        ]
-        for events, back in rows:
-            with self.subTest(events=events):
-                server = _Server("responses", [_sse(*events, done=False), _text("responses", "ok")])
-                run = agentloop.run(_model("responses", server, on_text=len), "go", [
-                    agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda **k: "r")
-                ])  # fmt: skip
-                self.assertEqual(_statuses(run), ["ok"])
-                self.assertEqual(server.said()[1:-1], back)
-        cut = [
-            [done(0, call), end("incomplete")],
-            [done(0, call), end("incomplete", status="incomplete")],
-            [done(0, call), end("completed", status="incomplete")],
-            [done(0, call), {"type": "response.incomplete"}],
-        ]
-        for events in cut:
-            with self.subTest(events=events):
-                run, _ = self.play(
-                    "responses", [_sse(*events), _text("responses", "ok")], on_text=len
-                )
-                self.assertEqual(_statuses(run), ["invalid_response"])
-
-    def test_on_text_of_responses(self):
-        texts = []
-        events = [
-            {"type": "response.output_text.delta", "delta": d} for d in ("a", "", None, 5, "b")
-        ]
-        events.append({"type": "response.reasoning_text.delta", "delta": "no"})
-        item = _text("responses", "ab")["output"][0]
-        events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
-        events.append({"type": "response.completed", "response": {"status": "completed"}})
-        run, _ = self.play("responses", [_sse(*events)], on_text=texts.append)
-        self.assertEqual((texts, run.output), (["a", "b"], "ab"))
-
-    def test_anthropic_streams(self):
-        def start(n, **block):
-            return {"type": "content_block_start", "index": n, "content_block": block}
-
-        def delta(n, kind, **more):
-            return {"type": "content_block_delta", "index": n, "delta": {"type": kind, **more}}
-
-        def use(n, name="f", **more):
-            return start(
-                n, **{"type": "tool_use", "id": "t%d" % n, "name": name, "input": {}, **more}
-            )
-
-        def js(n, text):
-            return delta(n, "input_json_delta", partial_json=text)
-
-        def block(n, given, **more):
-            return {"type": "tool_use", "id": "t%d" % n, "name": "f", "input": given, **more}
-
-        ping = {"type": "ping"}
-        signed = {"type": "thinking", "thinking": "ab", "signature": "s1"}
-        rows = [  # the events; the blocks that go back; the statuses
-            ([use(0), js(0, '{"ci'), ping, js(0, 'ty": "x"}')], [block(0, {"city": "x"})], ["ok"]),
-            ([use(0)], [block(0, {})], ["ok"]),
-            ([use(0), js(0, ""), js(0, None), delta(0, "input_json_delta")], [block(0, {})], ["ok"]),
-            ([use(0, input={"city": "x"})], [block(0, {"city": "x"})], ["ok"]),
-            ([use(0, input=None)], [block(0, {})], ["ok"]),
-            ([use(0), js(0, '{"city": "x')], [block(0, {})], ["invalid_arguments"]),
-            ([use(0), js(0, "[1]")], [block(0, {})], ["invalid_arguments"]),
-            ([use(0), use(1), js(1, '{"n":1}'), js(0, '{"n":2}')], [block(0, {"n": 2}), block(1, {"n": 1})], ["ok"] * 2),
-            (
-                [start(0, type="thinking", thinking="", signature=""), delta(0, "thinking_delta", thinking="a"),
-                 delta(0, "thinking_delta", thinking="b"), delta(0, "signature_delta", signature="s1"), use(1)],
-                [signed, block(1, {})], ["ok"],
-            ),
-            (
-                [start(0, type="thinking", thinking=""), delta(0, "signature_delta", signature="s"), use(1)],
-                [{"type": "thinking", "thinking": "", "signature": "s"}, block(1, {})], ["ok"],
-            ),
-            ([start(0, type="redacted_thinking", data="d"), use(1)], [{"type": "redacted_thinking", "data": "d"}, block(1, {})], ["ok"]),
-            (
-                [start(0, type="server_tool_use", id="s", name="web", input={}), js(0, '{"q": 1.0}'), use(1)],
-                [{"type": "server_tool_use", "id": "s", "name": "web", "input": {"q": 1.0}}, block(1, {})], ["ok"],
-            ),
-            (
-                [start(0, type="server_tool_use", id="s", name="web"), use(1)],
-                [{"type": "server_tool_use", "id": "s", "name": "web", "input": {}}, block(1, {})], ["ok"],
-            ),
-            ([use(1), start(0, type="text", text="I")], [{"type": "text", "text": "I"}, block(1, {})], ["ok"]),
-            ([start(0, type="new", z=1), delta(0, "new_delta", z=2), use(1)], [{"type": "new", "z": 2}, block(1, {})], ["ok"]),
-            (
-                [start(0, type="text", text="I "), delta(0, "text_delta", text="look"), delta(0, "text_delta", text=None),
-                 delta(0, "citations_delta", citation={"c": 1}), delta(0, "citations_delta", citation={"c": 2}), use(1)],
-                [{"type": "text", "text": "I look", "citations": [{"c": 1}, {"c": 2}]}, block(1, {})], ["ok"],
-            ),
-            ([start(0, type="text", text=""), use(1), {"type": "new_event"}, {"delta": 5}], [block(1, {})], ["ok"]),
-            # At an index that is taken: another block. Its deltas are its own.
-            ([start(0, type="text", text=""), delta(0, "text_delta", text="A"), start(0, type="text", text=""),
-              delta(0, "text_delta", text="B"), use(1)],
-             [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}, block(1, {})], ["ok"]),
-            ([use(0), js(0, '{"n":1}'), start(1, type="new"), use(0, id="t9"), js(0, '{"n":2}')],
-             [block(0, {"n": 1}), {"type": "new"}, block(0, {"n": 2}, id="t9")], ["ok"] * 2),
-            # What an unknown delta brings belongs to the block.
-            ([start(0, type="compaction", content=None),
-              delta(0, "compaction_delta", content="So far.", encrypted_content="ZW5j"), use(1)],
-             [{"type": "compaction", "content": "So far.", "encrypted_content": "ZW5j"}, block(1, {})], ["ok"]),
-            ([start(0, type="text", text="a"), delta(0, "odd_delta", y=2, z=[1]), use(1)],
-             [{"type": "text", "text": "a", "y": 2, "z": [1]}, block(1, {})], ["ok"]),
-        ]  # fmt: skip
-        f = agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda **k: "r")
-        for events, back, statuses in rows:
-            with self.subTest(events=events):
-                head = {"type": "message_start", "message": {"role": "assistant", "content": []}}
-                last = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}
-                stream = _sse(head, ping, *events, last, {"type": "message_stop"}, done=False)
-                texts = []
-                answers = [stream, _text("anthropic", "ok")]
-                run, server = self.play("anthropic", answers, tools=[f], on_text=texts.append)
-                self.assertEqual(server.said()[1]["content"], back)
-                told = "".join(b["text"] for b in back if b["type"] == "text")
-                self.assertEqual("".join(texts), told + "ok")
-                self.assertEqual(_statuses(run), statuses)
-
-    def test_a_tool_use_cut_at_the_limit_in_a_stream(self):
-        events = _stream("anthropic", _call("anthropic", ("a", "get_weather", {"city": "Berlin"})))
-        last = {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}
-        answer = [*events[:-5], *_sse(last, {"type": "message_stop"}, done=False)]
-        run, server = self.play("anthropic", [answer, _text("anthropic", "ok")], on_text=len)
-        self.assertEqual(_statuses(run), ["invalid_response"])
-        self.assertEqual(_sent_calls("anthropic", server.sent[1])[0][2], {})
-
-    def test_what_on_text_raises_closes_the_stream_and_loses_nothing(self):
-        class Odd(BaseException):
-            pass
-
-        for protocol in _PROTOCOLS:
-            for error in (OSError("mine"), TimeoutError("mine"), http.client.HTTPException("mine"),
-                          ValueError("mine"), KeyboardInterrupt(), Odd("mine")):  # fmt: skip
-                for stream in (True, False):
-                    with self.subTest(protocol=protocol, error=error, stream=stream):
-                        document = _call(protocol, ("a", "get_weather", {"city": "B"}))
-                        answers = [document, _text(protocol, "oh"), _text(protocol, "ok")]
-                        if stream:
-                            answers = [_stream(protocol, a) for a in answers]
-                        texts = []
-
-                        def on_text(text):
-                            texts.append(text)
-                            if len(texts) == 1:
-                                raise error
-
-                        server = _Server(protocol, answers)
-                        model = _model(protocol, server, on_text=on_text)
-                        with self.assertRaises(type(error)) as caught:
-                            agentloop.run(model, "go", [get_weather])
-                        self.assertIs(caught.exception, error)
-                        self.assertEqual((len(server.raw), server.closed), (2, 2))
-                        run = error.agent_run
-                        self.assertEqual(_statuses(run), ["ok"])
-                        run = agentloop.run(model, run, [get_weather])
-                        self.assertEqual((run.output, run.requests), ("ok", 3))
-                        self.assertEqual(server.raw[1], server.raw[2])
-
-    def test_comments_are_silence(self):
-        clock = [0.0]
-
-        def tick():
-            clock[0] += 40
-            return b": keep-alive\n\n"
-
-        good = _deltas({"content": "ok"}, reason="stop")
-        half = good[0]
-        rows = [  # chunks, the timeout; whether it is silence
-            ([tick] * 4 + good, 100, True),
-            ([tick] * 2 + good, 100, False),
-            ([tick, half, tick, tick, *good[1:]], 100, False),
-            ([tick, tick, half, tick, tick, *good[1:]], 100, False),
-            ([half, tick, tick, tick, *good[1:]], 100, True),
-            ([half] + [lambda: tick() and b"\n"] * 3 + good[1:], 100, True),
-            ([half] + [lambda: tick() and b": "] * 3 + good[1:], 100, True),
-            ([half] + [lambda: tick() and b"event: ping\n\n"] * 3 + good[1:], 100, False),
-            ([half] + [lambda: tick() and b"data"] + [lambda: tick() and b": {}"] * 1 + [b"\n\n"] + good[1:], 50, False),
-        ]  # fmt: skip
-        for at, (chunks, timeout, silent) in enumerate(rows):
-            with self.subTest(row=at):
-                clock[0] = 0.0
-                with mock.patch("time.monotonic", lambda: clock[0]):
-                    answers = [chunks, _text("chat", "again")]
-                    run, _server = self.play("chat", answers, on_text=len, timeout=timeout)
-                self.assertEqual(run.output, "again" if silent else "ok")
-        with mock.patch("time.monotonic", lambda: clock[0]):
-            error, _ = self.fails("chat", [[tick] * 9], "timeout", None, timeout=100, retries=0)
-        self.assertIn("100", str(error))
-
-
-def _key_of_the_test():
-    """A key as a function, which a pickle can name."""
-    return _KEY
-
-
-class FailureTests(_ModelCase):
-    """Asked again, or given up with an error that says where to look."""
-
-    def test_what_is_asked_again(self):
-        rows = [
-            (status, {}, "busy")
-            for status in (408, 409, 425, 429, 500, 502, 503, 504, 520, 529, 599)
-        ]
-        rows += [ConnectionResetError("x"), ConnectionRefusedError("x"), BrokenPipeError("x")]
-        rows += [TimeoutError("x"), socket.timeout("x"), socket.gaierror(-2, "x"), OSError("x")]
-        rows += [
-            http.client.RemoteDisconnected("x"),
-            http.client.BadStatusLine("x"),
-            ssl.SSLError("x"),
-        ]
-        rows += [
-            http.client.IncompleteRead(b""),
-            (200, _JSON, ""),
-            (200, {}, " \n"),
-            (204, {}, ""),
-        ]
-        rows += [
-            (200, _JSON, '{"choi'),
-            (200, _SSE, b"data: {\n\n"),
-            (200, _JSON, "[]"),
-            {},
-        ]
-        rows += [[ConnectionResetError("x")], [b'{"cho', ConnectionResetError("x")]]
-        rows += [(200, _SSE, [b""]), (503, _SSE, _sse({"error": "x"})), (429, {}, None)]
-        for protocol in _PROTOCOLS:
-            for bad in rows:
-                with self.subTest(protocol=protocol, bad=bad):
-                    del self.waits[:]
-                    run, server = self.play(protocol, [bad, bad, _text(protocol, "ok")])
-                    self.assertEqual((run.output, run.requests, run.steps), ("ok", 1, []))
-                    self.assertEqual(len(set(server.raw)), 1)
-                    self.assertEqual((len(server.raw), len(self.waits)), (3, 2))
-        for bad in ({"choices": []}, {"choices": None}, {"choices": [None]}, {"choices": [{}]},
-                    {"id": 1}, {"choices": [{"message": None}]}, {"choices": "x"}):  # fmt: skip
-            with self.subTest(bad=bad):
-                run, server = self.play("chat", [bad, _text("chat", "ok")])
-                self.assertEqual((run.output, len(server.raw)), ("ok", 2))
-                error, _ = self.fails("chat", [bad] * 3, "bad_response", None, retries=2)
-                self.assertIn("asked 3 times", str(error))
-
-    def test_retries_are_bounded(self):
-        for protocol in _PROTOCOLS:
-            for retries in (0, 1, 4):
-                with self.subTest(protocol=protocol, retries=retries):
-                    del self.waits[:]
-                    answers = [(503, {}, "busy")] * 9
-                    error, server = self.fails(protocol, answers, "server", 503, retries=retries)
-                    self.assertEqual((len(server.raw), len(self.waits)), (retries + 1, retries))
-                    self.assertEqual("asked %d times" % (retries + 1) in str(error), retries > 0)
-                    self.assertEqual(error.agent_run.requests, 1)
-        self.assertEqual(len(self.fails("chat", [(500, {}, "")] * 9)[1].raw), 5)
-
-    def test_the_wait_grows(self):
-        self.fails("chat", [(503, {}, "busy")] * 9, retries=7)
-        self.assertTrue(all(0.3 <= w <= 10 for w in self.waits), self.waits)
-        self.assertGreater(sum(self.waits[4:]), 4 * sum(self.waits[:3]))
-
-    def test_retry_after(self):
-        soon = email.utils.format_datetime(
-            datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=20),
-            usegmt=True,
-        )
-        past = "Wed, 21 Oct 2015 07:28:00 GMT"
-        rows = [  # the header, the least and the most that may be waited
-            ("0", 0, 0), ("7", 7, 7), (" 3 ", 3, 3), ("2.5", 2.5, 2.5), ("99999", 10, 120),
-            ("9" * 5000, 0, 120), (soon, 15, 21), (past, 0, 2), ("-5", 0, 2), ("soon", 0, 2), ("", 0, 2),
-            ("nan", 0, 2), ("inf", 0, 120), ("1e400", 0, 120), ("\u0663", 0, 5), ("1.2.3", 0, 2),
-            ("Fri, 31 Dec 9999 23:59:59 GMT", 0, 120), ("Fri, 31 Dec 99999 23:59:59 GMT", 0, 2),
-            ("Wed, 99 Foo 2015", 0, 2), ("Wed, 21 Oct 2099 07:28:00 -0000", 0, 120), (".", 0, 2),
-            ("Wed, 21 Oct 2099 07:28:00 +9999", 0, 120), ("1;2", 0, 2), ("120, 60", 0, 120),
-        ]  # fmt: skip
-        for status in (429, 503):
-            for value, least, most in rows:
-                with self.subTest(status=status, value=value[:40]):
-                    del self.waits[:]
-                    head = {"retry-after": value}
-                    run, _ = self.play("chat", [(status, head, "x"), _text("chat", "ok")])
-                    self.assertEqual((run.output, len(self.waits)), ("ok", 1))
-                    self.assertTrue(least <= self.waits[0] <= most, self.waits)
-
-    def test_kinds(self):
-        rows = [  # status, body; kind, what the text names
-            (401, {"error": {"message": "bad key"}}, "auth", "api_key"),
-            (403, {"error": "forbidden"}, "auth", "a key was sent"),
-            (429, {"error": {"message": "slow down"}}, "rate_limit", "slow down"),
-            (413, "too large", "context_length", "trim"),
-            (413, "", "context_length", "max_observation"),
-            (400, {"error": {"message": "no such thing"}}, "bad_request", "no such thing"),
-            (404, {"error": {"message": "The model `m` does not exist"}}, "bad_request", "`m`"),
-            (404, "404 page not found", "bad_request", "base_url"),
-            (405, {"detail": "Method Not Allowed"}, "bad_request", "Method Not Allowed"),
-            (422, {"detail": [{"loc": ["body"], "msg": "is \u00fcgly"}]}, "bad_request", "is \u00fcgly"),
-            (418, [{"error": {"message": "in a list"}}], "bad_request", "in a list"),
-            (402, {"message": "no credit"}, "bad_request", "no credit"),
-            (400, {"error": {"error": "nested"}}, "bad_request", "nested"),
-            (400, {"error": {"message": "", "detail": "deep"}}, "bad_request", "deep"),
-            (400, {"error": ["a", "b"]}, "bad_request", "a"),
-            (400, "", "bad_request", "no words"),
-            (400, "[" * 5000, "bad_request", "[["),
-            (400, "null", "bad_request", "400"),
-            (400, "[]", "bad_request", "400"),
-            (500, {"error": {"message": "oops"}}, "server", "oops"),
-            (529, {"type": "error", "error": {"type": "overloaded_error"}}, "server", "overloaded"),
-            (502, "<html><head><style>x{}</style></head><body><h1>Bad  \n Gateway</h1>", "server", "Bad Gateway"),
-            (409, "conflict", "server", "conflict"),
-        ]  # fmt: skip
-        kinds = {"auth", "rate_limit", "context_length", "bad_request", "server"}
-        kinds |= {"timeout", "connection", "bad_response"}
-        for protocol in _PROTOCOLS:
-            for status, body, kind, word in rows:
-                with self.subTest(protocol=protocol, status=status, body=str(body)[:40]):
-                    text = body if isinstance(body, str) else json.dumps(body)
-                    error, server = self.fails(
-                        protocol, [(status, {}, text)] * 2, kind, status, retries=1
-                    )
-                    again = status in (409, 429) or status >= 500
-                    self.assertEqual(len(server.raw), 1 + again)
-                    self.assertIn(word, str(error))
-                    self.assertIn("http://127.0.0.1:9/v1/", str(error))
-                    self.assertNotIn("<h1>", str(error))
-                    self.assertNotIn("x{}", str(error))
-                    self.assertIn(error.kind, kinds)
-
-    def test_kinds_without_a_status(self):
-        reset = ConnectionResetError("reset")
-        cert = ssl.SSLCertVerificationError("self-signed certificate")
-        html = (200, {"content-type": "text/html"}, "<html><title>Welcome</title><p>to nginx")
-        rows = [  # what comes; kind, words, how often it is asked with retries=1
-            (TimeoutError("timed out"), "timeout", "timeout", 2),
-            (socket.timeout("timed out"), "timeout", "600", 2),
-            (reset, "connection", "base_url", 2),
-            (socket.gaierror(-2, "Name or service not known"), "connection", "Name or service", 2),
-            (http.client.BadStatusLine("SSH-2.0"), "connection", "SSH-2.0", 2),
-            (cert, "connection", "127.0.0.1:9", 1),
-            (cert, "connection", "SSL_CERT_FILE", 1),
-            (html, "bad_response", "text/html", 1),
-            (html, "bad_response", "base_url", 1),
-            (html, "bad_response", "Welcome to nginx", 1),
-            ((200, {}, "hello"), "bad_response", "hello", 1),
-            ((200, _JSON, '"hello"'), "bad_response", "hello", 1),
-            ((200, _JSON, '{"x": '), "bad_response", "JSON", 2),
-            ((200, {}, ""), "bad_response", "base_url", 2),
-        ]
-        for protocol in _PROTOCOLS:
-            for answer, kind, words, asked in rows:
-                with self.subTest(protocol=protocol, answer=str(answer)[:50]):
-                    error, server = self.fails(protocol, [answer] * 2, kind, None, retries=1)
-                    self.assertIn(words, str(error))
-                    self.assertEqual(len(server.raw), asked)
-                    self.assertIn("http://127.0.0.1:9/v1/", str(error))
-
-    def test_redirects_are_not_followed(self):
-        for status in (301, 302, 303, 307, 308):
-            with self.subTest(status=status):
-                head = {"location": "https://other.test/v1"}
-                error, _server = self.fails("chat", [(status, head, "")], "bad_response", status)
-                self.assertIn("https://other.test/v1", str(error))
-                self.assertIn("base_url", str(error))
-        self.fails("chat", [(304, {}, "")], "bad_response", 304)
-
-    def test_whether_a_key_was_sent(self):
-        for key, words in (("", "no key was sent"), (_KEY, "a key was sent")):
-            for protocol in _PROTOCOLS:
-                with self.subTest(protocol=protocol, key=key):
-                    error, _ = self.fails(protocol, [(401, {}, "no")], "auth", 401, api_key=key)
-                    self.assertIn(words, str(error))
-                    name = "ANTHROPIC" if protocol == "anthropic" else "OPENAI"
-                    self.assertIn(name + "_API_KEY", str(error))
-
-    def test_an_overflowing_context_is_told_by_its_words_or_code(self):
-        words = [
-            "prompt is too long: 210000 tokens > 200000 maximum",
-            "This model's maximum context length is 8192 tokens. However, you requested 9000",
-            "the request exceeds the available context size. try increasing it",
-            "Prompt exceeds max length",
-            "input length and `max_tokens` exceed context limit: 199999 + 4096 > 200000",
-            "Input is too long for requested model.",
-            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
-            "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
-            "prompt token count of 70000 exceeds the limit of 64000",
-            "ContextWindowExceededError: x",
-            "prompt too long; exceeded max context length by 4 tokens",
-            "too many tokens: total number of tokens in the prompt cannot exceed 4081",
-            "Input length 9000 exceeds the maximum length 8192",
-            "invalid params, context window exceeds limit",
-        ]
-        errors = [{"error": {"message": w, "type": "invalid_request_error"}} for w in words]
-        errors += [{"error": w} for w in words[:3]] + [{"detail": words[0]}, [{"error": words[1]}]]
-        errors += [{"error": {"message": "x", "code": "context_length_exceeded"}}]
-        errors += [{"error": {"message": "x", "type": "exceed_context_size_error", "code": 400}}]
-        for status in (400, 404, 413, 422, 500, 503):
-            for error in errors:
-                with self.subTest(status=status, error=error):
-                    found, server = self.fails("chat", [(status, {}, json.dumps(error))])
-                    self.assertEqual((found.kind, found.status), ("context_length", status))
-                    self.assertEqual(len(server.raw), 1)
-                    self.assertIn("trim", str(found))
-        for text in (
-            "Invalid value for 'temperature'", "max_tokens is too large: 100000", "string too long",
-            ("Unsupported parameter: 'max_tokens' is not supported with this model. Use "
-            "'max_completion_tokens' instead."),
-        ):  # fmt: skip
-            with self.subTest(text):
-                self.fails("chat", [(400, {}, {"error": {"message": text}})], "bad_request", 400)
-        rate = {"error": {"message": "Request too large on tokens per minute (TPM): Limit 6000"}}
-        self.fails("chat", [(429, {}, rate)] * 2, "rate_limit", 429, retries=1)
-
-    def test_a_mend_that_the_server_names_is_in_the_message(self):
-        texts = [
-            (
-                "Function tools with reasoning_effort are not supported for m in "
-                "/v1/chat/completions. Please use /v1/responses or set reasoning_effort to 'none'."
-            ),
-            (
-                "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
-                "'max_completion_tokens' instead."
-            ),
-            "x" * 400 + " Use 'max_completion_tokens' instead",
-        ]
-        for text in texts:
-            for body in ({}, {"reasoning_effort": "high", "max_tokens": 9}):
-                with self.subTest(text=text[:30], body=body):
-                    server = _Server("chat", [(400, {}, {"error": {"message": text}})], extra=body)
-                    with self.assertRaises(agentloop.ModelError) as caught:
-                        agentloop.run(_model("chat", server, **body), "go", [get_weather])
-                    self.assertIn(text, str(caught.exception))
-                    self.assertEqual((caught.exception.kind, len(server.raw)), ("bad_request", 1))
-
-    def test_a_long_message_is_cut(self):
-        for body in ({"error": {"message": "w" * 10**5}}, {"x": "y" * 10**5}):
-            for status in (400, 200):
-                with self.subTest(status=status, body=str(body)[:20]):
-                    error, _ = self.fails("chat", [(status, {}, body)] * 5)
-                    self.assertLess(len(str(error)), 1500)
-        error, _ = self.fails("chat", [(400, {}, {"error": "a\u202eb\x1b[31m\ud800"})])
-        self.assertTrue(str(error).isprintable(), str(error))
-
-    def test_a_property_refused_by_name_is_left_out_from_then_on(self):
-        f = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        call = {"id": "a", "type": "function", "function": f}
-        message = {"role": "assistant", "content": None, "reasoning": "hm", "tool_calls": [call]}
-        words = [
-            {"error": {"message": "property 'reasoning' is unsupported"}},
-            {"error": {"message": "'messages.1' : for 'role:assistant' the following must be satisfied"
-                                  "[('messages.1' : property 'reasoning' is unsupported)]"}},
-            {"error": {"message": "Unknown parameter.", "param": "messages[1].reasoning"}},
-            {"detail": [{"loc": ["messages", 1, "reasoning"], "msg": "Extra inputs are not permitted"}]},
-            {"error": {"message": "Additional properties are not allowed ('reasoning' was unexpected)"}},
-            "Unrecognized field: reasoning",
-            "unsupported property reasoning",
-            {"error": {"message": "messages.1.assistant.reasoning: Extra inputs are not permitted"}},
-            {"error": {"message": "reasoning: Extra inputs are not permitted; only the required fields may be sent"}},
-            {"error": {"message": 'Unknown name "reasoning" at \'messages[1]\': `role` is required'}},
-        ]  # fmt: skip
-        for status in (400, 422):
-            for refusal in words:
-                with self.subTest(status=status, refusal=refusal):
-                    body = refusal if isinstance(refusal, str) else json.dumps(refusal)
-                    answers = [
-                        _chat(message),
-                        (status, {}, body),
-                        _chat({**message, "tool_calls": [{**call, "id": "b"}]}),
-                    ]
-                    answers += [_text("chat", "ok")]
-                    with _logged() as log:
-                        run, server = self.play("chat", answers, prefix=False)
-                    self.assertEqual(
-                        (run.output, run.requests, _statuses(run)), ("ok", 3, ["ok"] * 2)
-                    )
-                    self.assertEqual(self.waits, [])
-                    self.assertIn("reasoning", log.getvalue())
-                    self.assertIn("reasoning", server.said(1)[1])
-                    for at in (2, 3):
-                        for m in server.said(at):
-                            self.assertNotIn("reasoning", m)
-                    self.assertEqual(
-                        server.said(2)[1], {k: v for k, v in message.items() if k != "reasoning"}
-                    )
-                    self.assertEqual(run.steps[0].action.message, message)
-
-    def test_a_refusal_that_names_nothing_of_ours_is_an_error(self):
-        f = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        call = {"id": "a", "type": "function", "function": f}
-        message = {"role": "assistant", "content": None, "tool_calls": [call], "reasoning": "hm"}
-        body = {"reasoning": {"effort": "low"}, "foo": 1}
-        rows = [  # what the server says; the caller's fields
-            ("property 'content' is unsupported", {}),
-            ("property 'tool_calls' is unsupported", {}),
-            ("property 'role' is unsupported", {}),
-            ("property 'other' is unsupported", {}),
-            ("'reasoning' makes me sad", {}),
-            ("reasoning_effort is not supported", {}),
-            ("property 'reasoning' is unsupported", body),
-            ("property 'foo' is unsupported", body),
-            ("'stream' is not supported", {"stream": True}),
-        ]
-        for words, extra in rows:
-            with self.subTest(words=words, extra=extra):
-                answers = [_chat(message), (400, {}, {"error": {"message": words}})]
-                server = _Server("chat", answers, extra=extra)
-                with self.assertRaises(agentloop.ModelError) as caught:
-                    agentloop.run(_model("chat", server, **extra), "go", [get_weather])
-                self.assertEqual((caught.exception.kind, len(server.raw)), ("bad_request", 2))
-
-    def test_what_the_adapter_added_may_be_left_out_too(self):
-        rows = [
-            ("chat", "stream_options", "Unrecognized request argument supplied: stream_options"),
-            ("chat", "stream", "stream is not supported with tools"),
-            ("responses", "include", "Encrypted content is not supported with this model."),
-            ("responses", "include", "Unknown parameter: 'include'."),
-            ("responses", "include", "stream, store or reasoning: unexpected property include"),
-            ("responses", "stream", "Got an unexpected keyword argument 'stream'"),
-            ("anthropic", "stream", "stream: Extra inputs are not permitted"),
-        ]
-        for protocol, name, words in rows:
-            with self.subTest(protocol=protocol, name=name):
-                answers = [(400, {}, {"error": {"message": words}}), (503, {}, "busy")]
-                answers += [
-                    _call(protocol, ("a", "get_weather", {"city": "B"})),
-                    _text(protocol, "ok"),
-                ]
-                extra = {"stream_options", "store"}
-                server = _Server(protocol, answers, extra=extra, prefix=False)
-                model = _model(protocol, server, on_text=len)
+    def test_the_container_of_the_last_reply(self):
+        """`container_id is required when there are pending tool uses generated by code execution`
+        (anthropic-sdk-typescript#1114)."""
+        plain = []
+        for n, name in enumerate(("c1", None, "c2")):
+            plain.append(_weather("anthropic", call_id="id%d" % n, usage={}))
+            if name:
+                plain[n]["container"] = {"id": name, "expires_at": "2026-12-01"}
+        plain.append(_text("anthropic", "ok"))
+        streamed = _streamed("anthropic", plain)
+        for at in (0, 2):
+            delta = {"stop_reason": "tool_use", "container": plain[at]["container"]}
+            streamed[at][-2] = _sse({"type": "message_delta", "delta": delta}, done=False)[0]
+        for answers, on_text in ((plain, None), (streamed, len)):
+            with self.subTest(on_text=on_text):
+                server = _Server("anthropic", answers, extra=["container"], prefix=False)
+                model = _model("anthropic", server, on_text=on_text)
                 run = agentloop.run(model, "go", [get_weather])
-                self.assertEqual((run.output, run.requests), ("ok", 2))
-                self.assertEqual(
-                    [name in body for body in server.sent], [True, False, False, False]
-                )
-        # Such a refusal spends no retry.
-        answers = [(400, {}, "Unknown parameter: 'include'."), (503, {}, "busy"), (503, {}, "busy")]
-        answers.append(_text("responses", "ok"))
-        run, server = self.play("responses", answers, retries=2, prefix=False)
-        self.assertEqual((run.output, len(server.raw)), ("ok", 4))
-        # Not what the request cannot do without.
-        for protocol, words in (
-            ("anthropic", "max_tokens: not permitted"),
-            ("responses", "input is invalid"),
-            ("responses", "Unsupported parameter: store"),  # without it, the server stores
-            ("responses", "Unknown parameter: 'store'."),
-            # A word that is not the name of a property.
-            ("responses", "Invalid schema for function 'look': please include a type, or store the schema elsewhere"),
-            ("responses", "Invalid schema for function 'include'"),
-            ("chat", "The stream of the tool is invalid"),
-        ):  # fmt: skip
-            with self.subTest(protocol=protocol, words=words):
-                answers = [(400, {}, {"error": words})]
-                error, server = self.fails(protocol, answers, "bad_request", 400, on_text=len)
-                self.assertEqual(len(server.raw), 1)
-
-    def test_going_on_after_an_error_runs_no_tool_twice(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                ran = []
-
-                def once(city: str) -> str:
-                    ran.append(city)
-                    return "did"
-
-                answers = [_call(protocol, ("a", "once", {"city": "B"})), (400, {}, "no")]
-                server = _Server(protocol, answers + [_text(protocol, "ok")])
-                model = _model(protocol, server)
-                with self.assertRaises(agentloop.ModelError) as caught:
-                    agentloop.run(model, "go", [once])
-                run = caught.exception.agent_run
-                self.assertEqual((run.state, run.requests, _statuses(run)), ("running", 2, ["ok"]))
-                copied = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
-                again = agentloop.run(model, copied, [once])
-                self.assertEqual((again.output, ran), ("ok", ["B"]))
-                self.assertEqual(server.raw[1], server.raw[2])
-
-    def test_the_key_is_never_shown(self):
-        secret = "X-SECRET-4711-4711"
-        for protocol in _PROTOCOLS:
-            for bad in ((401, {}, {"error": "wrong key %s!" % _KEY}), (400, {}, "you sent " + secret),
-                        (200, {}, "<p>%s %s" % (_KEY, secret)), OSError("%s %s" % (_KEY, secret)),
-                        (307, {"location": "http://h/" + _KEY + secret}, "")):  # fmt: skip
-                with self.subTest(protocol=protocol, bad=bad):
-                    with _logged() as log:
-                        server = _Server(protocol, [bad])
-                        model = _model(protocol, server, headers={"X-Other": secret}, retries=0)
-                        with self.assertRaises(agentloop.ModelError) as caught:
-                            agentloop.run(model, "go", [get_weather])
-                    run = caught.exception.agent_run
-                    shown = [repr(model), str(model), repr(caught.exception), str(caught.exception)]
-                    shown += [log.getvalue(), repr(run), json.dumps(agentloop.to_json(run))]
-                    shown += [repr(pickle.dumps(run)), json.dumps(model.body(run, {}))]
-                    model.transport = None
-                    shown.append(repr(pickle.dumps(model)))
-                    for text in shown:
-                        self.assertNotIn(_KEY, text)
-                        self.assertNotIn(secret, text)
-        # A URL may hold one too.
-        server = _Server("chat", [(400, {}, {"error": "no"})])
-        model = _model("chat", server, base_url="https://h.test/v1?key=" + secret)
-        with self.assertRaises(agentloop.ModelError) as caught:
-            agentloop.run(model, "go")
-        self.assertIn("key=" + secret, server.seen[0][1])
-        self.assertNotIn(secret, str(caught.exception) + repr(model))
-
-    def test_what_a_refusal_means_by_its_words(self):
-        rate = "Request too large for m on tokens per min (TPM): Limit 6000, Requested 9000"
-        full = "maximum context length is 8192 tokens"
-        raw = json.dumps({"error": {"message": full, "code": 400}})
-        wrapped = 'litellm.BadRequestError: P - {"error":{"message":"%s"}}\n. Model Group=m' % full
-        python = "Error code: 400 - {'error': {'message': '%s', 'code': None}}" % full
-        rows = [  # status, error; kind, how often it is asked with retries=1, what the text names
-            # a wrong key: xAI, Gemini, others
-            (400, {"error": "Incorrect API key provided.", "code": "invalid"}, "auth", 1, "api_key"),
-            (400, [{"error": {"message": "API key not valid."}}], "auth", 1, "api_key"),
-            (400, {"error": {"message": "x", "code": "API_KEY_INVALID"}}, "auth", 1, "api_key"),
-            (400, {"error": {"message": "api_key: a field too many"}}, "bad_request", 1, "too many"),
-            # limits that waiting does not lift
-            (429, {"error": {"message": rate, "code": "rate_limit_exceeded"}}, "rate_limit", 1, rate),
-            (429, {"error": {"message": "x", "type": "insufficient_quota"}}, "rate_limit", 1, "plan"),
-            (429, {"error": {"message": "quota exceeded, retry in 38s"}}, "rate_limit", 2, "quota"),
-            (200, {"error": {"message": "x", "code": "insufficient_quota"}}, "rate_limit", 1, "x"),
-            (200, {"error": {"message": "x", "code": "rate_limit_exceeded"}}, "rate_limit", 2, "x"),
-            # an error inside a 200: its code as a status, as a word, or its type
-            (200, {"error": {"message": "x", "code": 503}}, "server", 2, "HTTP 503"),
-            (200, {"error": {"message": "x", "code": "401"}}, "auth", 1, "HTTP 401"),
-            (200, {"error": {"message": "x", "code": 404}}, "bad_request", 1, "HTTP 404"),
-            (200, {"error": {"message": "x", "code": "content_filter"}}, "bad_request", 1, "x"),
-            (200, {"error": {"message": "x", "type": "overloaded_error"}}, "server", 2, "x"),
-            (200, {"error": {"message": "x", "type": "authentication_error"}}, "auth", 1, "x"),
-            (200, {"error": {"message": "x", "code": "1302"}}, "server", 2, "x"),
-            (200, {"object": "error", "message": "boom"}, "server", 2, "boom"),
-            # llama.cpp names its own switch
-            (500, {"error": {"message": "tools need --jinja"}}, "bad_request", 1, "--jinja"),
-            # an overflow in other words, or passed on by a router or a proxy
-            (400, {"error": {"message": "x", "type": "too_many_prompt_tokens"}}, "context_length", 1, "x"),
-            (400, {"error": {"message": "Provider returned error", "metadata": {"raw": raw}}},
-             "context_length", 1, "Provider returned error: maximum context"),
-            (502, {"error": {"message": "Provider returned error", "metadata": {"raw": "gone away"}}},
-             "server", 2, "gone away"),
-            (400, {"error": {"message": "Provider returned error", "metadata": {}}}, "bad_request", 1, "P"),
-            (400, {"error": {"message": wrapped}}, "context_length", 1, "BadRequestError"),
-            (400, {"error": {"message": python}}, "context_length", 1, "Error code"),
-            (400, {"error": {"message": 'x {"error": and no more'}}, "bad_request", 1, "no more"),
-            (400, {"error": {"message": '{"error": ' + "[" * 5000}}, "bad_request", 1, "[["),
-        ]  # fmt: skip
-        for status, body, kind, asked, words in rows:
-            with self.subTest(status=status, body=str(body)[:90]):
-                answer = (status, _JSON, json.dumps(body))
-                error, server = self.fails("chat", [answer] * 2, retries=1)
-                self.assertEqual((error.kind, len(server.raw)), (kind, asked), str(error))
-                self.assertIn(words, str(error))
-
-    def test_a_wait_is_named_in_many_places(self):
-        retry_info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "38.5s"}
-        rows = [  # headers, error; the wait
-            ({"retry-after-ms": "2500"}, {}, 2.5),
-            ({"Retry-After-Ms": "2500", "Retry-After": "9"}, {}, 2.5),
-            ({"retry-after": "9"}, {"message": "try again in 3s"}, 9),
-            ({"retry-after": "soon"}, {"message": "Please try again in 3s."}, 3),
-            ({}, {"message": "Please retry in 38.6s.", "details": [1, retry_info]}, 38.5),
-            ({}, {"message": "Rate limit. Please try again in 460ms."}, 0.46),
-            ({}, {"message": "try again in 1m2.5s. Visit x"}, 60),
-            ({}, {"message": "Try again after 20 seconds"}, 20),
-            ({}, {"message": "retry after 1 minute"}, 60),
-            ({}, {"message": "retry in 5 milliseconds"}, 0.005),
-            ({}, {"message": "try again in 2h"}, 60),
-            ({}, {"message": "try again in 16s", "details": "none"}, 16),
-        ]
-        for headers, error, wait in rows:
-            with self.subTest(headers=headers, error=error):
-                del self.waits[:]
-                answer = (429, headers, json.dumps({"error": error}))
-                self.play("chat", [answer, _text("chat", "ok")])
-                self.assertAlmostEqual(self.waits[0], wait)
-        for words in ("try again in a while", "try again in 3 moons", "limit of 3 s"):
-            with self.subTest(words=words):
-                del self.waits[:]
-                self.play("chat", [(429, {}, {"error": words}), _text("chat", "ok")])
-                self.assertLess(self.waits[0], 1)
-
-    def test_each_retry_is_logged(self):
-        answers = [(429, {"retry-after": "7"}, {"error": {"message": "Slow down for " + _KEY}})]
-        answers += [ConnectionResetError("gone"), _text("chat", "ok")]
-        with _logged() as log:
-            self.play("chat", answers, retries=2)
-        first, second = log.getvalue().strip().split("\n")
-        for words in ("429", "Slow down", "waiting 7.0 s", "2 of 3"):
-            self.assertIn(words, first)
-        for words in ("ConnectionResetError: gone", "3 of 3"):
-            self.assertIn(words, second)
-        self.assertNotIn(_KEY, log.getvalue())
-
-    def test_a_deadline_is_for_a_request_with_its_retries(self):
-        far = (429, {"retry-after": "50"}, "busy")
-        error, server = self.fails("chat", [far] * 9, "rate_limit", 429, deadline=20)
-        self.assertEqual((len(server.raw), self.waits), (1, []))
-        self.assertIn("the deadline of 20 s leaves no time", str(error))
-        answers = [lambda sent: far, lambda sent: _text("chat", "ok")]
-        self.play("chat", answers, deadline=60)
-        self.assertEqual(self.waits, [50])
-        # A transport that somebody else wrote is checked at each chunk.
-        late = [b" ", lambda: threading.Event().wait(0.06) or b" ", b" ", b" "]
-        error, server = self.fails("chat", [late] * 9, "timeout", None, deadline=0.05)
-        self.assertIn("no complete reply within the deadline of 0.05 s", str(error))
-        self.assertLessEqual(server.seen[0][3], 0.05)
-        self.assertEqual(len(server.raw), 1)
-        # It is for each request anew.
-        city = [_call("chat", (str(n), "get_weather", {"city": "B"})) for n in range(3)]
-        run, server = self.play("chat", [*city, _text("chat", "ok")], deadline=5)
-        self.assertEqual((run.output, "deadline" in server.sent[0]), ("ok", False))
-
-    def test_bounds_of_a_reply(self):
-        megabyte = b"a" * (1 << 20)
-        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-        bomb = b"".join(packer.compress(megabyte) for _ in range(65)) + packer.flush()
-        rows = [  # status, headers, chunks; kind, status of the error
-            (200, _JSON, [b'{"a": "', *[megabyte] * 65], "bad_response", None),
-            (200, _JSON, [b" " * (1 << 20)] * 65, "bad_response", None),
-            (200, _SSE, [b"data: ", *[megabyte] * 65], "bad_response", None),
-            (200, _SSE, [b"data: " + megabyte + b"\n"] * 65, "bad_response", None),
-            (200, _JSON, [bomb], "bad_response", None),
-            (200, _JSON, [bomb[n : n + 9999] for n in range(0, len(bomb), 9999)], "bad_response", None),
-            (401, _JSON, [megabyte] * 65, "auth", 401),
-            (200, _JSON, [b'{"choices": ' + b"[" * 100_000], "bad_response", None),
-        ]  # fmt: skip
-        for status, headers, chunks, kind, shown in rows:
-            with self.subTest(status=status, headers=headers, first=chunks[0][:20]):
-                server = _Server("chat", [(status, headers, chunks)])
-                with self.assertRaises(agentloop.ModelError) as caught:
-                    agentloop.run(_model("chat", server, on_text=len, retries=0), "go")
-                self.assertEqual((caught.exception.kind, caught.exception.status), (kind, shown))
-                self.assertLess(len(str(caught.exception)), 1500)
-
-    def secret_in(self, error, secret):
-        """True where a secret is in an exception, or in what it was raised from."""
-        seen = []
-        while error is not None:
-            seen += [str(error), repr(error)]
-            error = error.__cause__ or error.__context__
-        return any(secret in text for text in seen)
-
-    def test_secrets_in_whatever_form_they_come_back(self):
-        url = "http://somebody:p%%40ss%%2Fword@h.test/v1?version=%s&k=a%%2Bb%%2Fc99" % ("v" * 9)
-        headers = {"X-Gateway": "Token GATEWAY-99", "X-Quoted": 'a"b\\c"d'}
-        proxies = {"http_proxy": "http://pu:PROXY-99@h.test:9", "https_proxy": "h.test:8"}
-        login = base64.b64encode(b"pu:PROXY-99").decode()
-        secrets = ["p@ss/word", "p%40ss%2Fword", "somebody", "a+b/c99", "a%2Bb%2Fc99", "v" * 9,
-                   "GATEWAY-99", 'a"b\\c"d', "PROXY-99", login, _KEY]  # fmt: skip
-        for secret in secrets:
-            answers = [
-                (400, {}, {"error": {"message": "no " + secret, "code": secret}}),
-                (200, _JSON, {"choices": [], "id": secret}),
-                (200, {"content-type": secret}, "<p>" + secret),
-                (302, {"location": "http://h.test/" + secret}, ""),
-                OSError("no " + secret),
-                [ConnectionResetError(secret)],
-                _sse({"error": {"message": secret}}),
-            ]
-            for answer in answers:
-                with self.subTest(secret=secret, answer=answer):
-                    server = _Server("chat", [answer])
-                    model = _model("chat", server, base_url=url, headers=headers, retries=0)
-                    with mock.patch.dict(os.environ, proxies):
-                        with self.assertRaises(agentloop.ModelError) as caught:
-                            agentloop.run(model, "go")
-                    self.assertFalse(self.secret_in(caught.exception, secret))
-                    self.assertNotIn(json.dumps(secret)[1:-1], str(caught.exception))
-
-    def test_a_short_key_is_hidden_where_it_stands_alone(self):
-        words = "no such key: %s! A bad alphabet was asked for"
-        for key in ("a", "as", "bad", "q9z", "anna7"):
-            with self.subTest(key=key):
-                error, _ = self.fails("chat", [(401, {}, words % key)], api_key=key)
-                self.assertNotIn("key: " + key, str(error))
-                self.assertIn("alphabet was ", str(error))
-
-    def test_a_header_that_is_a_plain_word_leaves_messages_readable(self):
-        words = "store must be true, not 12 of 1234, in structured models: json of a model, gamma"
-        rows = [  # the value of a header, or of the URL's query; what is shown of the words
-            ("true", words), ("On", words), ("1", words), ("False", words),
-            ("json", words.replace("json", "[hidden]")),
-            ("model", words.replace("a model,", "a [hidden],")),
-            ("12", words.replace("12 of", "[hidden] of")),
-            ("gamma", words.replace("gamma", "[hidden]")),
-            ("struct", words.replace("struct", "[hidden]")),
-            ("Bearer gamma", words.replace("gamma", "[hidden]")),
-        ]  # fmt: skip
-        for value, shown in rows:
-            for own in ({"headers": {"X-Flag": value}}, {"base_url": "http://h.test?x=" + value}):
-                if "base_url" in own and " " in value:
-                    continue
-                with self.subTest(value=value, own=own):
-                    error, _ = self.fails("chat", [(400, {}, words)], **own)
-                    self.assertIn(shown, str(error))
-
-    def test_what_a_transport_raises_holds_no_secret(self):
-        def chained(error, cause):
-            error.__cause__ = cause
-            return error
-
-        class Quiet(Exception):
-            def __str__(self):
-                return "quiet"
-
-        answers = [
-            RuntimeError("refused: " + _KEY),
-            KeyError(_KEY),
-            Quiet(_KEY),
-            chained(RuntimeError("refused"), LookupError(_KEY)),
-            [b'{"choices', RuntimeError("cut at " + _KEY)],
-            RuntimeError("for Bearer " + _KEY + " and HEADER-99"),
-        ]
-        for answer in answers:
-            with self.subTest(answer=answer):
-                error, server = self.fails(
-                    "chat", [answer] * 2, "connection", None, headers={"X-Own": "HEADER-99"}
-                )
-                self.assertFalse(self.secret_in(error, _KEY))
-                self.assertFalse(self.secret_in(error, "HEADER-99"))
-                self.assertIn("the transport raised ", str(error))
-                self.assertEqual(len(server.raw), 1)
-
-        class Body(list):  # of a transport that fails once all is read
-            def drain(self):
-                raise RuntimeError(_KEY)
-
-            close = drain
-
-        body = Body([json.dumps(_text("chat", "ok")).encode()])
-        model = _model("chat", lambda *request: (200, _JSON, body))
-        self.assertEqual(model.complete("x"), "ok")
-        # Without a secret it is a developer's mistake, with its traceback.
-        mistake = TypeError("a transport that takes no timeout")
-        for answer in (mistake, [b'{"choices', mistake]):
-            with self.subTest(answer=answer):
-                with self.assertRaises(TypeError) as caught:
-                    self.play("chat", [answer])
-                self.assertIs(caught.exception, mistake)
-
-    def test_a_context_is_for_the_default_transport(self):
-        for transport in (_Server("chat", []), lambda *request: None):
-            with self.assertRaisesRegex(ValueError, "ssl_context is for the default transport"):
-                agentloop.OpenAIChat("m", ssl_context=True, transport=transport)
-
-    def test_a_step_about_a_failed_generation_holds_no_secret(self):
-        error = {"message": "for " + _KEY, "code": "tool_use_failed"}
-        error["failed_generation"] = "call(%s)" % _KEY
-        answers = [(400, {}, {"error": error}), _text("chat", "ok")]
-        run, server = self.play("chat", answers)
-        self.assertIn("call([hidden])", run.steps[0].observation)
-        self.assertNotIn(_KEY, repr(run) + server.raw[1].decode())
-
-    def test_what_no_header_can_carry(self):
-        rows = [  # settings; what the error names
-            ({"api_key": _KEY + "\r\nX: y"}, "api_key"),
-            ({"api_key": lambda: _KEY + "\u20ac"}, "api_key"),
-            ({"headers": {"X-Own": _KEY + "\n"}}, "X-Own"),
-            ({"headers": {"X\r\n" + _KEY: "v"}}, "headers"),
-        ]
-        for settings, words in rows:
-            with self.subTest(words=words):
-                server = _Server("chat", [])
-                with self.assertRaisesRegex(ValueError, words) as caught:
-                    agentloop.run(_model("chat", server, **settings), "go")
-                self.assertFalse(self.secret_in(caught.exception, _KEY))
-
-    def test_what_is_shown_of_a_url(self):
-        good = ["http://u:SECRET@h/v1", "http://u:pa@SECRET@h/v1", "http://SECRET@h:8080",
-                "https://u:SECRET@[::1]:1/v1?a=1&b=SECRET#SECRET"]  # fmt: skip
-        bad = ["http://u:SECRET@[bad", "ftp://u:SECRET@h/v1", "http://u:a/SECRET@h:x/v1",
-               "u:SECRET@h/v1", "http:/h/?key=SECRET", "http://h:port/v1?key=SECRET",
-               "http://u:a?SECRET@h/v1", "http://h:99999/v1", "http://h/a b", ""]  # fmt: skip
-        for url in good:
-            with self.subTest(url=url):
-                self.assertNotIn("SECRET", repr(agentloop.OpenAIChat("m", base_url=url)))
-        for url in filter(None, bad):
-            with self.subTest(url=url):
-                with self.assertRaisesRegex(ValueError, "base_url is like") as caught:
-                    agentloop.OpenAIChat("m", base_url=url)
-                self.assertNotIn("SECRET", str(caught.exception))
-
-    def test_copies_ask_like_the_model(self):
-        for how in (copy.copy, copy.deepcopy, lambda m: copy.copy(copy.deepcopy(m))):
-            for key in (_KEY, "", lambda: _KEY, None):
-                with self.subTest(how=how, key=key):
-                    server = _Server("chat", [_text("chat", "ok")] * 3)
-                    model = _model(
-                        "chat", server, api_key=key, headers={"X-Own": "1"},
-                        base_url="http://u:p@h.test/v1?v=1", metadata={"a": "b"},
-                    )  # fmt: skip
-                    made = how(model)
-                    with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "of-the-environment"}):
-                        for asked in (model, made):
-                            server.strict = False
-                            agentloop.run(asked, "go")
-                    self.assertEqual(server.seen[0], server.seen[1])
-                    made.headers["X-Own"] = "2"
-                    made.api_key = "other"
-                    agentloop.run(model, "go")
-                    self.assertEqual(server.seen[2][2]["X-Own"], "1")
-                    self.assertNotIn("other", str(server.seen[2]))
-
-    def test_pickling(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                model = _CLASSES[protocol]("m", base_url="http://127.0.0.1:9", api_key=_KEY,
-                                              system="s", timeout=7, temperature=1)  # fmt: skip
-                data = pickle.dumps(model)
-                self.assertNotIn(_KEY.encode(), data)
-                twin = pickle.loads(data)
-                tools = agentloop.registry([get_weather])
-                run = agentloop.AgentRun("go")
-                self.assertEqual(twin.body(run, tools), model.body(run, tools))
-                self.assertEqual(repr(twin), repr(model))
-                self.assertIn("http://127.0.0.1:9/v1/", repr(twin))
-        model = _model(
-            "chat", None, transport=agentloop.http_transport, on_text=len, api_key=lambda: "k"
-        )
-        pickle.loads(pickle.dumps(model))  # what cannot be pickled is left out
-
-    def test_a_pickle_holds_no_secret_and_says_what_to_set(self):
-        url = "https://user:passW0RD@h.test/v1?api-key=query-S3CRET&version=vers-1"
-        environment = {"OPENAI_API_KEY": "sk-of-the-environment"}
-        with mock.patch.dict(os.environ, environment):
-            for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-                model = agentloop.OpenAIChat(
-                    "m", base_url=url, api_key=_KEY, headers={"X-Own": "header-S3CRET"}
-                )
-                data = pickle.dumps(model, protocol)
-                for secret in (_KEY, "environment", "passW0RD", "S3CRET", "vers-1"):
-                    self.assertNotIn(secret.encode(), data)
-        rows = [  # settings; what has to be set
-            ({"api_key": _KEY}, "api_key"),
-            ({"api_key": _key_of_the_test}, "api_key"),
-            ({"headers": {"X-Own": "1"}}, "headers"),
-            ({"base_url": "http://u:p@h.test/v1"}, "url"),
-            ({"base_url": "http://h.test/v1?k=1", "headers": {"A": "b"}}, "headers, url"),
-            ({"ssl_context": True}, "transport.ssl_context"),
-        ]
-        for settings, names in rows:
-            with self.subTest(names=names):
-                made = agentloop.OpenAIChat("m", **{"api_key": "", **settings})
-                for _ in range(2):
-                    made = pickle.loads(pickle.dumps(made))
-                with mock.patch.dict(os.environ, environment):
-                    with self.assertRaisesRegex(ValueError, "set its %s again" % names):
-                        made.complete("x")
-
-    @_sockets
-    def test_an_unpickled_model_asks_once_its_key_is_set(self):
-        with _Http(lambda n, head, body: _http(_text("chat", "ok"))) as server:
-            given = agentloop.OpenAIChat("m", base_url=server.url, api_key=_KEY)
-            of_environment = agentloop.OpenAIChat("m", base_url=server.url)
-            none = agentloop.OpenAIChat("m", base_url=server.url, api_key="")
-            twins = [pickle.loads(pickle.dumps(m)) for m in (given, of_environment, none)]
-            twins[0].api_key = "set-later"
-            with mock.patch.dict(os.environ, {"OPENAI_API_KEY": "other"}):
-                for twin in twins:
-                    self.assertEqual(twin.complete("x"), "ok")
-            found = [re.findall(r"Bearer (.*)\r", head) for head in server.heads]
-            self.assertEqual(found, [["set-later"], ["other"], []])
-            del twins, twin
-
-
-def _roles(protocol, body):
-    """The conversation in a line: u(ser), a(ssistant), t(ool's result), s(ystem)."""
-    if protocol != "responses":
-        return "".join(m["role"][0] for m in body["messages"])
-    kinds = [
-        i.get("role", "t" if i["type"] == "function_call_output" else "a") for i in body["input"]
-    ]
-    return "".join(k[0] for k in kinds)
-
-
-def _pictures(protocol, message):
-    """The pictures in a message or item, as (media type, base64)."""
-    found = []
-    todo = [message]
-    while todo:
-        x = todo.pop(0)
-        if isinstance(x, list):
-            todo = x + todo
-        elif isinstance(x, dict) and x.get("type") == "image":
-            found.append((x["source"]["media_type"], x["source"]["data"]))
-        elif isinstance(x, dict) and x.get("type") in ("image_url", "input_image"):
-            url = x["image_url"]
-            url = url["url"] if isinstance(url, dict) else url
-            found.append(tuple(re.match(r"data:(.*);base64,(.*)\Z", url).groups()))
-        elif isinstance(x, dict):
-            todo = list(x.values()) + todo
-    return found
-
-
-class _Incomparable:
-    """A value that cannot be compared."""
-
-    __hash__ = None
-
-    def __eq__(self, other):
-        raise ValueError("no order")
-
-    def __str__(self):
-        return "unlike"
-
-
-class ConversationTests(_ModelCase):
-    """Every request of every run is one that the strictest server takes."""
-
-    def test_what_was_said_is_encoded_once(self):
-        """Not again for the next request, nor for the next turn; and of a second follow-up, which
-        is another conversation, the same bytes."""
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                call = _call(protocol, ("c1", "get_weather", {"city": "Oslo"}))
-                server = _Server(protocol, [call, _text(protocol, "cold")])
-                model, encode, encoded = _model(protocol, server), json.dumps, []
-                run = agentloop.run(model, "the task", [get_weather])
-                turn = run.follow_up("and now?")
-                with mock.patch("json.dumps", lambda *a, **o: encoded.append(a) or encode(*a, **o)):
-                    body = encode(model.body(turn, {}))
-                self.assertIn("and now?", repr(encoded))
-                for earlier in ("the task", "c1", "Oslo"):
-                    self.assertIn(earlier, body)
-                    self.assertNotIn(earlier, repr(encoded))
-                self.assertEqual(encode(model.body(run.follow_up("and now?"), {})), body)
-
-    @_real_threads
-    def test_results_in_call_order(self):
-        barrier = threading.Barrier(3)
-
-        @agentloop.tool(read_only=True)
-        def look(n: int) -> int:
-            barrier.wait(10)
-            return n
-
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                calls = [("b", "look", {"n": 1}), ("a", "look", {"n": 2}), ("c", "look", {"n": 3})]
-                _run, server = self.play(
-                    protocol, [_call(protocol, *calls), _text(protocol, "ok")], tools=[look]
-                )
-                self.assertEqual(
-                    _results(protocol, server.sent[1]), [("b", "1"), ("a", "2"), ("c", "3")]
-                )
-                want = {"chat": "uattt", "responses": "uaaattt", "anthropic": "uau"}
-                self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
-
-    def test_a_call_closed_before_its_time_keeps_its_place(self):
-        for protocol in _PROTOCOLS:
-            for ids in (("a", "b", "c"), (None, None, None), ("a", "a", "a"), (None, "b", None)):
-                with self.subTest(protocol=protocol, ids=ids):
-                    calls = [(i, "get_weather", {"city": "C%d" % n}) for n, i in enumerate(ids)]
-                    server = _Server(protocol, [_call(protocol, *calls), _text(protocol, "ok")])
-                    run = agentloop.AgentRun("go")
-                    for event in agentloop.stream(_model(protocol, server), run, [get_weather]):
-                        if getattr(event, "tool_input", None) is not None and "C2" in str(event):
-                            run.close(event, "Denied.", "denied")
-                    self.assertEqual(_statuses(run), ["denied", "ok", "ok"])
-                    texts = [t for _, t in _results(protocol, server.sent[1])]
-                    self.assertEqual(texts, ["sunny in C0", "sunny in C1", "Denied."])
-
-    def test_a_run_made_by_hand_with_ids_of_another_reply(self):
-        """Every call of the message gets a result, whatever the ids of the steps."""
-        for protocol in _PROTOCOLS:
-            for ids in (("a", "a"), ("x", "y"), ("b", "x")):
-                with self.subTest(protocol=protocol, ids=ids):
-                    calls = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {})]
-                    run, _ = self.play(protocol, [_call(protocol, *calls)], max_requests=1)
-                    for step, call_id in zip(run.steps, ids):
-                        step.action.call_id = call_id
-                    body = _model(protocol, None).body(run.follow_up("more"), {})
-                    _CHECKS[protocol](body, set(), False)
-                    self.assertEqual(len(_results(protocol, body)), 2)
+                sent = [body.get("container") for body in server.sent]
+                self.assertEqual(sent, [None, "c1", "c1", "c2"])
+                stored = _saved(run)
+                body = _body("anthropic", stored.follow_up("?"))
+                self.assertEqual(body["container"], "c2")
+                # In another protocol's conversation there is no such thing.
+                body = _body("chat", stored.follow_up("?"))
+                _check_request("chat", body)
+                self.assertNotIn("container", json.dumps(body))
 
     def test_is_error_marks_what_did_not_go_well(self):
         def fail() -> str:
             raise ValueError("no")
 
-        calls = [
-            ("a", "get_weather", {"city": "B"}),
-            ("b", "fail", {}),
-            ("c", "nope", {}),
-            ("d", "get_weather", {}),
+        rows = [  # the call; whether it is marked
+            (("a", "get_weather", {"city": "B"}), False),
+            (("b", "fail", {}), True),
+            (("c", "nope", {}), True),
+            (("d", "get_weather", {}), True),
         ]
-        answers = [_call("anthropic", *calls), _text("anthropic", "ok")]
+        answers = [_call("anthropic", *(call for call, _ in rows)), _text("anthropic", "ok")]
         server = self.play("anthropic", answers, tools=[get_weather, fail])[1]
-        blocks = server.said()[-1]["content"]
-        self.assertEqual([b.get("is_error", False) for b in blocks], [False, True, True, True])
-
-    def test_a_notice_has_an_assistant_message_before_it(self):
-        rows = {
-            "chat": [_text("chat", ""), _text("chat", "half", reason="length")],
-            "responses": [
-                {"status": "completed", "output": []},
-                _text("responses", "half", status="incomplete"),
-            ],
-            "anthropic": [
-                _text("anthropic", " "),
-                _text("anthropic", "half", reason="max_tokens"),
-            ],
-        }
-        error = {"error": {"code": "tool_use_failed", "message": "x", "failed_generation": "y"}}
-        rows["chat"] += [(400, {}, error)] * 2
-        for protocol, answers in rows.items():
-            with self.subTest(protocol=protocol):
-                answers = [*answers, _text(protocol, "ok")]
-                run, server = self.play(protocol, answers)
-                want = "ua" * (len(answers) - 1) + "u"
-                self.assertEqual(_roles(protocol, server.sent[-1]), want)
-                self.assertEqual(_statuses(run), ["invalid_response"] * (len(answers) - 1))
-
-    def test_the_user_speaks_after_a_result(self):
-        """Mistral: Unexpected role 'user' after role 'tool'. An assistant message of our own stands
-        between; only a picture is shown right after the results."""
-        image = agentloop.Image(_PNG)
-        shot = agentloop.Tool("shot", "", {"type": "object", "properties": {}}, lambda: image)
-        rows = {  # how the first turn ends; what is sent on Chat Completions
-            "budget": "uatau", "return_direct": "uatau", "picture": "uatu", "picture, then a reply": "uatuau",
-        }  # fmt: skip
-        for end, roles in rows.items():
-            for protocol in _PROTOCOLS:
-                with self.subTest(end=end, protocol=protocol):
-                    name = "shot" if "picture" in end else "get_weather"
-                    given = {} if name == "shot" else {"city": "B"}
-                    tools = [
-                        agentloop.tool(get_weather, return_direct=end == "return_direct"),
-                        shot,
-                    ]
-                    answers = [_call(protocol, ("a", name, given)), _text(protocol, "ok")]
-                    answers.append(_text(protocol, "end"))
-                    server = _Server(protocol, answers)
-                    model = _model(protocol, server)
-                    limit = 2 if end == "picture, then a reply" else 1
-                    run = agentloop.run(model, "go", tools, max_requests=limit)
-                    run = agentloop.run(model, run.follow_up("and?"), tools)
-                    want = {"chat": roles, "responses": "uatu", "anthropic": "uau"}[protocol]
-                    if limit == 2 and protocol != "chat":
-                        want = want[:-1] + ("au" if protocol == "responses" else "uau")
-                    self.assertEqual(_roles(protocol, server.sent[limit]), want)
-                    self.assertIn("and?", _notice(protocol, server.sent[limit]))
-
-    def test_a_picture_has_no_is_error_beside_it(self):
-        """`all content must be type text if is_error is true`."""
-        for observation, marked in (
-            (["by hand", agentloop.Image(_PNG)], False),
-            (agentloop.Image(_PNG), False),
-            ("no camera", True),
-        ):
-            with self.subTest(observation=observation):
-                run = agentloop.AgentRun("go", requests=1)
-                run.pending.append(agentloop.AgentAction("shot", {}, "c1", request=1))
-                run.close(run.pending[0], observation, "done_by_hand")
-                body = _model("anthropic", None).body(run.follow_up("and?"), {})
-                _check_anthropic(body, set(), False)
-                result = body["messages"][-1]["content"][0]
-                self.assertEqual(result.get("is_error", False), marked)
-
-    def test_a_rejected_answer_stands_before_the_reason(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                reasons = iter(["Not enough.", None])
-                answers = [_text(protocol, "first"), _text(protocol, "second")]
-                run, server = self.play(protocol, answers, accept=lambda run: next(reasons))
-                self.assertEqual((run.state, run.output), ("succeeded", "second"))
-                self.assertEqual(_roles(protocol, server.sent[1]), "uau")
-                self.assertIn("first", json.dumps(server.said()[1]))
-                self.assertEqual(_notice(protocol, server.sent[1]), "Not enough.")
-
-    def test_a_rejected_return_direct(self):
-        @agentloop.tool(return_direct=True)
-        def answer(n: int) -> int:
-            return n
-
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                reasons = iter(["Not 1.", None, None])
-                calls = [_call(protocol, ("a%d" % n, "answer", {"n": n})) for n in (1, 2)]
-                server = _Server(protocol, [*calls, _text(protocol, "ok")])
-                model = _model(protocol, server)
-                run = agentloop.run(model, "go", [answer], accept=lambda run: next(reasons))
-                self.assertEqual((run.state, run.output), ("succeeded", 2))
-                want = {"chat": "uatau", "responses": "uatu", "anthropic": "uau"}
-                self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
-                self.assertIn("Not 1.", _notice(protocol, server.sent[1]))
-                run = agentloop.run(model, run.follow_up("and?"), [answer])
-                self.assertEqual(run.output, "ok")
-                want = {"chat": "uatauatau", "responses": "uatuatu", "anthropic": "uauau"}
-                self.assertEqual(_roles(protocol, server.sent[2]), want[protocol])
-
-    def test_follow_up(self):
-        for protocol in _PROTOCOLS:
-            for stream in (False, True):
-                with self.subTest(protocol=protocol, stream=stream):
-                    answers = [
-                        _call(protocol, ("a", "get_weather", {"city": "B"})),
-                        _text(protocol, "one"),
-                        _text(protocol, ""),
-                        _text(protocol, "two"),
-                        _text(protocol, "three"),
-                    ]
-                    if stream:
-                        answers = [_stream(protocol, a) for a in answers]
-                    server = _Server(protocol, answers)
-                    model = _model(protocol, server, on_text=len if stream else None)
-                    run = agentloop.run(model, "go", [get_weather])
-                    for task in ("second", ["third", "part"]):
-                        run = agentloop.run(model, run.follow_up(task), [get_weather])
-                    self.assertEqual((run.output, len(run.history)), ("three", 2))
-                    text = json.dumps(server.said())
-                    for word in ("go", "one", "second", "two", "third", "part"):
-                        self.assertIn(word, text)
-                    # Read from JSON, or without what adapters keep on it, the same bytes go out.
-                    tools = agentloop.registry([get_weather])
-                    fresh = agentloop.from_json(json.loads(json.dumps(agentloop.to_json(run))))
-                    self.assertEqual(model.body(fresh, tools), model.body(run, tools))
-                    self.assertEqual(
-                        model.body(pickle.loads(pickle.dumps(run)), tools), model.body(run, tools)
-                    )
-
-    def test_a_follow_up_on_any_run(self):
-        class Stop(BaseException):
-            pass
-
-        def boom() -> str:
-            raise Stop()
-
-        for protocol in _PROTOCOLS:
-            for state in (
-                "interrupted",
-                "pending",
-                "fresh",
-                "budget",
-                "refused",
-                "error",
-                "invalid",
-            ):
-                with self.subTest(protocol=protocol, state=state):
-                    calls = [
-                        ("a", "get_weather", {"city": "B"}),
-                        ("b", "boom", {}),
-                        ("c", "boom", {}),
-                    ]
-                    first = _call(protocol, *calls)
-                    answers = {
-                        "refused": {"chat": _chat({"content": None, "refusal": "No."}),
-                                    "responses": {"output": [], "status": "incomplete", "incomplete_details": {"reason": "content_filter"}},
-                                    "anthropic": {"content": [], "stop_reason": "refusal"}}[protocol],
-                        "error": (400, {}, "no"),
-                        "invalid": _text(protocol, ""),
-                    }  # fmt: skip
-                    answers = [
-                        answers.get(state, first),
-                        _text(protocol, "ok"),
-                        _text(protocol, "end"),
-                    ]
-                    if state == "fresh":
-                        answers = answers[1:]
-                    server = _Server(protocol, answers, prefix=False)
-                    model, run = _model(protocol, server), agentloop.AgentRun("go")
-                    tools = [get_weather, boom]
-                    if state == "pending":
-                        events = agentloop.stream(model, run, tools)
-                        next(events)
-                        events.close()
-                    elif state != "fresh":
-                        with contextlib.suppress(Stop, agentloop.ModelError):
-                            limit = 1 if state in ("budget", "invalid") else 9
-                            tools = [get_weather] if state == "budget" else tools
-                            agentloop.run(model, run, tools, max_requests=limit)
-                    turn = agentloop.run(model, run.follow_up("more"), [get_weather, boom])
-                    self.assertEqual(turn.output, "ok")
-                    if state == "interrupted":
-                        self.assertEqual(_statuses(run), ["ok", "unknown_outcome", "not_executed"])
-                        texts = [t for _, t in _results(protocol, server.sent[1])]
-                        self.assertEqual(len(texts), 3)
-                        self.assertIn("not known", texts[1])
-                    self.assertEqual(agentloop.run(model, turn.follow_up("last")).output, "end")
-
-    def test_history_made_or_changed_by_hand(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                server = _Server(
-                    protocol, [_text(protocol, str(n)) for n in range(6)], prefix=False
-                )
-                model = _model(protocol, server)
-                run = agentloop.run(model, "zero")
-                for n in range(1, 4):
-                    run = agentloop.run(model, run.follow_up("task %d" % n))
-                self.assertEqual(_roles(protocol, server.sent[3]), "uauauau")
-                summary = agentloop.AgentRun(
-                    "What was said?", finish=agentloop.AgentFinish("A summary.")
-                )
-                run = run.follow_up("next")
-                run.history[:2] = [summary]
-                run = agentloop.run(model, run)
-                self.assertEqual(_roles(protocol, server.sent[4]), "uauauau")
-                self.assertIn("A summary.", json.dumps(server.said(4)[1]))
-                self.assertNotIn("zero", json.dumps(server.said(4)))
-                run = run.follow_up("alone")
-                run.history.clear()
-                agentloop.run(model, run)
-                self.assertEqual(_roles(protocol, server.sent[5]), "u")
-
-    def test_steps_changed_by_hand(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                calls = [
-                    _call(protocol, ("a%d" % n, "get_weather", {"city": "C%d" % n}))
-                    for n in range(3)
-                ]
-                server = _Server(protocol, [*calls, _text(protocol, "ok")], prefix=False)
-                run = agentloop.AgentRun("go")
-                events = agentloop.stream(_model(protocol, server), run, [get_weather])
-                for _event in events:
-                    if len(run.steps) == 3:
-                        run.steps = run.steps[1:]
-                        break
-                events.close()
-                agentloop.run(_model(protocol, server), run, [get_weather])
-                results = [t for _, t in _results(protocol, server.sent[3])]
-                self.assertEqual(results, ["sunny in C1", "sunny in C2"])
-        model = _model("chat", None)
-        tools = agentloop.registry([get_weather])
-        run = agentloop.AgentRun("go")
-        step = agentloop.AgentStep(agentloop.AgentAction("get_weather", {"city": "B"}, "a"), "x")
-        for change in (
-            lambda: run.steps.append(step),
-            lambda: run.steps.append(agentloop.AgentStep(step.action, "y")),
-            lambda: setattr(run, "steps", [agentloop.AgentStep(step.action, "z"), run.steps[1]]),
-            lambda: run.steps.__setitem__(1, agentloop.AgentStep(step.action, "w")),
-            lambda: run.steps.pop(),
-            lambda: setattr(run, "task", "other"),
-            lambda: setattr(run, "finish", agentloop.AgentFinish("f")),
-            lambda: setattr(run, "finish", agentloop.AgentFinish("g")),
-            lambda: setattr(run, "finish", None),
-            lambda: run.steps.clear(),
-            lambda: run.history.append(agentloop.AgentRun("early", steps=[step])),
-            lambda: run.history[0].steps.append(step),
-            lambda: run.history.insert(0, agentloop.AgentRun("earliest")),
-            lambda: run.history.pop(),
-        ):
-            change()
-            with self.subTest(run=run):
-                self.assertEqual(model.body(run, tools), model.body(copy.deepcopy(run), tools))
-
-    def test_what_the_caller_changes_is_sent(self):
-        """The conversation is then encoded anew; unchanged, it is the same bytes."""
-        message = {"role": "assistant", "content": "x"}
-
-        def make():
-            run = agentloop.AgentRun(["go", "there"])
-            coral = {"seen": "coral", "rows": ["coral"]}
-            for n, seen in enumerate(("amber", "beryl", coral), 1):
-                action = agentloop.AgentAction("look", {"n": n}, "call0000%d" % n, "", None, n)
-                run.steps.append(agentloop.AgentStep(action, seen))
-                run.requests = n
-            run.finish = agentloop.AgentFinish("done")
-            return run.follow_up("and?")
-
-        def first(run):
-            return run.history[0]
-
-        changes = [  # what is changed; what is then sent, what no more
-            (lambda run: setattr(first(run).steps[0], "observation", "shortened"), "shortened", "amber"),
-            (lambda run: first(run).steps.__setitem__(1, agentloop.AgentStep(first(run).steps[1].action, "new")), "new", "beryl"),
-            (lambda run: first(run).steps.pop(1), "coral", "beryl"),
-            (lambda run: first(run).steps[2].observation["rows"].append("dark"), "dark", None),
-            (lambda run: first(run).steps[2].observation.clear(), "beryl", "coral"),
-            (lambda run: first(run).steps[2].observation.update(seen=_Incomparable()), "unlike", "coral"),
-            (lambda run: first(run).steps.reverse(), "amber", None),
-            (lambda run: setattr(first(run).steps[0].action, "tool_input", {"n": "other"}), "other", None),
-            (lambda run: setattr(first(run).steps[0].action, "log", "said"), "said", None),
-            (lambda run: setattr(first(run).steps[0], "status", "denied"), "amber", None),
-            (lambda run: setattr(first(run), "finish", agentloop.AgentFinish("another")), "another", "done"),
-            (lambda run: setattr(first(run).finish, "output", "changed"), "changed", "done"),
-            (lambda run: setattr(first(run), "finish", None), "coral", "done"),
-            (lambda run: setattr(first(run), "task", "new task"), "new task", "there"),
-            (lambda run: first(run).task.pop(), "go", "there"),
-            (lambda run: setattr(run, "task", "what?"), "what?", "and?"),
-            (lambda run: setattr(run, "history", []), "and?", "go"),
-            (lambda run: first(run).steps.append(agentloop.AgentStep(agentloop.AgentAction("x", {}, "d"), "more")), "more", None),
-            (lambda run: first(run).steps.append(agentloop.AgentStep(agentloop.AgentAction("", {}, "", "", message), "no")), "no", None),
-        ]  # fmt: skip
-        for protocol in _PROTOCOLS:
-            for at, (change, there, gone) in enumerate(changes):
-                with self.subTest(protocol=protocol, at=at):
-                    model, run = _model(protocol, None, system="Be brief."), make()
-                    before = json.dumps(model.body(run, {}))
-                    self.assertEqual(json.dumps(model.body(run, {})), before)
-                    self.assertEqual(json.dumps(model.body(make(), {})), before)
-                    change(run)
-                    body = json.dumps(model.body(run, {}))
-                    self.assertEqual(body, json.dumps(model.body(copy.deepcopy(run), {})))
-                    self.assertIn(there, body)
-                    if gone:
-                        self.assertNotIn('"%s"' % gone, body)
-            with self.subTest(protocol=protocol):
-                model, run = _model(protocol, None, system="Be brief."), make()
-                model.body(run, {})
-                model.system = "Be exact."
-                body = json.dumps(model.body(run, {}))
-                self.assertIn("Be exact.", body)
-                self.assertNotIn("Be brief.", body)
-                first(run).steps[0].observation = "a" * 50
-                model.max_observation = 10
-                self.assertNotIn("a" * 20, json.dumps(model.body(run, {})))
-
-    def test_trim_may_return_changed_copies(self):
-        def mask(steps):
-            last = steps[-1:]
-            return [dataclasses.replace(s, observation="[left out]") for s in steps[:-1]] + last
-
-        def deep(steps):
-            return [dataclasses.replace(s, observation="[left out]") for s in copy.deepcopy(steps)]
-
-        def odd(steps):
-            actions = [dataclasses.replace(s.action, call_id="another") for s in steps]
-            return [agentloop.AgentStep(a, "x") for a in actions]
-
-        for protocol in _PROTOCOLS:
-            calls = [_call(protocol, ("a" + n, "get_weather", {"city": "C" + n})) for n in "12"]
-            pair = [("b%d" % n, "get_weather", {"city": "P%d" % n}) for n in (1, 2)]
-            answers = [*calls, _text(protocol, ""), _call(protocol, *pair), _text(protocol, "ok")]
-            for trim, count in ((mask, 4), (deep, 5)):
-                with self.subTest(protocol=protocol, trim=trim.__name__):
-                    server = _Server(protocol, answers, prefix=False)
-                    run = agentloop.run(_model(protocol, server, trim=trim), "go", [get_weather])
-                    text = json.dumps(server.said())
-                    self.assertEqual(text.count("[left out]"), count)
-                    self.assertEqual("sunny in P2" in text, trim is mask)
-                    self.assertNotIn("sunny in C", text)
-                    results = [i for i, _ in _results(protocol, server.sent[-1])]
-                    self.assertEqual(results, ["a1", "a2", "b1", "b2"])
-                    seen = [str(s.observation)[:8] for s in run.steps]
-                    self.assertEqual(
-                        seen, ["sunny in"[:8]] * 2 + ["The repl"] + ["sunny in"[:8]] * 2
-                    )
-            with self.subTest(protocol=protocol, trim="one of a pair"):
-                server = _Server(protocol, answers, prefix=False)
-                model = _model(protocol, server, trim=lambda steps: mask(steps[-2:])[:1])
-                agentloop.run(model, "go", [get_weather])
-                results = _results(protocol, server.sent[-1])
-                self.assertEqual(results, [("b1", "[left out]"), ("b2", "sunny in P2")])
-            with self.subTest(protocol=protocol, trim="no step of the run"):
-                with self.assertRaisesRegex(ValueError, "trim.*call_id"):
-                    self.play(protocol, calls, trim=odd)
-
-    def test_ids_of_a_reply_that_is_composed_anew(self):
-        """Mistral takes nine letters and digits, OpenAI 40 characters, Anthropic other letters."""
-        ids = ["toolu_01A09q90qw90lq917835lq9", "toolu_" + "x" * 60, "a:b", "abcdefgh9"]
-        used = [{"type": "tool_use", "id": i, "name": "note", "input": {}} for i in ids]
-        messages = {"anthropic": {"role": "assistant", "content": used}, "scripted": None}
-        messages["responses"] = [
-            {"type": "function_call", "call_id": i, "name": "note", "arguments": "{}"} for i in ids
-        ]
-        for source, message in messages.items():
-            for protocol in _PROTOCOLS:
-                if protocol == source:
-                    continue
-                with self.subTest(source=source, protocol=protocol):
-                    actions = [agentloop.AgentAction("note", {}, i, "", message, 1) for i in ids]
-                    steps = [agentloop.AgentStep(a, "noted") for a in actions]
-                    run = agentloop.AgentRun("go", steps, requests=1)
-                    body = _model(protocol, None).body(run.follow_up("?"), {})
-                    sent = [i for i, _, _ in _sent_calls(protocol, body)]
-                    self.assertEqual(sent, [i for i, _ in _results(protocol, body)])
-                    self.assertEqual((len(set(sent)), sent[3]), (4, "abcdefgh9"))
-                    for call_id in sent:
-                        self.assertRegex(call_id, r"\A[a-zA-Z0-9]{9}\Z")
-                    again = _model(protocol, None).body(run.follow_up("?"), {})
-                    self.assertEqual(again, body)
-                    # An id of that reply is taken, also where the wire has another one.
-                    answers = [_call(protocol, (ids[0], "get_weather", {"city": "B"}))]
-                    server = _Server(protocol, [*answers, _text(protocol, "ok")])
-                    turn = run.follow_up("?")
-                    turn = agentloop.run(_model(protocol, server), turn, [get_weather])
-                    self.assertEqual(_statuses(turn), ["ok"])
-
-    def test_repairs_of_a_refused_request(self):
-        """A demand is no refusal: what is demanded is added where a message has none."""
-        call = {"id": "a", "type": "function"}
-        call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        wrapped = {
-            "message": "Missing `reasoning_content` field in the assistant message.",
-            "type": "invalid_request_error",
-        }
-        demands = [
-            "The `reasoning_content` in the thinking mode must be passed back to the API.",
-            "thinking is enabled but reasoning_content is missing in assistant tool call message",
-            "reasoning_content is required",
-            "Invalid request, unknown fields are ignored: messages.1.reasoning_content is missing",
-            "litellm.BadRequestError: DeepseekException - " + json.dumps({"error": wrapped}),
-        ]  # fmt: skip
-        for words in demands:
-            with self.subTest(words=words):
-                answers = []
-                for n, thought in enumerate((None, "", "I look")):
-                    message = {"role": "assistant", "content": None}
-                    if n:
-                        message["reasoning_content"] = thought
-                    message["tool_calls"] = [{**call, "id": str(n)}]
-                    answers.append(_chat(message))
-                refusal = {"error": {"message": words, "type": "invalid_request_error"}}
-                answers += [(400, {}, refusal), _text("chat", "ok")]
-                server = _Server("chat", answers, prefix=False)
-                model = _model("chat", server)
-                with _logged() as log:
-                    run = agentloop.run(model, "go", [get_weather])
-                said = [m for m in server.said() if m["role"] == "assistant"]
-                stand_in = said[0]["reasoning_content"]
-                self.assertTrue(0 < len(stand_in.strip()) < 60)
-                self.assertEqual([m["reasoning_content"] for m in said], [stand_in, "", "I look"])
-                self.assertNotIn("reasoning_content", server.said(3)[1])
-                self.assertIn("reasoning_content", log.getvalue())
-                # It is remembered, for messages of our own too.
-                body = model.body(run.follow_up("more"), {})
-                self.assertEqual(body["messages"][-2]["reasoning_content"], stand_in)
-                # Demanded again, there is nothing more to add.
-                server.answers = [(400, {}, refusal)] * 9
-                server.raw.clear()
-                with self.assertRaises(agentloop.ModelError):
-                    agentloop.run(model, run.follow_up("more"))
-                self.assertEqual(len(server.raw), 1)
-        words = "reasoning_content: Extra inputs are not permitted; only the required fields may be sent"
-        answers = [_asks("chat"), (400, {}, {"error": {"message": words}}), _text("chat", "ok")]
-        self.fails("chat", answers, "bad_request", 400)  # none was sent, and none is added
-        answers[0]["choices"][0]["message"]["reasoning_content"] = "hm"
-        server = self.play("chat", answers, prefix=False)[1]
-        sent = ["reasoning_content" in m for m in (server.said(1)[1], server.said(2)[1])]
-        self.assertEqual(sent, [True, False])
-        for protocol in ("responses", "anthropic"):
-            refusal = (400, {}, {"error": {"message": "reasoning_content is required"}})
-            self.fails(protocol, [refusal], "bad_request", 400)
-        for words in ("Missing field 'other'", "'reasoning' is required"):
-            with self.subTest(words=words):  # nothing that we could add, and nothing left out
-                message = {
-                    "role": "assistant",
-                    "content": None,
-                    "tool_calls": [call],
-                    "reasoning": "x",
-                }
-                answers = [_chat(message), (400, {}, {"error": {"message": words}})]
-                error, server = self.fails("chat", answers, "bad_request", 400)
-        thought = {"type": "reasoning", "encrypted_content": "e", "summary": []}
-        items = [thought, *_asks("responses")["output"]]
-        words = {
-            "message": "The encrypted content gAAA could not be verified.",
-            "code": "invalid_encrypted_content",
-        }
-        answers = [{"status": "completed", "output": items}, (400, {}, {"error": words})]
-        error, server = self.fails("responses", answers, "bad_request", 400)
-        self.assertIn("include", server.sent[1])
-
-    def test_at_most_eight_repairs(self):
-        names = ["vendor_%s" % letter for letter in "abcdefghijkl"]
-        call = {"id": "a", "type": "function"}
-        call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        message = {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [call],
-            **dict.fromkeys(names, 1),
-        }
-        refusals = [(400, {}, {"error": "Unsupported property: '%s'" % name}) for name in names]
-        error, server = self.fails("chat", [_chat(message), *refusals], "bad_request", 400)
-        self.assertEqual(len(server.raw), 1 + 1 + 8)
-        self.assertIn("vendor_i", str(error))
-        self.assertEqual(self.waits, [])
-        server = _Server("chat", [_chat(message), *refusals[:8], _text("chat", "ok")], prefix=False)
-        self.assertEqual(agentloop.run(_model("chat", server), "go", [get_weather]).output, "ok")
-
-    def test_arguments_that_json_cannot_hold(self):
-        """A call made by hand: what is sent is an object all the same."""
-        for value in ({"n": {1}}, {"n": object()}, {1: 2}, {"n": float("nan")}, [1], None):
-            action = agentloop.AgentAction("f", value, "a", request=1)
-            run = agentloop.AgentRun("go", steps=[agentloop.AgentStep(action, "did")])
-            for protocol in _PROTOCOLS:
-                with self.subTest(protocol=protocol, value=value):
-                    body = _model(protocol, _Server(protocol, [])).body(run, {})
-                    [(_, name, sent)] = _sent_calls(protocol, body)
-                    self.assertEqual(name, "f")
-                    self.assertIn(sent, ("{}", {}))
-
-    def test_replies_of_other_models(self):
-        """A run may go from one protocol to another, or have been scripted."""
-        scripted = agentloop.AgentRun("go", steps=[
-            agentloop.AgentStep(agentloop.AgentAction("get_weather", {"city": "B"}, "a", request=1), "sun"),
-            agentloop.AgentStep(agentloop.AgentAction("get_weather", '{"city": "C"}', "b", "Hm.", request=1), "rain"),
-            agentloop.AgentStep(agentloop.AgentAction("w\u00e4nn? ", {}, "c d", request=2), "no", "unknown_tool"),
-            agentloop.AgentStep(agentloop.AgentAction("", {}, "e", request=3), "no", "unknown_tool"),
-            agentloop.AgentStep(agentloop.AgentAction("", {}), "Again.", "invalid_response"),
-            agentloop.AgentStep(agentloop.AgentAction("get_weather", {}, "a", request=4), "no", "duplicate_call"),
-            agentloop.AgentStep(agentloop.AgentAction("get_weather", "{", "f", "Action: x", "Action: x"), "bad"),
-            agentloop.AgentStep(agentloop.AgentAction("", {}, "", "text", "text"), "No.", "not_accepted"),
-        ])  # fmt: skip
-        runs = {"scripted": scripted}
-        for protocol in _PROTOCOLS:
-            reply = {
-                "chat": _chat({"content": None, "reasoning": "r", "tool_calls": [
-                    {"id": "a:1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "B"}'}}]}),
-                "responses": {"output": [{"type": "reasoning", "encrypted_content": "e", "summary": []},
-                                         *_asks("responses", call_id="a:1")["output"]]},
-                "anthropic": {"content": [{"type": "thinking", "thinking": "t", "signature": "s"},
-                                          *_call("anthropic", ("a1", "get_weather", {"city": "B"}))["content"]]},
-            }[protocol]  # fmt: skip
-            answers = [reply, _text(protocol, ""), _text(protocol, "fine")]
-            runs[protocol] = self.play(protocol, answers)[0]
-        parts = [
-            {"type": "thinking", "thinking": [{"type": "text", "text": "t"}]},
-            {"type": "text", "text": "so"},
-        ]
-        runs["mistral"] = self.play("chat", [_chat({"role": "assistant", "content": parts})])[0]
-        texts = ["Final Answer: fine", "hm", "Action: get_weather\nAction Input: B"]
-        runs["react"] = agentloop.run(
-            agentloop.ReActText(lambda prompt: texts.pop()), "go", [get_weather]
-        )
-        for name, run in runs.items():
-            for protocol in _PROTOCOLS:
-                with self.subTest(first=name, then=protocol):
-                    server = _Server(protocol, [_text(protocol, "ok")])
-                    turn = copy.deepcopy(run).follow_up("more")
-                    turn = agentloop.run(_model(protocol, server), turn, [get_weather])
-                    self.assertEqual(turn.output, "ok")
-                    sent = json.dumps(server.said())
-                    if name != protocol:
-                        for foreign in ("signature", "encrypted_content", "reasoning"):
-                            self.assertNotIn(foreign, sent)
-                    if name in _PROTOCOLS:
-                        self.assertIn("sunny in B", sent)
-                        self.assertIn("fine", sent)
-                    if name == "scripted":
-                        self.assertNotIn("w\u00e4nn", json.dumps(server.said(), ensure_ascii=False))
-
-    def test_pictures_in_a_task(self):
-        image = agentloop.Image(_PNG)
-        want = ("image/png", base64.b64encode(_PNG).decode())
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                jpeg = agentloop.Image(b"\xff\xd8", "image/jpeg")
-                server = self.play(
-                    protocol, [_text(protocol, "ok")], task=["What is", image, "?", jpeg]
-                )[1]
-                content = server.said()[0]["content"]
-                kinds = {"chat": ("text", "image_url"), "responses": ("input_text", "input_image")}
-                text, picture = kinds.get(protocol, ("text", "image"))
-                self.assertEqual([p["type"] for p in content], [text, picture, text, picture])
-                self.assertEqual(_pictures(protocol, content), [want, ("image/jpeg", "/9g=")])
-                self.assertEqual([p.get("text") for p in content if "text" in p], ["What is", "?"])
-
-    def test_a_tuple_with_a_picture_is_read_as_a_list(self):
-        """`return 'a caption', Image(...)`; and the type is what the bytes say."""
-        jpeg = agentloop.Image(b"\xff\xd8\xff\xe0x", "image/png")
-        schema = {"type": "object", "properties": {}}
-        for protocol in _PROTOCOLS:
-            for value in (("a caption", jpeg), ["a caption", jpeg], (jpeg,), jpeg):
-                with self.subTest(protocol=protocol, value=value):
-                    tools = [agentloop.Tool("shot", "", schema, lambda: value)]
-                    answers = [_call(protocol, ("a", "shot", {})), _text(protocol, "ok")]
-                    _run, server = self.play(protocol, answers, tools=tools)
-                    sent = json.dumps(server.said())
-                    self.assertIn("image/jpeg", sent)
-                    self.assertNotIn("image/png", sent)
-                    self.assertEqual(len(_pictures(protocol, server.said())), 1)
-                    self.assertEqual("a caption" in sent, "caption" in str(value))
-
-    def test_pictures_that_tools_return(self):
-        first = agentloop.Image(_PNG + b"1")
-        second, third = agentloop.Image(b"2", "image/webp"), agentloop.Image(b"3", "image/gif")
-
-        def shot(n: int) -> object:
-            return [first, ["see", second, 5, third], "no picture"][n]
-
-        tools = [agentloop.Tool("shot", "", {"type": "object", "properties": {}}, shot)]
-        want = [
-            ("image/png", base64.b64encode(first.data).decode()),
-            ("image/webp", "Mg=="),
-            ("image/gif", "Mw=="),
-        ]
-        for protocol in _PROTOCOLS:
-            for cached in (False, True) if protocol == "anthropic" else (False,):
-                with self.subTest(protocol=protocol, cached=cached):
-                    calls = [("a%d" % n, "shot", {"n": n}) for n in range(3)]
-                    more = _call(protocol, ("z", "shot", {"n": 2}))
-                    answers = [
-                        _call(protocol, *calls),
-                        more,
-                        _text(protocol, ""),
-                        _text(protocol, "ok"),
-                    ]
-                    settings = {"cache": True} if cached else {}
-                    run, server = self.play(protocol, answers, tools=tools, max_observation=30,
-                                            prefix=not cached, **settings)  # fmt: skip
-                    self.assertEqual(_statuses(run), ["ok"] * 4 + ["invalid_response"])
-                    said = server.said(1)
-                    self.assertEqual(_pictures(protocol, said), want)
-                    shown = {"chat": "uatttu", "responses": "uaaattt", "anthropic": "uau"}[protocol]
-                    self.assertEqual(_roles(protocol, server.sent[1]), shown)
-                    if protocol == "chat":
-                        self.assertEqual(len(said[-1]["content"]), 3)
-                        self.assertIn("picture", said[2]["content"])
-                        self.assertIn("image/png", said[2]["content"])
-                        self.assertIn("see", said[3]["content"])
-                        self.assertEqual(said[4]["content"], "no picture")
-                    elif protocol == "responses":
-                        self.assertIn("see", said[5]["output"][0]["text"])
-                        self.assertEqual(said[6]["output"], "no picture")
-                    else:
-                        self.assertIn("see", said[-1]["content"][1]["content"][0]["text"])
-                        self.assertEqual(said[-1]["content"][2]["content"], "no picture")
-
-    def test_a_task_that_follows_pictures_joins_their_message(self):
-        image = agentloop.Image(_PNG)
-        tools = [
-            agentloop.Tool(
-                "shot", "", {"type": "object", "properties": {}}, lambda: image, return_direct=True
-            )
-        ]
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                server = _Server(
-                    protocol, [_call(protocol, ("a", "shot", {})), _text(protocol, "ok")]
-                )
-                model = _model(protocol, server)
-                run = agentloop.run(model, "go", tools)
-                self.assertIs(run.output, image)
-                agentloop.run(model, run.follow_up("What is it?"), tools)
-                want = {"chat": "uatu", "responses": "uatu", "anthropic": "uau"}
-                self.assertEqual(_roles(protocol, server.sent[1]), want[protocol])
-                self.assertIn("What is it?", _notice(protocol, server.sent[1]))
-                self.assertEqual(len(_pictures(protocol, server.said())), 1)
-
-    def test_observations_as_text(self):
-        rows = [  # what a tool returns, what is sent
-            ("plain \u00fc", "plain \u00fc"), ({"\u4f60": [1, None, True]}, '{"\u4f60": [1, null, true]}'),
-            (5, "5"), (1.5, "1.5"), (True, "true"), ("", None), (" \n", None), (None, "null"), ([], "[]"),
-            (b"raw", "raw"), ({"x": 1.0}, '{"x": 1.0}'), (float("nan"), "NaN"), ([("a", 1)], '[["a", 1]]'),
-        ]  # fmt: skip
-        for protocol in _PROTOCOLS:
-            for value, want in rows:
-                with self.subTest(protocol=protocol, value=value):
-                    tools = [
-                        agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda: value)
-                    ]
-                    answers = [_call(protocol, ("a", "f", {})), _text(protocol, "ok")]
-                    _run, server = self.play(protocol, answers, tools=tools)
-                    text = _results(protocol, server.sent[1])[0][1]
-                    self.assertTrue(text.strip())
-                    if want is not None:
-                        self.assertEqual(text, want)
-
-    def test_max_observation(self):
-        long = "".join("%07d " % n for n in range(10000))
-        for protocol in _PROTOCOLS:
-            for most, cut in ((100, True), (len(long) - 1, True), (len(long), False), (None, True)):
-                with self.subTest(protocol=protocol, most=most):
-                    tools = [
-                        agentloop.Tool("f", "", {"type": "object", "properties": {}}, lambda: long)
-                    ]
-                    answers = [_call(protocol, ("a", "f", {})), _text(protocol, "ok")]
-                    settings = {} if most is None else {"max_observation": most}
-                    run, server = self.play(protocol, answers, tools=tools, **settings)
-                    text = _results(protocol, server.sent[1])[0][1]
-                    self.assertEqual(run.steps[0].observation, long)
-                    if not cut:
-                        self.assertEqual(text, long)
-                        continue
-                    found = re.search(r"\n.*?(\d+)\D+(\d+)\D+(\d+).*\n", text)
-                    first, last, total = map(int, found.groups())
-                    self.assertEqual(total, len(long))
-                    self.assertEqual(text[: found.start()], long[: first - 1])
-                    self.assertEqual(text[found.end() :], long[last:])
-                    kept = len(text) - len(found.group())
-                    self.assertEqual(kept, 20_000 if most is None else most)
-
-    def test_blank_tasks(self):
-        for protocol in _PROTOCOLS:
-            for task in ("", " \n", ["", "x"]):
-                with self.subTest(protocol=protocol, task=task):
-                    self.assertEqual(
-                        self.play(protocol, [_text(protocol, "ok")], task=task)[0].output, "ok"
-                    )
-
-    def test_trim(self):
-        for protocol in _PROTOCOLS:
-            rows = [  # trim; the cities in the last request
-                (1, "34"), (2, "234"), (3, "1234"), (4, "01234"), (99, "01234"), (0, ""), (None, "01234"),
-                (lambda steps: [], ""), (lambda steps: steps, "01234"), (lambda steps: steps[-1:], "34"),
-                (lambda steps: steps[:1] + steps[3:4], "034"),
-            ]  # fmt: skip
-            for trim, cities in rows:
-                with self.subTest(protocol=protocol, trim=trim, cities=cities):
-                    groups = [("0",), ("1",), ("2",), ("3", "4")]
-                    answers = [
-                        _call(protocol, *[("a" + c, "get_weather", {"city": c}) for c in group])
-                        for group in groups
-                    ]
-                    answers.append(_text(protocol, "ok"))
-                    run, server = self.play(
-                        protocol, answers, trim=trim, prefix=trim is None, task="THE TASK"
-                    )
-                    results = _results(protocol, server.sent[-1])
-                    self.assertEqual("".join(t[-1] for _, t in results), cities)
-                    self.assertIn("THE TASK", json.dumps(server.said()[0]))
-                    self.assertEqual(len(run.steps), 5)
-
-    def test_trim_over_turns_and_notices(self):
-        for protocol in _PROTOCOLS:
-            for trim in (0, 1, 2, 5):
-                with self.subTest(protocol=protocol, trim=trim):
-                    call = _call(protocol, ("a", "get_weather", {"city": "B"}))
-                    answers = [call, _text(protocol, ""), _text(protocol, "one"), _text(protocol, ""),
-                               _call(protocol, ("b", "get_weather", {"city": "C"})), _text(protocol, "two")]  # fmt: skip
-                    server = _Server(protocol, answers, prefix=False)
-                    model = _model(protocol, server, trim=trim)
-                    run = agentloop.run(model, "FIRST", [get_weather])
-                    run = agentloop.run(model, run.follow_up("SECOND"), [get_weather])
-                    self.assertEqual(run.output, "two")
-                    text = json.dumps(server.said())
-                    self.assertIn("FIRST", text)
-                    self.assertIn("SECOND", text)
-                    self.assertEqual("sunny in C" in text, trim >= 1)
-                    self.assertEqual("sunny in B" in text, trim >= 4)
-
-    def test_two_hundred_steps(self):
-        """What was sent is sent again, byte for byte, and the frame around it stays."""
-        for protocol in _PROTOCOLS:
-            for stream in (False, True):
-                for cache in (False, True) if protocol == "anthropic" else (False,):
-                    with self.subTest(protocol=protocol, stream=stream, cache=cache):
-                        answers = []
-                        for n in range(200):
-                            call = ("a%d" % n, "get_weather", {"city": "\u00fc%d" % n})
-                            answers.append(_reply(protocol, "Step %d." % n, [call]))
-                        answers.append(_text(protocol, "ok"))
-                        if stream:
-                            answers = [_stream(protocol, a) for a in answers]
-                        settings = {"system": "s", "on_text": len if stream else None}
-                        if cache:
-                            settings["cache"] = True
-                        run, server = self.play(
-                            protocol,
-                            answers,
-                            max_requests=201,
-                            prefix=False,
-                            strict=False,
-                            **settings,
-                        )
-                        self.assertEqual((run.output, len(run.steps)), ("ok", 200))
-                        mark, raws = b', "cache_control": {"type": "ephemeral"}', server.raw
-                        if cache:
-                            self.assertEqual({raw.count(mark) for raw in raws}, {3})
-                            raws = [raw.replace(mark, b"") for raw in raws]
-                        for old, new in zip(raws, raws[1:]):
-                            self.assertEqual(old[-2:], b"]}")  # the messages stand last
-                            self.assertTrue(new.startswith(old[:-2]))
-                        for at in (0, 1, 2, 57, 200):
-                            body = _strict(server.raw[at].replace(mark, b""))
-                            _CHECKS[protocol](body, set(), False)
-                            _, messages = _split(server.raw[at])
-                            per = {"chat": 2, "responses": 3, "anthropic": 2}[protocol]
-                            first = 2 if protocol == "chat" else 1
-                            self.assertEqual(len(messages), first + per * at)
-
-    def test_nothing_is_encoded_twice(self):
-        """The work per request grows with what is new: observations are asked for their text once."""
-
-        class Value:
-            asked = 0
-
-            def __str__(self):
-                Value.asked += 1
-                return "value"
-
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                Value.asked = 0
-                tools = [agentloop.Tool("f", "", {"type": "object", "properties": {}}, Value)]
-                answers = [_call(protocol, ("a%d" % n, "f", {})) for n in range(30)]
-                answers.append(_text(protocol, "ok"))
-                server = _Server(protocol, answers)
-                model = _model(protocol, server)
-                run = agentloop.run(model, "go", tools, max_requests=99)
-                self.assertEqual(len(run.steps), 30)
-                self.assertLessEqual(Value.asked, 60)
+        marks = [b.get("is_error", False) for b in server.said()[-1]["content"]]
+        self.assertEqual(marks, [is_marked for _, is_marked in rows])
 
     def test_cache_breakpoints(self):
         mark = {"cache_control": {"type": "ephemeral"}}
-        answers = [_call("anthropic", ("a%d" % n, "get_weather", {"city": "B"})) for n in range(2)]
+        answers = [_weather("anthropic", call_id="a%d" % n) for n in range(2)]
         answers.append(_text("anthropic", "ok"))
-        run, server = self.play("anthropic", answers, cache=True, system="s", prefix=False)
+        _, server = self.play("anthropic", answers, cache=True, system="s", prefix=False)
         for body in server.sent:
             self.assertEqual(body["system"], [{"type": "text", "text": "s", **mark}])
             self.assertEqual({k: body["tools"][-1].get(k) for k in mark}, mark)
             self.assertEqual({k: body["messages"][-1]["content"][-1].get(k) for k in mark}, mark)
             self.assertEqual(json.dumps(body).count("cache_control"), 3)
-        run, server = self.play("anthropic", [_text("anthropic", "ok")], cache=True, tools=())
+        _, server = self.play("anthropic", [_text("anthropic", "ok")], cache=True, tools=())
         self.assertEqual(json.dumps(server.sent[0]).count("cache_control"), 1)
         self.assertNotIn("tools", server.sent[0])
+
+    def test_cache_breakpoints_beside_tools_of_the_caller(self):
+        mark = {"cache_control": {"type": "ephemeral"}}
         body = {"tools": [{"type": "web_search"}]}
-        run, server = self.play("anthropic", [_text("anthropic", "ok")], cache=True, body=body)
-        self.assertEqual(
-            [mark.items() <= t.items() for t in server.sent[0]["tools"]], [False, True]
-        )
+        settings = {"cache": True, "body": body}
+        _, server = self.play("anthropic", [_text("anthropic", "ok")], **settings)
+        sent = [mark.items() <= t.items() for t in server.sent[0]["tools"]]
+        self.assertEqual(sent, [False, True])
         self.assertEqual(body, {"tools": [{"type": "web_search"}]})
-        run, server = self.play(
-            "anthropic", [_text("anthropic", "ok")], cache=True, body=body, tools=()
-        )
+        _, server = self.play("anthropic", [_text("anthropic", "ok")], tools=(), **settings)
         self.assertEqual(server.sent[0]["tools"], [{"type": "web_search", **mark}])
-        # A paused turn has the assistant's message last: no breakpoint there.
+
+    def test_no_cache_breakpoint_in_a_paused_turn(self):
+        # It has the assistant's message last.
         pause = {"content": [{"type": "text", "text": "x"}], "stop_reason": "pause_turn"}
         answers = [pause, _text("anthropic", "ok")]
         _run, server = self.play("anthropic", answers, cache=True, paused=True, prefix=False)
         self.assertNotIn("cache_control", json.dumps(server.said()[-1]))
+        self.assertIn("cache_control", json.dumps(server.sent[-1]["tools"]))
 
-    def test_two_adapters_on_one_run(self):
-        """Each keeps what it encoded; a run may change hands and come back."""
-        servers = {p: _Server(p, [_call(p, (p[:2] + str(n), "get_weather", {"city": p})) for n in range(2)])
-                   for p in _PROTOCOLS}  # fmt: skip
-        servers["chat"].answers.append(_text("chat", "ok"))
-        models = {p: _model(p, s) for p, s in servers.items()}
-        order = [*_PROTOCOLS, *_PROTOCOLS, "chat"]
-        run = agentloop.run(
-            lambda run, tools: models[order[run.requests - 1]](run, tools), "go", [get_weather]
-        )
-        self.assertEqual((run.output, len(run.steps)), ("ok", 6))
-        self.assertEqual(len(_results("chat", servers["chat"].sent[2])), 6)
 
-    @_real_threads
-    def test_eight_threads_share_one_model(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
+# -- text ------------------------------------------------------------------------------------------
 
-                def answer(body):
-                    number = re.search(r"task-(\d+)-", json.dumps(body)).group(1)
-                    done = _results(protocol, body)
-                    if len(done) < 2:
-                        return json.loads(
-                            json.dumps(_call(protocol, ("a", "get_weather", {"city": number})))
-                        )
-                    return _text(protocol, number)
 
-                server = _Server(protocol, [lambda b: json.dumps(answer(b))] * 1300, prefix=False)
-                model, wrong = _model(protocol, server), []
-
-                def work(k):
-                    try:
-                        for n in range(50):
-                            number = str(k * 100 + n)
-                            run = agentloop.run(model, "task-%s-" % number, [get_weather])
-                            if (
-                                run.output != number
-                                or [s.observation for s in run.steps] != ["sunny in " + number] * 2
-                            ):
-                                wrong.append((number, run))
-                    except BaseException as e:
-                        wrong.append(e)
-
-                server.__class__ = _Threaded
-                threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-                for t in threads:
-                    t.start()
-                for t in threads:
-                    t.join(60)
-                self.assertEqual(wrong[:3], [])
-                self.assertEqual(len(server.raw), 1200)
-
-
-class _Threaded(_Server):
-    """Answers by what is in the request, not by its number."""
-
-    def __call__(self, method, url, headers, body, timeout):
-        self.raw.append(body)
-        sent = _strict(body)
-        _CHECKS[self.protocol](sent, set(), False)
-        return 200, _JSON, iter([self.answers[0](sent).encode("utf-8")])
-
-
-class OddityTests(_ModelCase):
-    """Servers and proxies that do what nobody should; one row each."""
-
-    def test_ids_numbered_anew_in_every_reply_while_trim_leaves_the_old_ones_out(self):
-        for protocol in _PROTOCOLS:
-            for trim in (0, 1, 2, lambda steps: steps[-1:]):
-                with self.subTest(protocol=protocol, trim=trim):
-                    answers = [
-                        _call(protocol, ("call_0", "get_weather", {"city": str(n)}))
-                        for n in range(5)
-                    ]
-                    run, _ = self.play(
-                        protocol, [*answers, _text(protocol, "ok")], trim=trim, prefix=False
-                    )
-                    self.assertEqual(_statuses(run), ["ok"] * 5)
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol, what="over turns"):
-                answers = [
-                    _call(protocol, ("call_0", "get_weather", {"city": "B"})),
-                    _text(protocol, "ok"),
-                ] * 2
-                server = _Server(protocol, answers)
-                model = _model(protocol, server)
-                run = agentloop.run(
-                    model, agentloop.run(model, "go", [get_weather]).follow_up("x"), [get_weather]
-                )
-                self.assertEqual(_statuses(run), ["ok"])
-
-    def test_error_events_without_an_error_key(self):
-        part = b'data: {"choices":[{"delta":{"content":"part"}}]}\n\n'
-        rest = [b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n', b"data: [DONE]\n\n"]
-        errors = [
-            b'event: error\ndata: {"message":"boom","code":500}\n\n',
-            b"event:error\r\ndata:boom\r\n\r\n",
-            b'data: {"message":"boom"}\nevent: error\n\n',
-            b'data: {"object":"error","message":"boom","code":500}\n\n',
-            b'data: {"choices":[{"error":{"code":502,"message":"boom"},"finish_reason":"error"}]}\n\n',
-        ]
-        for error in errors:
-            with self.subTest(error=error):
-                run, server = self.play(
-                    "chat", [[part, error, *rest], _text("chat", "ok")], on_text=len
-                )
-                self.assertEqual((run.output, len(server.raw)), ("ok", 2))
-        for error in (b"event: error\n\n", b"event: message\n", b"event: error\ndata:\n\n"):
-            with self.subTest(nothing=error):  # an event without data is none
-                run, server = self.play("chat", [[error, part, *rest]], on_text=len)
-                self.assertEqual(run.output, "part")
-
-    def test_a_complete_stream_counts_although_the_line_breaks_after_it(self):
-        for protocol in _PROTOCOLS:
-            whole = _stream(protocol, _reply(protocol, "ok", []))
-            for end in (
-                ConnectionResetError("x"),
-                http.client.IncompleteRead(b""),
-                TimeoutError("x"),
-                ssl.SSLError("x"),
-            ):
-                cuts = {"chat": (0, 1), "anthropic": (0, 1), "responses": (0,)}[protocol]
-                for cut in cuts:
-                    with self.subTest(protocol=protocol, end=end, cut=cut):
-                        texts, stream = [], whole[: len(whole) - cut] + [end]
-                        run, server = self.play(protocol, [stream], on_text=texts.append)
-                        self.assertEqual(
-                            (run.output, "".join(texts), len(server.raw)), ("ok", "ok", 1)
-                        )
-
-    def test_nothing_is_read_after_the_end_of_a_stream(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                stream = _stream(protocol, _text(protocol, "ok"))
-                tail = [b": x\n\n"] * 3 + [b'data: {"choices":[{"delta":{"content":"more"}}]}\n\n']
-                run, server = self.play(protocol, [[b"".join(stream + tail)]], on_text=len)
-                self.assertEqual((run.output, server.closed), ("ok", 1))
-
-    def test_the_first_bytes(self):
-        good = _text("chat", "ok")
-        packed = gzip.compress(json.dumps(good).encode())
-        text, bom = json.dumps(good).encode(), b"\xef\xbb\xbf"
-        stream = b"".join(_stream("chat", good))
-        rows = [  # content type, chunks
-            (_JSON, [packed[:1], packed[1:]]),
-            (_JSON, [b"", packed]),
-            ({"content-encoding": "gzip"}, [b"", packed[:1], packed[1:2], packed[2:]]),
-            ({"content-encoding": "GZIP"}, [packed]),
-            (_SSE, [b"\n", text]),
-            (_SSE, [b"", b" ", b"\r\n", text]),
-            (_SSE, [b"", stream]),
-            (_SSE, [b"\n\n", stream]),
-            (_SSE, [bom + stream]),
-            (_JSON, [bom + stream]),
-            (_SSE, [bom, stream]),
-            (_SSE, [bom[:1], bom[1:2], bom[2:], stream]),
-            (_SSE, [(bom + stream)[n : n + 1] for n in range(len(stream) + 3)]),
-            ({}, [packed[n : n + 1] for n in range(len(packed))]),
-            (_SSE, [bom + text]),
-            (_JSON, [text[:1], text[1:]]),
-            ({}, [b": hi\n\n", stream]),
-            ({}, [b"event: x\n" + stream]),
-        ]
-        for head, chunks in rows:
-            with self.subTest(head=head, chunks=chunks):
-                run, server = self.play("chat", [(200, head, chunks)], on_text=len)
-                self.assertEqual((run.output, len(server.raw)), ("ok", 1))
-
-    def test_packed_bodies(self):
-        packers = {  # content-encoding: how it is packed
-            "gzip": gzip.compress, "x-gzip": gzip.compress, "GZIP": gzip.compress,
-            "deflate": zlib.compress, "Deflate": zlib.compress, "identity": bytes, "": bytes,
-            "DEFLATE": lambda data: zlib.compress(data)[2:-4],  # raw
-        }  # fmt: skip
-        document, stream = (
-            json.dumps(_text("chat", "o\u4f60k")),
-            _stream("chat", _text("chat", "ok")),
-        )
-        refusal = json.dumps({"error": {"message": "the model m is unknown"}}).encode()
-        for name, pack in packers.items():
-            with self.subTest(name):
-                head = {"content-encoding": name}
-                run, _ = self.play("chat", [(200, head, pack(document.encode()))])
-                self.assertEqual(run.output, "o\u4f60k")
-                packed = pack(b"".join(stream))
-                chunks = [packed[n : n + 5] for n in range(0, len(packed), 5)]
-                run, _ = self.play("chat", [(200, {**_SSE, **head}, chunks)], on_text=len)
-                self.assertEqual(run.output, "ok")
-                error, _ = self.fails("chat", [(404, head, pack(refusal))], "bad_request", 404)
-                self.assertIn("the model m is unknown", str(error))
-        for name in ("br", "zstd", "x-secret-squeeze", "gzip, br"):
-            with self.subTest(name):
-                head = {"content-encoding": name}
-                error, server = self.fails(
-                    "chat", [(200, head, b"\x0b\x1b\x80...")], "bad_response"
-                )
-                self.assertIn("packed as %s, which" % name, str(error))
-                error, server = self.fails("chat", [(401, head, b"\x0b\x1b\x80...")], "auth", 401)
-                self.assertIn("packed as %s, which" % name, str(error))
-        broken = gzip.compress(document.encode())[:20] + b"x" * 20
-        error, server = self.fails("chat", [(200, {}, broken)] * 2, "bad_response", retries=1)
-        self.assertIn("a damaged body", str(error))
-        self.assertEqual(len(server.raw), 2)
-        self.fails("chat", [(200, {"content-encoding": "deflate"}, b"")] * 5, "bad_response")
-
-    def test_a_line_that_reports_an_error(self):
-        """llama.cpp, until September 2025, GPUStack."""
-        part = _sse({"choices": [{"index": 0, "delta": {"content": "Part of"}}]}, done=False)
-        words = "the request exceeds the available context size"
-        line = 'error: {"code":400,"message":"%s"}' % words
-        for rest in (line + "\n\ndata: [DONE]\n\n", line + "\n\n", line, "error:" + words + "\n"):
-            with self.subTest(rest=rest):
-                error, server = self.fails("chat", [[*part, rest.encode()]], on_text=len)
-                self.assertEqual((error.kind, len(server.raw)), ("context_length", 1))
-                self.assertIn(words, str(error))
-
-    def test_a_document_in_a_stream(self):
-        document = json.dumps(_text("chat", "ok"))
-        for end in ("", "\n\ndata: [DONE]\n\n", "\ndata:[DONE]", "  data: [DONE]\n"):
-            with self.subTest(end=end):
-                run, _ = self.play("chat", [(200, _SSE, document + end)], on_text=len)
-                self.assertEqual(run.output, "ok")
-
-    def test_a_transport_may_give_any_iterable(self):
-        body = json.dumps(_text("chat", "ok")).encode()
-        for chunks in ([body], (body[:9], body[9:]), iter([body]), {body: 1}):
-            with self.subTest(chunks=type(chunks)):
-                model = _model("chat", lambda *request, chunks=chunks: (200, _JSON, chunks))
-                self.assertEqual(model.complete("x"), "ok")
-
-    def test_the_last_event_may_lack_its_end(self):
-        stream = b"".join(_stream("chat", _text("chat", "ok")))
-        for cut in (1, 2, len("data: [DONE]") + 2, len("data: [DONE]") + 4):
-            with self.subTest(cut=cut):
-                run, _ = self.play("chat", [[stream[:-cut]]], on_text=len)
-                self.assertEqual(run.output, "ok")
-        error, _ = self.fails("chat", [[stream[:-40]]], "connection", on_text=len, retries=0)
-        self.assertIn("ended before the reply was complete", str(error))
-
-    def test_messages_without_content_or_role(self):
-        call = {"id": "a", "type": "function"}
-        call["function"] = {"name": "get_weather", "arguments": '{"city": "B"}'}
-        message = {"role": "assistant", "tool_calls": [call]}
-        run, server = self.play("chat", [_chat(message), _text("chat", "ok")])
-        self.assertEqual(server.said()[1], message)  # no content came, none goes back
-        self.assertEqual(run.steps[0].action.message, message)
-        for role in (None, "", "gone"):
-            with self.subTest(role=role):
-                message = {"role": role, "content": "ok"}
-                if role == "gone":
-                    del message["role"]
-                server = _Server("chat", [_chat(message), _text("chat", "b")])
-                model = _model("chat", server)
-                agentloop.run(model, agentloop.run(model, "go").follow_up("more"))
-                self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
-        for content in (5, {}, [None]):
-            with self.subTest(content=content, beside="a call"):
-                message = {"role": "assistant", "content": content, "tool_calls": [call]}
-                server = self.play("chat", [_chat(message), _text("chat", "ok")])[1]
-                self.assertEqual(server.said()[1]["content"], None if content != [None] else "")
-        for content in ([], [None], [{"type": "text", "text": ""}], {}, 5, "", None):
-            with self.subTest(content=content):
-                answers = [
-                    _chat({"role": "assistant", "content": content}),
-                    _text("chat", "ok"),
-                ]
-                server = self.play("chat", answers)[1]
-                self.assertIsInstance(server.said()[1]["content"], str)
-                self.assertTrue(server.said()[1]["content"].strip())
-
-    def test_complete_where_a_tool_is_called(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                server = _Server(
-                    protocol,
-                    [_call(protocol, ("a", "x", {})), _text(protocol, "Final Answer: ok")],
-                    prefix=False,
-                )
-                run = agentloop.run(agentloop.ReActText(_model(protocol, server).complete), "go")
-                self.assertEqual((run.output, _statuses(run)), ("ok", ["invalid_response"]))
-
-    def test_a_key_is_hidden_before_words_are_cut(self):
-        key = "sk-" + "Kk" * 30
-        for n in (540, 590, 640, 690):
-            for status, body in ((401, {"error": "x" * n + " " + key}), (200, "x" * n + " " + key)):
-                with self.subTest(n=n, status=status):
-                    server = _Server("chat", [(status, {}, body)])
-                    with self.assertRaises(agentloop.ModelError) as caught:
-                        agentloop.run(_model("chat", server, api_key=key), "go")
-                    self.assertNotIn("KkKk", str(caught.exception))
-
-    def test_what_is_secret_in_a_url(self):
-        server = _Server("chat", [(401, {}, {"error": "bad key SECRETKEY99"})])
-        model = _model("chat", server, base_url="http://user:PASSWORD123@h/v1?api-key=SECRETKEY99")
-        with self.assertRaises(agentloop.ModelError) as caught:
-            agentloop.run(model, "go")
-        for text in (repr(model), str(caught.exception)):
-            self.assertNotIn("SECRETKEY99", text)
-            self.assertNotIn("PASSWORD123", text)
-
-    def test_tool_use_failed_in_a_stream(self):
-        error = {"message": "Failed.", "type": "invalid_request_error", "code": "tool_use_failed"}
-        error["failed_generation"] = "<function=x>"
-        for answer in (
-            _sse({"error": error}),
-            {"error": error},
-            [b"event: error\n" + _sse({"error": error})[0]],
-        ):
-            with self.subTest(answer=answer):
-                run, _ = self.play("chat", [answer, _text("chat", "ok")], on_text=len)
-                self.assertEqual(_statuses(run), ["invalid_response"])
-                self.assertIn("<function=x>", run.steps[0].observation)
-
-    def test_null_says_nothing_new_about_the_status(self):
-        done = {
-            "type": "response.output_item.done",
-            "output_index": 0,
-            "item": _asks("responses")["output"][0],
-        }
-        end = {"type": "response.incomplete", "response": {"status": None}}
-        run, _ = self.play("responses", [_sse(done, end), _text("responses", "ok")], on_text=len)
-        self.assertEqual(_statuses(run), ["invalid_response"])
-
-    def test_other_words_for_a_full_context(self):
-        for words in (
-            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
-            "Your request exceeded model token limit: 8192",
-            "Please reduce the length of the messages or completion.",
-            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000",
-            "Range of input length should be [1, 30720]",
-        ):
-            for status in (400, 500):
-                with self.subTest(words=words, status=status):
-                    error, server = self.fails(
-                        "chat", [(status, {}, {"error": {"message": words}})]
-                    )
-                    self.assertEqual((error.kind, len(server.raw)), ("context_length", 1))
-        for error in (
-            {"message": "x", "code": "context_length_exceeded"},
-            {"message": "maximum context length"},
-        ):
-            with self.subTest(error=error):  # under whatever status
-                self.fails("chat", [(429, {}, {"error": error})], "context_length", 429)
-        text = "Unsupported value: 'max_tokens' exceeds the maximum of 4096 output tokens"
-        self.fails("chat", [(400, {}, {"error": {"message": text}})], "bad_request", 400)
-
-    def test_other_words_for_a_cut_reply(self):
-        for reason in ("length", "max_tokens", "MAX_TOKENS", "model_length"):
-            for stream in (False, True):
-                with self.subTest(reason=reason, stream=stream):
-                    answer = _call("chat", ("a", "get_weather", {"city": "B"}), reason=reason)
-                    answer = _stream("chat", answer) if stream else answer
-                    run, _ = self.play("chat", [answer, _text("chat", "ok")])
-                    self.assertEqual(_statuses(run), ["invalid_response"])
-        failed = _call("chat", ("a", "get_weather", {"city": "B"}))
-        failed["choices"][0]["error"] = {"code": 502, "message": "upstream"}
-        reason = _call("chat", ("a", "get_weather", {"city": "B"}), reason="error")
-        for answer in (failed, reason, _stream("chat", reason)):
-            with self.subTest(answer=answer):
-                run, server = self.play("chat", [answer, _text("chat", "ok")])
-                self.assertEqual((run.output, run.steps, len(server.raw)), ("ok", [], 2))
-
-    def test_a_stream_without_a_choice_is_asked_again(self):
-        for stream in (
-            _sse(),
-            _sse({"choices": []}),
-            _sse({"usage": {"prompt_tokens": 3}}),
-        ):
-            with self.subTest(stream=stream):
-                run, server = self.play("chat", [stream, _text("chat", "ok")], on_text=len)
-                self.assertEqual((run.output, run.steps, len(server.raw)), ("ok", [], 2))
-
-    def test_anthropic_oddities(self):
-        delta = {"type": "content_block_delta", "index": 0}
-        cited = {**delta, "delta": {"type": "citations_delta", "citation": {"a": 1}}}
-        text = {**delta, "delta": {"type": "text_delta", "text": "ok"}}
-        end = [
-            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
-            {"type": "message_stop"},
-        ]
-        for events in ([text, *end], [cited, text, *end], [text, cited, *end]):
-            with self.subTest(events=events):
-                run, _ = self.play("anthropic", [_sse(*events, done=False)], on_text=len)
-                self.assertEqual(run.output, "ok")
-        server = _Server(
-            "anthropic", [{"content": "ok", "stop_reason": "end_turn"}, _text("anthropic", "b")]
-        )
-        model = _model("anthropic", server)
-        run = agentloop.run(model, "go")
-        self.assertEqual(run.output, "ok")
-        agentloop.run(model, run.follow_up("more"))
-        self.assertEqual(_roles("anthropic", server.sent[1]), "uau")
-        self.assertIn("ok", json.dumps(server.said()[1]))
-
-
-@_sockets
-class HttpTests(_ModelCase):
-    """The transport over real sockets, on loopback."""
-
-    def ask(self, url, protocol="chat", **settings):
-        model = _CLASSES[protocol]("m", base_url=url, **{"api_key": _KEY, **settings})
-        return agentloop.run(model, "go", [get_weather])
-
-    def answer(self, protocol, stream=False, calls=3):
-        """Some calls, then an answer, over and over."""
-
-        def answer(number, head, body):
-            sent = _strict(body)
-            _CHECKS[protocol](sent, set(), False)
-            n = len(_results(protocol, sent))
-            reply = (
-                _call(protocol, ("c%d" % n, "get_weather", {"city": "B"}))
-                if n < calls
-                else _text(protocol, "ok")
-            )
-            return _chunked(_stream(protocol, reply)) if stream else _http(reply)
-
-        return answer
-
-    def test_one_connection_is_kept(self):
-        for protocol in _PROTOCOLS:
-            for stream in (False, True):
-                with self.subTest(protocol=protocol, stream=stream):
-                    with _Http(self.answer(protocol, stream)) as server:
-                        model = _CLASSES[protocol](
-                            "m", base_url=server.url, on_text=len if stream else None
-                        )
-                        for _ in range(2):
-                            run = agentloop.run(model, "go", [get_weather])
-                            self.assertEqual((run.output, len(run.steps)), ("ok", 3))
-                        self.assertEqual((server.connections, len(server.heads)), (1, 8))
-                        for head in server.heads:
-                            path = head.split(" ")[:2]
-                            want = {
-                                "chat": "/v1/chat/completions",
-                                "responses": "/v1/responses",
-                                "anthropic": "/v1/messages",
-                            }
-                            self.assertEqual(path, ["POST", want[protocol]])
-                            self.assertNotIn("authorization", head.lower())
-                            self.assertIn("accept-encoding: identity", head.lower())
-                        del model
-
-    def test_a_kept_connection_that_died_is_no_failure(self):
-        for end in (None, "reset"):
-            for stream in (False, True):
-                with self.subTest(end=end, stream=stream):
-                    inner = self.answer("chat", stream)
-
-                    def answer(number, head, body):
-                        pieces = inner(number, head, body)
-                        return [*(pieces if isinstance(pieces, list) else [pieces]), end]
-
-                    with _Http(answer) as server:
-                        model = agentloop.OpenAIChat(
-                            "m", base_url=server.url, retries=0, on_text=len if stream else None
-                        )
-                        watched = self.settled(server, model)
-                        run = agentloop.run(watched, "go", [get_weather])
-                        self.assertEqual((run.output, run.requests, self.waits), ("ok", 4, []))
-                        self.assertEqual((server.connections, len(server.heads)), (4, 4))
-                        del model, watched
-
-    def settled(self, server, model):
-        """The model, asked only after the server has closed what it was to close."""
-
-        def asked(run, tools):
-            deadline = time.monotonic() + 10
-            while server.open and time.monotonic() < deadline:
-                threading.Event().wait(0.002)
-            return model(run, tools)
-
-        return asked
-
-    def test_a_fresh_connection_that_breaks_is_asked_again(self):
-        for end in (None, "reset"):
-            for at in ("before", "head", "body", "chunk"):
-                with self.subTest(end=end, at=at):
-
-                    def answer(number, head, body):
-                        whole = _http(_text("chat", "ok"))
-                        if number == 2:
-                            return whole
-                        if at == "chunk":
-                            return [
-                                *_chunked(_stream("chat", _text("chat", "ok"))[:1], end=False),
-                                end,
-                            ]
-                        size = {"before": 0, "head": 30, "body": len(whole) - 9}[at]
-                        return [whole[:size], end]
-
-                    with _Http(answer) as server:
-                        del self.waits[:]
-                        run = self.ask(server.url, retries=2, on_text=len)
-                        self.assertEqual((run.output, run.requests, len(self.waits)), ("ok", 1, 2))
-                        self.assertEqual(len(set(server.bodies)), 1)
-                        with self.assertRaises(agentloop.ModelError) as caught:
-                            server.heads.clear()
-                            self.ask(server.url, retries=0, on_text=len)
-                        kinds = ("connection", "bad_response") if at == "head" else ("connection",)
-                        self.assertIn(caught.exception.kind, kinds)
-
-    def test_a_server_that_is_not_there(self):
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            url = "http://127.0.0.1:%d" % s.getsockname()[1]
-            with self.assertRaises(agentloop.ModelError) as caught:
-                self.ask(url, retries=1)
-        self.assertEqual(
-            (caught.exception.kind, caught.exception.status, len(self.waits)),
-            ("connection", None, 1),
-        )
-        self.assertIn(url, str(caught.exception))
-
-    def test_a_server_that_does_not_speak_http(self):
-        with _Http(lambda n, head, body: [b"SSH-2.0-OpenSSH\r\n", None]) as server:
-            with self.assertRaises(agentloop.ModelError) as caught:
-                self.ask(server.url, retries=0)
-            self.assertIn(caught.exception.kind, ("connection", "bad_response"))
-
-    def test_silence(self):
-        rows = [  # what is sent before the silence
-            ("nothing", []),
-            ("the head", [b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n\r\n"]),
-            ("an event", _chunked(_stream("chat", _text("chat", "ok"))[:1], end=False)),
-        ]
-        for name, pieces in rows:
-            with self.subTest(name):
-                over = threading.Event()
-                with _Http(lambda n, head, body: [*pieces, lambda: over.wait(10), None]) as server:
-                    with self.assertRaises(agentloop.ModelError) as caught:
-                        self.ask(server.url, retries=0, on_text=len, timeout=0.1)
-                    over.set()
-                self.assertEqual(caught.exception.kind, "timeout")
-                self.assertIn("timeout", str(caught.exception))
-
-    def test_comments_only(self):
-        over = threading.Event()
-        start = b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n\r\n"
-        comments = [b": alive\n\n", lambda: over.wait(0.02)] * 200
-        with _Http(lambda n, head, body: [start, *comments, None]) as server:
-            with self.assertRaises(agentloop.ModelError) as caught:
-                self.ask(server.url, retries=0, on_text=len, timeout=0.2)
-            over.set()
-            self.assertEqual(caught.exception.kind, "timeout")
-
-    def test_a_server_that_keeps_the_line_open_after_the_end(self):
-        for protocol in _PROTOCOLS:
-            with self.subTest(protocol=protocol):
-                over = threading.Event()
-                pieces = _chunked(_stream(protocol, _text(protocol, "ok")), end=False)
-                with _Http(lambda n, head, body: [*pieces, lambda: over.wait(20), None]) as server:
-                    started = time.monotonic()
-                    run = self.ask(server.url, protocol, retries=0, on_text=len, timeout=15)
-                    over.set()
-                    self.assertLess(time.monotonic() - started, 10)
-                self.assertEqual((run.output, len(server.heads)), ("ok", 1))
-
-    def test_forms_of_http(self):
-        document = json.dumps(_text("chat", "o\u4f60k"), ensure_ascii=False).encode("utf-8")
-        stream = b"".join(_stream("chat", _text("chat", "o\u4f60k")))
-        packed = gzip.compress(document)
-        old = b"HTTP/1.0 200 OK\r\n\r\n"
-        rows = [
-            ("gzip", [_http(packed, 200, "content-encoding: gzip")]),
-            ("gzip in silence", [_http(packed)]),
-            ("http 1.0", [old + document, None]),
-            ("no length", [b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + document, None]),
-            (
-                "chunked json",
-                _chunked([document[n : n + 9] for n in range(0, len(document), 9)], "x: y"),
-            ),
-            ("tiny chunks", _chunked([stream[n : n + 1] for n in range(len(stream))])),
-            ("crlf", _chunked([stream.replace(b"\n", b"\r\n")])),
-            ("cr", _chunked([stream.replace(b"\n", b"\r")])),
-            ("continue", [b"HTTP/1.1 100 Continue\r\n\r\n" + _http(json.loads(document))]),
-            ("capital names", [_http(stream, 200, "Content-Type: Text/Event-Stream")]),
-        ]
-        for name, pieces in rows:
-            with self.subTest(name):
-                with _Http(lambda n, head, body: pieces) as server:
-                    run = self.ask(server.url, retries=0)
-                self.assertEqual(run.output, "o\u4f60k")
-
-    def test_redirects_and_statuses(self):
-        with _Http(
-            lambda n, head, body: _http(b"", 307, "Location: http://127.0.0.1:1/x")
-        ) as server:
-            with self.assertRaises(agentloop.ModelError) as caught:
-                self.ask(server.url)
-            self.assertIn("http://127.0.0.1:1/x", str(caught.exception))
-            self.assertEqual((caught.exception.status, len(server.heads)), (307, 1))
-        answers = [_http(b"busy", 503, "Retry-After: 3"), _http(_text("chat", "ok"))]
-        with _Http(lambda n, head, body: answers[n]) as server:
-            self.assertEqual(self.ask(server.url).output, "ok")
-            self.assertEqual((self.waits, server.connections), ([3.0], 1))
-
-    def test_what_on_text_raises_closes_the_connection(self):
-        with _Http(self.answer("chat", True)) as server:
-            texts = []
-
-            def on_text(text):
-                texts.append(text)
-                if len(texts) == 1:
-                    raise OSError("mine")
-
-            model = agentloop.OpenAIChat("m", base_url=server.url, on_text=on_text, retries=0)
-            with self.assertRaisesRegex(OSError, "mine") as caught:
-                agentloop.run(model, "go", [get_weather], max_requests=9)
-            run = agentloop.run(model, caught.exception.agent_run, [get_weather])
-            self.assertEqual((run.output, server.connections), ("ok", 2))
-            del model
-
-    def test_loopback_is_reached_directly(self):
-        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy, _Http(
-            self.answer("chat")
-        ) as server:
-            names = dict.fromkeys(("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"), proxy.url)
-            with mock.patch.dict(os.environ, names):
-                for host in ("127.0.0.1", "localhost", "LOCALHOST"):
-                    with self.subTest(host=host):
-                        self.assertEqual(
-                            self.ask("http://%s:%d" % (host, server.port)).output, "ok"
-                        )
-            self.assertEqual(proxy.heads, [])
-
-    def test_a_proxy_of_the_environment(self):
-        with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
-            bare = "127.0.0.1:%d" % proxy.port
-            login = "http://us%%40er:pa%%3Ass@127.0.0.1:%d" % proxy.port
-            rows = [
-                ({"http_proxy": proxy.url}, None), ({"HTTP_PROXY": proxy.url}, None), ({"http_proxy": bare}, None),
-                ({"all_proxy": proxy.url}, None), ({"http_proxy": proxy.url, "all_proxy": "http://x.test"}, None),
-                ({"http_proxy": login}, "Basic " + base64.b64encode(b"us@er:pa:ss").decode()),
-                ({"http_proxy": proxy.url, "no_proxy": "other.test"}, None),
-            ]  # fmt: skip
-            for env, auth in rows:
-                with self.subTest(env=env), mock.patch.dict(os.environ, env):
-                    proxy.heads.clear()
-                    self.assertEqual(
-                        self.ask("http://model.test:8000/v1", retries=0).output, "proxied"
-                    )
-                    self.assertTrue(
-                        proxy.heads[0].startswith(
-                            "POST http://model.test:8000/v1/chat/completions HTTP/1.1\r\n"
-                        )
-                    )
-                    self.assertIn("host: model.test:8000\r\n", proxy.heads[0].lower())
-                    found = re.search(r"(?i)proxy-authorization: (.*)\r", proxy.heads[0])
-                    self.assertEqual(found and found.group(1), auth)
-            proxy.heads.clear()
-            for no in ("model.test", "*", ".test", "x.test, model.test", "model.test:8000"):
-                with self.subTest(no_proxy=no):
-                    with mock.patch.dict(os.environ, {"http_proxy": proxy.url, "no_proxy": no}):
-                        with mock.patch(
-                            "socket.getaddrinfo", side_effect=socket.gaierror(-2, "no such name")
-                        ):
-                            with self.assertRaises(agentloop.ModelError) as caught:
-                                self.ask("http://model.test:8000/v1", retries=0)
-                    self.assertEqual(caught.exception.kind, "connection")
-            self.assertEqual(proxy.heads, [])
-
-    def test_a_tunnel_for_https(self):
-        with _Http(lambda n, head, body: _http(b"", 403, "")) as proxy:
-            with mock.patch.dict(
-                os.environ, {"https_proxy": "http://u:p@127.0.0.1:%d" % proxy.port}
-            ):
-                with self.assertRaises(agentloop.ModelError) as caught:
-                    self.ask("https://model.test/v1", retries=0)
-            self.assertEqual(caught.exception.kind, "connection")
-            self.assertTrue(proxy.heads[0].startswith("CONNECT model.test:443 "))
-            self.assertIn("Proxy-Authorization: Basic dTpw", proxy.heads[0])
-            self.assertNotIn(_KEY, proxy.heads[0])
-            self.assertNotIn("u:p", str(caught.exception))
-        opened = b"HTTP/1.1 200 Connection established\r\n\r\n"
-        with _Http(lambda n, head, body: [opened, None]) as proxy:  # and no TLS behind it
-            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
-                with self.assertRaises(agentloop.ModelError) as caught:
-                    self.ask("https://model.test/v1", retries=0)
-            self.assertEqual(caught.exception.kind, "connection")
-        with mock.patch.dict(os.environ, {"https_proxy": "socks5://127.0.0.1:1"}):
-            with self.assertRaisesRegex(agentloop.ModelError, "socks5") as caught:
-                self.ask("https://model.test/v1", retries=0)
-
-    @unittest.skipUnless(shutil.which("openssl"), "needs openssl to make a certificate")
-    def test_certificates(self):
-        with tempfile.TemporaryDirectory() as folder:
-            key, cert = os.path.join(folder, "key.pem"), os.path.join(folder, "cert.pem")
-            command = [
-                "openssl",
-                "req",
-                "-x509",
-                "-newkey",
-                "rsa:2048",
-                "-nodes",
-                "-days",
-                "2",
-                "-subj",
-                "/CN=localhost",
-                "-addext",
-            ]
-            command += ["subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", key, "-out", cert]
-            subprocess.run(
-                command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            tls.load_cert_chain(cert, key)
-            with _Http(self.answer("chat"), tls) as server:
-                with self.assertRaises(agentloop.ModelError) as caught:
-                    self.ask(server.url)
-                self.assertEqual((caught.exception.kind, self.waits), ("connection", []))
-                for word in (
-                    "SSL_CERT_FILE",
-                    "the certificate of 127.0.0.1:%d is not" % server.port,
-                ):
-                    self.assertIn(word, str(caught.exception))
-                with mock.patch.dict(os.environ, {"SSL_CERT_FILE": cert}):
-                    self.assertEqual(self.ask(server.url).output, "ok")
-                context = ssl.create_default_context(cafile=cert)
-                model = agentloop.OpenAIChat(
-                    "m", base_url=server.url, ssl_context=context, api_key=_KEY
-                )
-                self.assertEqual(agentloop.run(model, "go", [get_weather]).output, "ok")
-                self.assertNotIn(_KEY.encode(), pickle.dumps(model))
-                self.assertEqual(server.connections, 3)
-                del model
-
-    def test_the_transport_itself(self):
-        with _Http(lambda n, head, body: _http(b"body", 201, "X-Some: Thing")) as server:
-            for _ in range(2):
-                status, headers, chunks = agentloop.http_transport(
-                    "PUT", server.url + "/a?b=c", {"X-Mine": "1"}, b"data", 5
-                )
-                self.assertEqual(
-                    (status, headers["x-some"], b"".join(chunks)), (201, "Thing", b"body")
-                )
-            self.assertTrue(server.heads[0].startswith("PUT /a?b=c HTTP/1.1\r\n"))
-            self.assertIn("X-Mine: 1", server.heads[0])
-            self.assertEqual((server.bodies, server.connections), ([b"data"] * 2, 1))
-            # What is not read to its end is closed.
-            chunks = agentloop.http_transport("PUT", server.url, {}, b"", 5)[2]
-            self.assertIsInstance(next(chunks), bytes)
-            chunks.close()
-            agentloop.http_transport("PUT", server.url, {}, b"", 5)[2].close()
-            self.assertEqual(
-                pickle.loads(pickle.dumps(agentloop.http_transport)).__class__,
-                agentloop.http_transport.__class__,
-            )
-            status, _, chunks = agentloop.http_transport("GET", server.url, {}, b"", 5)
-            self.assertEqual((status, b"".join(chunks)), (201, b"body"))
-            self.assertTrue(server.heads[-1].startswith("GET / HTTP/1.1\r\n"))
-            # It has a deadline, and looks at the headers.
-            asked = len(server.heads)
-            with self.assertRaises(OSError):
-                agentloop.http_transport("GET", server.url, {}, None, 5, time.monotonic())
-            with self.assertRaisesRegex(ValueError, "X-Mine"):
-                agentloop.http_transport("GET", server.url, {"X-Mine": "a\nb: c"}, None, 5)
-            self.assertEqual(len(server.heads), asked)
-
-    def test_informational_replies_are_skipped(self):
-        early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
-        rows = {
-            "one": early, "several": b"HTTP/1.1 100 Continue\r\n\r\n" + early * 9,
-            "102": b"HTTP/1.1 102 Processing\r\n\r\n",
-        }  # fmt: skip
-        for name, first in rows.items():
-            with self.subTest(name):
-                texts = iter("abc")
-                with _Http(
-                    lambda n, head, body: first + _http(_text("chat", next(texts)))
-                ) as server:
-                    model = agentloop.OpenAIChat("m", base_url=server.url)
-                    self.assertEqual([model.complete("x") for _ in range(3)], ["a", "b", "c"])
-                    self.assertEqual(server.connections, 1)
-                    del model
-
-    def test_what_belongs_to_no_request_is_no_reply(self):
-        surplus = {
-            "a second reply": _http(_text("chat", "not asked for")), "rubbish": b"\r\n",
-            "a late 408": _http(b"", 408, ""), "103": b"HTTP/1.1 103 x\r\n\r\n",
-        }  # fmt: skip
-        for name, more in surplus.items():
-            for pause in (0, 0.02):
-                with self.subTest(name, pause=pause):
-                    texts, sent = iter("abc"), threading.Event()
-
-                    def answer(number, head, body):
-                        first = _http(_text("chat", next(texts)))
-                        wait = lambda: threading.Event().wait(pause)  # noqa: E731
-                        pieces = [first, wait, more] if pause else [first + more]
-                        return [*pieces, sent.set]
-
-                    with _Http(answer) as server:
-                        model = agentloop.OpenAIChat("m", base_url=server.url)
-                        for text in "abc":
-                            self.assertEqual(model.complete("x"), text)
-                            sent.wait(10)
-                            sent.clear()
-                            time_for_loopback = threading.Event()
-                            time_for_loopback.wait(0.02)
-                        self.assertEqual(server.connections, 3)
-                        del model
-
-    def test_what_comes_behind_the_end_of_a_stream(self):
-        for late in (False, True):
-            with self.subTest(late=late):
-                texts, gone = iter("abc"), threading.Event()
-
-                def answer(number, head, body):
-                    first = _chunked(_stream("chat", _text("chat", next(texts))), end=False)
-                    more = _chunked(_stream("chat", _text("chat", "more")))[1:]
-                    wait = lambda: gone.wait(5)  # noqa: E731
-                    return [*first, *([wait] if late else []), *more]
-
-                with _Http(answer) as server:
-                    model = agentloop.OpenAIChat("m", base_url=server.url, on_text=len)
-                    for text in "abc":
-                        self.assertEqual(model.complete("x"), text)
-                    self.assertEqual(server.connections, 3 if late else 1)
-                    gone.set()
-                    del model
-
-    def test_a_long_request_that_is_refused_before_it_is_read(self):
-        refusal = _http({"error": {"message": "too many bytes"}}, 413, "connection: close")
-
-        def serve():
-            connection = listener.accept()[0]
-            connection.recv(1000)
-            connection.sendall(refusal)
-            connection.shutdown(socket.SHUT_WR)
-            over.wait(10)
-            connection.close()
-
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            listener.listen(1)
-            over, thread = threading.Event(), threading.Thread(target=serve)
-            thread.start()
-            sent = []
-
-            def send(self, data, *flags):
-                if len(data) < 10_000:  # the server's
-                    return super(socket.socket, self).sendall(data, *flags)
-                sent.append(len(data))
-                if len(sent) > 1:
-                    raise BrokenPipeError("the server does not read on")
-                return super(socket.socket, self).sendall(data[:1000], *flags)
-
-            with mock.patch.object(socket.socket, "sendall", send):
-                with self.assertRaises(agentloop.ModelError) as caught:
-                    agentloop.OpenAIChat(
-                        "m", base_url="http://127.0.0.1:%d" % listener.getsockname()[1], retries=0
-                    ).complete("x" * 3_000_000)
-            over.set()
-            thread.join(10)
-        self.assertEqual((caught.exception.kind, caught.exception.status), ("context_length", 413))
-        self.assertIn("too many bytes", str(caught.exception))
-
-    def test_heads_that_are_none(self):
-        line = b"HTTP/1.1 200 OK\r\n"
-        chunked = line + b"transfer-encoding: chunked\r\n\r\n"
-        rows = {
-            "a long status line": b"HTTP/1.1 200 " + b"x" * 200_000,
-            "a long header": line + b"a: " + b"x" * 200_000,
-            "many headers": line + b"a: b\r\n" * 1000,
-            "many interim replies": b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,
-            "another version": b"HTTP/2 200 OK\r\n\r\n",
-            "a chunk without a size": chunked + b"size\r\nabc\r\n",
-            "many trailers": chunked + b"0\r\n" + b"a: b\r\n" * 1000,
-        }
-        for name, data in rows.items():
-            with self.subTest(name):
-                with _Http(lambda n, head, body: [data, None]) as server:
-                    with self.assertRaises(agentloop.ModelError) as caught:
-                        self.ask(server.url, retries=0)
-                self.assertEqual(caught.exception.kind, "connection")
-                self.assertIn("sent no reply of HTTP: ", str(caught.exception))
-                self.assertLess(len(str(caught.exception)), 1500)
-
-    def test_more_forms_of_http(self):
-        document = json.dumps(_text("chat", "ok")).encode()
-        old = b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\n"
-        length = b"content-length: %d\r\n\r\n" % len(document)
-        chunks = [b"%x;note=1\r\n%s\r\n" % (len(c), c) for c in (document[:9], document[9:])]
-        start = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
-        rows = [  # what is sent; the connections of two requests
-            ("an old server", [old + length + document, None], 2),
-            ("close", [b"HTTP/1.1 200 OK\r\nconnection: Close\r\n" + length + document, None], 2),
-            ("a length that is none", [old + b"content-length: x\r\n\r\n" + document, None], 2),
-            ("extensions", [start, *chunks, b"0\r\n\r\n"], 1),
-            ("trailers", [start, *chunks, b"0\r\nX-Trailer: 1\r\n\r\n"], 1),
-            ("line feeds alone", [b"HTTP/1.1 200 OK\n" + length.replace(b"\r", b"") + document], 1),
-            ("no phrase", [b"HTTP/1.1 200\r\n" + length + document], 1),
-            ("byte by byte", [(start + b"".join(chunks))[n : n + 1] for n in range(len(start) + 50)]
-             + [(start + b"".join(chunks))[len(start) + 50 :], b"0\r\n\r\n"], 1),
-        ]  # fmt: skip
-        for name, pieces, connections in rows:
-            with self.subTest(name):
-                with _Http(lambda n, head, body: pieces) as server:
-                    model = agentloop.OpenAIChat("m", base_url=server.url, retries=0)
-                    for _ in range(2):
-                        self.assertEqual(self.settled_if(connections > 1, server, model), "ok")
-                    self.assertEqual(server.connections, connections)
-                    del model
-        for status in (204, 304):
-            with self.subTest(status=status):
-                reply = b"HTTP/1.1 %d x\r\n\r\n" % status
-                with _Http(lambda n, head, body: reply) as server:
-                    for _ in range(2):
-                        found = agentloop.http_transport("GET", server.url, {}, None, 5)
-                        self.assertEqual((found[0], b"".join(found[2])), (status, b""))
-                    self.assertEqual(server.connections, 1)
-                    self.assertNotIn("content-length", server.heads[0].lower())
-
-    def settled_if(self, closes, server, model):
-        """An answer; asked for only once the server has closed what it was to close."""
-        deadline = time.monotonic() + 10
-        while closes and server.open and time.monotonic() < deadline:
-            threading.Event().wait(0.002)
-        return model.complete("x")
-
-    @unittest.skipUnless(hasattr(os, "fork"), "needs os.fork")
-    def test_a_forked_child_has_connections_of_its_own(self):
-        with _Http(lambda n, head, body: _http(_text("chat", "%d" % n))) as server:
-            model = agentloop.OpenAIChat("m", base_url=server.url)
-            self.assertEqual(model.complete("x"), "0")
-            reading, writing = os.pipe()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the server's threads do not matter to the child
-                child = os.fork()
-            if child == 0:
-                try:
-                    os.write(writing, model.complete("x").encode())
-                finally:
-                    os._exit(0)
-            os.close(writing)
-            with open(reading, "rb") as pipe:
-                self.assertEqual(pipe.read(), b"1")
-            os.waitpid(child, 0)
-            self.assertEqual((model.complete("x"), server.connections), ("2", 2))
-            del model
-
-    def test_a_deadline_ends_what_drips(self):
-        over = threading.Event()
-        start = b"HTTP/1.1 200 x\r\n"
-        rows = {
-            "a status line": (b"HTTP", b"/"), "a header": (start + b"a: ", b"b"),
-            "interim": (b"", b"HTTP/1.1 100 x\r\n\r\n"), "blanks": (start + b"\r\n", b" "),
-            "an error": (b"HTTP/1.1 500 x\r\n\r\n", b"x"),
-            "comments": (start + b"content-type: text/event-stream\r\n\r\n", b": x\n\n"),
-            "a chunk's size": (start + b"transfer-encoding: chunked\r\n\r\n", b"0"),
-        }  # fmt: skip
-        for name, (first, drip) in rows.items():
-            with self.subTest(name):
-                over.clear()
-                pieces = [first, *[drip, lambda: over.wait(0.02)] * 400, None]
-                with _Http(lambda n, head, body: pieces) as server:
-                    with self.assertRaises(agentloop.ModelError) as caught:
-                        self.ask(server.url, on_text=len, deadline=0.2, timeout=9)
-                    over.set()
-                self.assertEqual((caught.exception.kind, len(server.heads)), ("timeout", 1))
-
-    def test_connecting(self):
-        addresses = [(2, 1, 6, "", ("192.0.2.%d" % n, 80)) for n in (1, 2)]
-        asked = []
-        refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
-        late = TimeoutError(errno.ETIMEDOUT, "Connection timed out")
-
-        def connect(address, timeout):
-            asked.append((address[0], timeout))
-            error = faults.get(address[0])
-            if error:
-                raise error
-            connected = socket.socket()
-            connected.connect(("127.0.0.1", server.port))
-            return connected
-
-        rows = [  # what the two addresses do; the longest silence; words, or None for an answer
-            ({"192.0.2.1": socket.timeout("timed out")}, 600, None),
-            ({"192.0.2.1": refused}, 7, None),
-            ({"192.0.2.1": refused, "192.0.2.2": socket.timeout("x")}, 600, "timed out after 30 s"),
-            ({"192.0.2.1": refused, "192.0.2.2": socket.timeout("x")}, 7, "timed out after 7 s"),
-            ({"192.0.2.1": refused, "192.0.2.2": late}, 600, "Connection timed out"),
-        ]  # fmt: skip
-        with _Http(self.answer("chat")) as server, mock.patch(
-            "socket.getaddrinfo", lambda *args: addresses
-        ), mock.patch("socket.create_connection", connect):
-            for faults, timeout, words in rows:
-                with self.subTest(words=words, timeout=timeout):
-                    del asked[:]
-                    settings = {"retries": 0, "timeout": timeout}
-                    if words is None:
-                        self.assertEqual(self.ask("http://h.test", **settings).output, "ok")
-                    else:
-                        with self.assertRaises(agentloop.ModelError) as caught:
-                            self.ask("http://h.test", **settings)
-                        self.assertEqual(caught.exception.kind, "connection")
-                        self.assertIn("could not connect to h.test:80: ", str(caught.exception))
-                        self.assertIn(words, str(caught.exception))
-                    limits = [limit for _, limit in asked]
-                    self.assertEqual(len(asked), 2)
-                    self.assertTrue(all(min(timeout, 30) - 1 < n <= 30 for n in limits), limits)
-            addresses.clear()
-            with self.assertRaisesRegex(agentloop.ModelError, "the name has no address"):
-                self.ask("http://h.test", retries=0)
-
-    def test_the_sockets_options(self):
-        real, made, slices = socket.create_connection, [], []
-
-        def connect(address, timeout):
-            made.append(real(address, timeout))
-            return made[-1]
-
-        def receive(self, size):
-            slices.append(self.gettimeout())
-            return super(socket.socket, self).recv(size)
-
-        with _Http(self.answer("chat")) as server, mock.patch("socket.create_connection", connect):
-            model = agentloop.OpenAIChat("m", base_url=server.url, timeout=600)
-            with mock.patch.object(socket.socket, "recv", receive):
-                self.assertEqual(agentloop.run(model, "go", [get_weather]).output, "ok")
-            self.assertLessEqual(max(slices), 2)  # Ctrl-C gets through on Windows
-            self.assertEqual(made[0].getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) > 0, True)
-            for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):
-                if hasattr(socket, name):
-                    idle = made[0].getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
-                    self.assertLessEqual(idle, 60)
-            # The system's own time limit: keep-alive probes that were not answered.
-            late = TimeoutError(errno.ETIMEDOUT, "Connection timed out")
-            with mock.patch.object(socket.socket, "recv", side_effect=late):
-                with self.assertRaisesRegex(agentloop.ModelError, "Connection timed out") as caught:
-                    self.ask(server.url, retries=0)
-            self.assertEqual(caught.exception.kind, "connection")
-            del model
-            for s in made:
-                s.close()
-
-    def test_where_no_proxy_leads(self):
-        rows = [  # NO_PROXY, the server, whether it is reached directly
-            ("192.168.0.0/16", "192.168.1.5:11434", True), ("192.168.0.0/16", "192.169.1.5", False),
-            ("10.0.0.0/8,172.16.0.0/12", "172.31.0.9", True), ("172.16.0.0/12", "172.32.0.1", False),
-            ("10.0.0.0/8", "llm.test", False), ("10.1.2.3", "10.1.2.3:8000", True),
-            ("fd00::/8", "[fd12::5]:8080", True), ("fe80::/10", "[fd12::5]:8080", False),
-            ("fd00::1", "[fd00::1]", True), ("[fd00::1]", "[fd00::1]:8080", True),
-            ("[fd00::1]:8080", "[fd00::1]:8080", True), ("[fd00::1]:9", "[fd00::1]:8080", False),
-            ("192.168.1.*", "192.168.1.5", True), ("192.168.1.*", "192.168.2.5", False),
-            ("*.corp.test", "a.b.corp.test", True), ("*.corp.test", "notcorp.test", False),
-            (".corp.test", "corp.test", True), ("corp.test", "llm.corp.test", True),
-            ("corp.test", "notcorp.test", False), ("corp.test", "corp.test.org", False),
-            ("llm.test:8080", "llm.test:8080", True), ("llm.test:8080", "llm.test:9090", False),
-            ("x, llm.test ,y", "llm.test", True), ("x llm.test", "LLM.Test", True),
-            ("LLM.Test", "llm.test", True), ("*", "any.test", True), ("", "any.test", False),
-            (",", "any.test", False),
-        ]  # fmt: skip
-        with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
-            real = socket.create_connection
-
-            def connect(address, timeout):
-                if address[1] != proxy.port:
-                    raise ConnectionRefusedError("directly")
-                return real(address, timeout)
-
-            def lookup(host, port, *more):
-                return [(2, 1, 6, "", (host, port))]
-
-            for rule, host, is_direct in rows:
-                environment = {"http_proxy": proxy.url, "no_proxy": rule}
-                with self.subTest(rule=rule, host=host), mock.patch.dict(os.environ, environment):
-                    with mock.patch("socket.create_connection", connect), mock.patch(
-                        "socket.getaddrinfo", lookup
-                    ):
-                        model = agentloop.OpenAIChat("m", base_url="http://" + host, retries=0)
-                        if is_direct:
-                            with self.assertRaisesRegex(agentloop.ModelError, "directly"):
-                                model.complete("x")
-                        else:
-                            self.assertEqual(model.complete("x"), "proxied")
-                        del model
-
-    def test_how_a_proxy_is_written(self):
-        with _Http(lambda n, head, body: _http(_text("chat", "proxied"))) as proxy:
-            place = "127.0.0.1:%d" % proxy.port
-            works = {  # as people write it; the login that it should see
-                "pa#ss": "us:pa#ss", "pa/ss": "us:pa/ss", "pa?ss": "us:pa?ss", "p@ss": "us:p@ss",
-                "pa ss": "us:pa ss", "pass%": "us:pass%", "p:a": "us:p:a", "p%3Aa": "us:p:a",
-            }  # fmt: skip
-            rows = [("http://us:%s@%s" % (p, place), login) for p, login in works.items()]
-            rows += [(" http://us:pass@%s \n" % place, "us:pass"), ("us@" + place, "us:")]
-            rows += [("HTTP://%s/" % place, None)]
-            for text, login in rows:
-                with self.subTest(text=text), mock.patch.dict(os.environ, {"http_proxy": text}):
-                    del proxy.heads[:]
-                    self.assertEqual(self.ask("http://m.test", retries=0).output, "proxied")
-                    found = re.search(r"Proxy-Authorization: Basic (.*)\r", proxy.heads[0])
-                    self.assertEqual(found and base64.b64decode(found.group(1)).decode(), login)
-            with socket.socket() as gone:
-                gone.bind(("127.0.0.1", 0))
-                dead = "127.0.0.1:%d" % gone.getsockname()[1]
-                rows = [  # what it is; what the error names; how often it is asked
-                    (
-                        "socks5://us:S3CRET@127.0.0.1:9",
-                        "socks5://127.0.0.1:9 is a kind of proxy",
-                        0,
-                    ),
-                    ("https://us:S3CRET@" + place, "https://%s is a kind of proxy" % place, 0),
-                    ("http://us:S3CRET@127.0.0.1:bad", "the proxy's address is not like", 0),
-                    ("http://us:S3CRET", "the proxy's address is not like", 0),
-                    ("http://us:S3CRET@" + dead, "could not connect to the proxy " + dead, 1),
-                ]
-                for text, words, waits in rows:
-                    for scheme in ("http", "https"):
-                        with self.subTest(text=text, scheme=scheme):
-                            del self.waits[:]
-                            with mock.patch.dict(os.environ, {scheme + "_proxy": text}):
-                                with self.assertRaises(agentloop.ModelError) as caught:
-                                    self.ask(scheme + "://m.test", retries=1)
-                            self.assertIn(words, str(caught.exception))
-                            self.assertNotIn("S3CRET", str(caught.exception))
-                            self.assertEqual(caught.exception.kind, "connection")
-                            self.assertEqual(len(self.waits), waits)
-
-    def test_a_proxy_of_the_system(self):
-        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy:
-            place = "https://127.0.0.1:%d" % proxy.port  # how Python reads the registry
-            for is_direct, words in (
-                (False, "answers HTTP 502 instead"),
-                (True, "not to be found"),
-            ):
-                with self.subTest(is_direct=is_direct), mock.patch(
-                    "urllib.request.getproxies", lambda: {"https": place}
-                ), mock.patch("urllib.request.proxy_bypass", lambda host: is_direct), mock.patch(
-                    "urllib.request.getproxies_environment", dict
-                ):
-                    real = socket.getaddrinfo
-
-                    def lookup(host, *more):
-                        if host == "m.test":
-                            raise socket.gaierror(-2, "not to be found")
-                        return real(host, *more)
-
-                    with mock.patch("socket.getaddrinfo", lookup):
-                        with self.assertRaisesRegex(agentloop.ModelError, words):
-                            self.ask("https://m.test", retries=0)
-            self.assertTrue(proxy.heads[0].startswith("CONNECT m.test:443 HTTP/1.1\r\n"))
-
-    def test_addresses(self):
-        asked = []
-
-        def connect(address, timeout):
-            asked.append(address)
-            raise ConnectionRefusedError("not here")
-
-        rows = [("http://[::1]/v1", ("::1", 80)), ("https://[::1]", ("::1", 443)),
-                ("http://[2001:db8::abcd]:8/v1", ("2001:db8::abcd", 8)),
-                ("https://127.0.0.1", ("127.0.0.1", 443))]  # fmt: skip
-        with mock.patch("socket.create_connection", connect):
-            for url, address in rows:
-                with self.subTest(url=url):
-                    del asked[:]
-                    with self.assertRaises(agentloop.ModelError):
-                        self.ask(url, retries=0)
-                    self.assertEqual(asked, [address])
-        with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy, mock.patch.dict(
-            os.environ, {"https_proxy": proxy.url}
-        ):
-            with self.assertRaises(agentloop.ModelError):
-                self.ask("https://[2001:db8::1]", retries=0)
-            self.assertTrue(proxy.heads[0].startswith("CONNECT [2001:db8::1]:443 "))
-        with _Http(self.answer("chat")) as proxy:
-            with mock.patch.dict(os.environ, {"http_proxy": proxy.url}):
-                self.assertEqual(self.ask("http://b\u00fccher.test").output, "ok")
-                self.assertIn("Host: xn--bcher-kva.test\r\n", proxy.heads[0])
-                headers = {"host": "other.test"}
-                self.assertEqual(self.ask("http://u:p@h.test", headers=headers).output, "ok")
-                self.assertNotIn("Host: h.test", proxy.heads[-1])
-
-    def test_a_connection_is_closed_when_its_thread_ends(self):
-        with _Http(self.answer("chat")) as server, warnings.catch_warnings(record=True) as found:
-            warnings.simplefilter("always")
-            model = agentloop.OpenAIChat("m", base_url=server.url)
-            for what in ("a thread that ends", "a model that goes"):
-                if what[2] == "t":
-                    thread = threading.Thread(
-                        target=agentloop.run, args=(model, "go", [get_weather])
-                    )
-                    thread.start()
-                    thread.join(10)
-                else:
-                    agentloop.run(model, "go", [get_weather])
-                    del model
-                gc.collect()
-                self.settled(server, lambda run, tools: None)(None, None)
-                self.assertEqual((server.open, len(server.heads) % 4), (0, 0), what)
-            self.assertEqual([w for w in found if w.category is ResourceWarning], [])
-
-    def test_threads_have_connections_of_their_own(self):
-        def answer(number, head, body):
-            sent = _strict(body)
-            _CHECKS["chat"](sent, set(), False)
-            task = re.search(r"task-\d+-", sent["messages"][0]["content"]).group()
-            if not _results("chat", sent):
-                return _chunked(
-                    _stream("chat", _call("chat", ("a", "get_weather", {"city": task})))
-                )
-            return _chunked(_stream("chat", _text("chat", task)))
-
-        with _Http(answer) as server:
-            model, wrong = agentloop.OpenAIChat("m", base_url=server.url, on_text=len), []
-
-            def work(k):
-                try:
-                    for n in range(50):
-                        task = "task-%d-" % (k * 100 + n)
-                        run = agentloop.run(model, task, [get_weather])
-                        if (run.output, run.steps[0].observation) != (task, "sunny in " + task):
-                            wrong.append(run)
-                except BaseException as e:
-                    wrong.append(e)
-
-            threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join(60)
-            self.assertEqual(wrong[:3], [])
-            self.assertEqual((server.connections, len(server.heads)), (8, 800))
-            deadline = time.monotonic() + 5  # the threads ended: so did their connections
-            while server.open and time.monotonic() < deadline:
-                if sys.implementation.name != "cpython":
-                    gc.collect()  # what a thread held is closed only then
-                threading.Event().wait(0.005)
-            self.assertEqual(server.open, 0)
-
-
-class ReActTests(unittest.TestCase):
-    """Thought, Action, Action Input, Observation, Final Answer, as models really write them."""
-
-    def drive(self, replies, tools=None, task="go", model=None, **options):
-        """(run, what ran, prompts); the prompts only grow."""
-        ran, prompts, left = [], [], list(replies)
-
-        def find(text: str) -> str:
-            ran.append(("find", text))
-            return "found " + text
-
-        def add(a: int, b: int) -> int:
-            ran.append(("add", a, b))
-            return a + b
-
-        def now() -> str:
-            ran.append(("now",))
-            return "noon"
-
-        def complete(prompt):
-            prompts.append(prompt)
-            return left.pop(0)
-
-        model = model or agentloop.ReActText(complete)
-        run = agentloop.run(model, task, [find, add, now] if tools is None else tools, **options)
-        for old, new in zip(prompts, prompts[1:]):
-            self.assertTrue(new.startswith(old), (old, new))
-        return run, ran, prompts
+class ReActReplyTests(_ReActCase):
+    """Calls and answers, as models really write them."""
 
     def test_one_reply(self):
         x, both = ("find", "x"), 'Thought: t\nAction: find\nAction Input: {"text": "x"}'
@@ -13382,10 +13343,12 @@ class ReActTests(unittest.TestCase):
             ('Action: [find]\nAction Input: {"text": "x"}', [x]),
             ('Action: "find"\r\nAction Input: {"text": "x"}\r\n', [x]),
             ('Action\uff1afind\nAction Input\uff1a{"text": "x"}', [x]),
-            ("Action: find\n\nAction Input:\n\n```json\n{\n \"text\": \"x\"\n}\n```\nThat is it.", [x]),
+            ("Action: find\n\nAction Input:\n\n```json\n{\n \"text\": \"x\"\n}\n```\nThat is it.",
+             [x]),
             ("Action: find\nAction Input: ```\n{\"text\": \"x\"}\n```", [x]),
             ('Action: find\nAction Input: {"text": "a } {b ```c"}', [("find", "a } {b ```c")]),
-            ('Action: find\nAction Input:\n{\n"text": "if (x) { y } }"\n}\nNow I wait.', [("find", "if (x) { y } }")]),
+            ('Action: find\nAction Input:\n{\n"text": "if (x) { y } }"\n}\nNow I wait.',
+             [("find", "if (x) { y } }")]),
             ("Action: find\nAction Input: {'text': 'x'}", [x]),
             ("Action: find\nAction Input: x", [x]),
             ('Action: find\nAction Input: "x"', [x]),
@@ -13395,7 +13358,8 @@ class ReActTests(unittest.TestCase):
             ("Action: now\nAction Input:", [("now",)]),
             ("Action: now\nAction Input: None", [("now",)]),
             ("Action: now\nAction Input: {}", [("now",)]),
-            (both + "\nObservation: fake\nThought: u\nAction: add\nAction Input: {\"a\":1,\"b\":2}", [x]),
+            (both + "\nObservation: fake\nThought: u\nAction: add\nAction Input: {\"a\":1,\"b\":2}",
+             [x]),
             (both + "\nObservation: fake\nFinal Answer: invented", [x]),
             ('<think>Action: add\nAction Input: {"a":1,"b":1}</think>' + both, [x]),
             ("Hm, maybe.\n</think>\n" + both, [x]),
@@ -13412,8 +13376,10 @@ class ReActTests(unittest.TestCase):
             ("Final answer: **42**", "42"),
             ("<think>x</think>Final Answer: 42", "42"),
             ("Hm.</think>\nFinal Answer: 42", "42"),
-            ("Final Answer: Use:\nAction: find\nAction Input: {\"text\":\"z\"}", "Use:\nAction: find\nAction Input: {\"text\":\"z\"}"),
-            ("Final Answer: Like:\n```\nAction: find\nAction Input: z\n```\nAll.", "Like:\n```\nAction: find\nAction Input: z\n```\nAll."),
+            ("Final Answer: Use:\nAction: find\nAction Input: {\"text\":\"z\"}",
+             "Use:\nAction: find\nAction Input: {\"text\":\"z\"}"),
+            ("Final Answer: Like:\n```\nAction: find\nAction Input: z\n```\nAll.",
+             "Like:\n```\nAction: find\nAction Input: z\n```\nAll."),
             ("Action: None\nFinal Answer: 42", "42"),
             ('{"action": "Final Answer", "action_input": "42"}', "42"),
             ('Action: find ({"text": "x"})', [x]),
@@ -13421,7 +13387,8 @@ class ReActTests(unittest.TestCase):
             ('Action: find {\n"text": "x"\n}\nI wait.', [x]),
             ('Action: **find** ("x")', [x]),
             ("Action: now()", [("now",)]),
-            ('Action: find\nAction Input: {"text": "a\nObservation: b"}', [("find", "a\nObservation: b")]),
+            ('Action: find\nAction Input: {"text": "a\nObservation: b"}',
+             [("find", "a\nObservation: b")]),
             ("**Final Answer:** **42** items", "**42** items"),
             ("**Final Answer: 42**", "42"),
             ("Final Answer: a\n\n- b: c\n\nQuestion: What else?\nThought: n", "a\n\n- b: c"),
@@ -13477,14 +13444,20 @@ class ReActTests(unittest.TestCase):
                 self.assertIn(words, prompts[1])
 
     def test_names_in_every_script(self):
-        namespace, ran = {}, []
-        source = "def \u67e5(\u57ce: str) -> str:\n    ran.append(\u57ce)\n    return 'sun'\n"
-        source += "def none(x: str = '') -> str:\n    ran.append('none')\n    return 'n'\n"
-        namespace["ran"] = ran
-        exec(source, namespace)
+        ran = []
+        namespace = {"ran": ran}
+        exec(
+            "def \u67e5(\u57ce: str) -> str:\n    ran.append(\u57ce)\n    return 'sun'\n"
+            "def none(x: str = '') -> str:\n    ran.append('none')\n    return 'n'\n",
+            namespace,
+        )
         tools = [namespace["\u67e5"], namespace["none"]]
-        replies = ['Action: \u67e5\nAction Input: {"\u57ce": "\u5317"}', "Action: \u67e5\nAction Input: \u5317",
-                   "Action: none\nAction Input: none", "Final Answer: ok"]  # fmt: skip
+        replies = [
+            'Action: \u67e5\nAction Input: {"\u57ce": "\u5317"}',
+            "Action: \u67e5\nAction Input: \u5317",
+            "Action: none\nAction Input: none",
+            "Final Answer: ok",
+        ]
         run, _, prompts = self.drive(replies, tools)
         self.assertEqual((run.output, ran), ("ok", ["\u5317", "\u5317", "none"]))
         self.assertIn("\u57ce", prompts[0])  # not \u escapes
@@ -13503,9 +13476,14 @@ class ReActTests(unittest.TestCase):
             return x
 
         rows = [
-            ("one", "Rome", "RomeC"), ("one", '"Rome"', "RomeC"), ("number", "5", 5), ("number", '"5"', 5),
-            ("only", "abc", "abc"), ("two", "abc", None), ("number", "many", None),
-        ]  # fmt: skip
+            ("one", "Rome", "RomeC"),
+            ("one", '"Rome"', "RomeC"),
+            ("number", "5", 5),
+            ("number", '"5"', 5),
+            ("only", "abc", "abc"),
+            ("two", "abc", None),
+            ("number", "many", None),
+        ]
         for name, given, want in rows:
             with self.subTest(name=name, given=given):
                 reply = "Action: %s\nAction Input: %s" % (name, given)
@@ -13515,67 +13493,69 @@ class ReActTests(unittest.TestCase):
                 else:
                     self.assertEqual(run.steps[0].observation, want)
 
+    def test_complete_gives_a_str(self):
+        for value in (None, b"x", 5, ["x"]):
+            with self.subTest(value=value):
+                with self.assertRaises(TypeError):
+                    self.drive([value])
+
+    def test_what_complete_raises_passes(self):
+        def complete(prompt):
+            raise ZeroDivisionError("mine")
+
+        with self.assertRaisesRegex(ZeroDivisionError, "mine") as caught:
+            self.drive([], model=agentloop.ReActText(complete))
+        self.assertEqual(caught.exception.agent_run.requests, 1)
+
+
+class ReActPromptTests(_ReActCase):
+    """What a model is shown of the run."""
+
     def test_the_prompt(self):
         template = "T<{tools}> N<{names}> Q<{task}> S<{steps}> {other} {{x}}"
-        prompts = []
 
         def add(a: int, b: int) -> int:
             """Add {names} up."""
             return a + b
 
+        prompts = []
+        replies = iter(['Action: add\nAction Input: {"a": 1, "b": 2}', "Final Answer: ok"])
+
         def complete(prompt):
             prompts.append(prompt)
-            return (
-                "Final Answer: ok"
-                if len(prompts) > 1
-                else 'Action: add\nAction Input: {"a": 1, "b": 2}'
-            )
+            return next(replies)
 
         model = agentloop.ReActText(complete, template)
         run = agentloop.run(model, "{task} {steps} \\1", [add])
-        tools = agentloop.registry([add])
         self.assertIn("add: Add {names} up.", prompts[0])
         self.assertIn('"required": ["a", "b"]', prompts[0])
         self.assertIn("N<add> Q<{task} {steps} \\1> S<>", prompts[0])
         self.assertIn("{other} {{x}}", prompts[0])
-        self.assertIn(
-            'S<Action: add\nAction Input: {"a": 1, "b": 2}\nObservation: 3\n>', prompts[1]
-        )
-        self.assertEqual(
-            model.prompt(agentloop.AgentRun("{task} {steps} \\1", steps=run.steps), tools),
-            prompts[1],
-        )
+        steps = 'S<Action: add\nAction Input: {"a": 1, "b": 2}\nObservation: 3\n>'
+        self.assertIn(steps, prompts[1])
+        unended = agentloop.AgentRun("{task} {steps} \\1", steps=run.steps)
+        self.assertEqual(model.prompt(unended, agentloop.registry([add])), prompts[1])
+
+    def test_the_template(self):
         for part in ("{tools}", "{names}", "{task}", "{steps}"):
             self.assertEqual(agentloop.REACT_TEMPLATE.count(part), 1)
         for word in ("Thought:", "Action:", "Action Input:", "Observation:", "Final Answer:"):
             self.assertIn(word, agentloop.REACT_TEMPLATE)
-        bare = agentloop.ReActText(complete).prompt(agentloop.AgentRun("x"), {})
+        bare = agentloop.ReActText(str).prompt(agentloop.AgentRun("x"), {})
         self.assertTrue(bare.rstrip().endswith("Question: x"))
         self.assertIn("(none)", bare)
 
-    def test_follow_up_interrupted_and_foreign_runs(self):
-        run, _ran, prompts = self.drive(
-            ["Action: find\nAction Input: x", "Thought: t\nFinal Answer: one"]
-        )
+    def test_follow_up(self):
+        replies = ["Action: find\nAction Input: x", "Thought: t\nFinal Answer: one"]
+        run, _ran, prompts = self.drive(replies)
         second, _, more = self.drive(["Final Answer: two"], task=run.follow_up("And?"))
         self.assertTrue(more[0].startswith(prompts[-1]))
         self.assertIn("one", more[0][len(prompts[-1]) :])
         self.assertTrue(more[0].rstrip().endswith("Question: And?"))
         _third, _, last = self.drive(["Final Answer: three"], task=second.follow_up("Last"))
         self.assertTrue(last[0].startswith(more[0]))
-        scripted = agentloop.AgentRun("go", steps=[
-            agentloop.AgentStep(agentloop.AgentAction("find", {"text": "\u00fc"}, "a", "I look."), "seen"),
-            agentloop.AgentStep(agentloop.AgentAction("find", '{"text": 1}', "b", "", {"x": 1}), 5),
-            agentloop.AgentStep(agentloop.AgentAction("", {}), "Again.", "invalid_response"),
-        ])  # fmt: skip
-        _, _, prompts = self.drive(["Final Answer: ok"], task=scripted)
-        self.assertIn(
-            'Thought: I look.\nAction: find\nAction Input: {"text": "\u00fc"}\nObservation: seen\n',
-            prompts[0],
-        )
-        self.assertIn('Action: find\nAction Input: {"text": 1}\nObservation: 5\n', prompts[0])
-        self.assertIn("Observation: Again.", prompts[0])
 
+    def test_follow_up_on_return_direct(self):
         @agentloop.tool(return_direct=True)
         def give(n: int) -> int:
             return n
@@ -13585,6 +13565,21 @@ class ReActTests(unittest.TestCase):
         _again, _, more = self.drive(["Final Answer: ok"], [give], task=run.follow_up("And?"))
         self.assertTrue(more[0].startswith(prompts[0]))
         self.assertEqual(more[0][len(prompts[0]) :].count("5"), 2)  # the input, the observation
+
+    def test_runs_of_other_models(self):
+        act, step = agentloop.AgentAction, agentloop.AgentStep
+        scripted = agentloop.AgentRun("go", steps=[
+            step(act("find", {"text": "\u00fc"}, "a", "I look."), "seen"),
+            step(act("find", '{"text": 1}', "b", "", {"x": 1}), 5),
+            step(act("", {}), "Again.", "invalid_response"),
+        ])  # fmt: skip
+        _, _, prompts = self.drive(["Final Answer: ok"], task=scripted)
+        first = (
+            'Thought: I look.\nAction: find\nAction Input: {"text": "\u00fc"}\nObservation: seen\n'
+        )
+        self.assertIn(first, prompts[0])
+        self.assertIn('Action: find\nAction Input: {"text": 1}\nObservation: 5\n', prompts[0])
+        self.assertIn("Observation: Again.", prompts[0])
 
     def test_a_rejected_answer(self):
         reasons = iter(["Not that.", None])
@@ -13608,20 +13603,21 @@ class ReActTests(unittest.TestCase):
         self.assertNotIn(base64.b64encode(b"12345").decode(), prompts[1])
         self.assertLess(len(prompts[2]), 25_000)
 
-    def test_trim_and_max_observation(self):
+    def two_turns(self):
+        """A run with two steps (33333..., 44444...) and two in its history (11111..., 22222...)."""
+        steps = []
+        for n in range(1, 5):
+            action = agentloop.AgentAction("much", {"n": n}, "c%d" % n, request=n)
+            steps.append(agentloop.AgentStep(action, "%d" % n * 50))
+        earlier = agentloop.AgentRun("before", steps=steps[:2], finish=_end("so"))
+        return agentloop.AgentRun("go", steps=steps[2:], requests=4, history=[earlier])
+
+    def test_trim(self):
         """What is sent is chosen; the run stays whole."""
 
         def much(n: int) -> str:
             """Return much."""
             return "%d" % n * 50
-
-        steps = [
-            agentloop.AgentStep(agentloop.AgentAction("much", {"n": n}, "c%d" % n, request=n), "%d" % n * 50)
-            for n in range(1, 5)
-        ]  # fmt: skip
-        run = agentloop.AgentRun("go", steps=steps[2:], requests=4, history=[
-            agentloop.AgentRun("before", steps=steps[:2], finish=agentloop.AgentFinish("so")),
-        ])  # fmt: skip
 
         def shorten(steps):
             return [dataclasses.replace(s, observation="short") for s in steps[1:]]
@@ -13631,6 +13627,7 @@ class ReActTests(unittest.TestCase):
             copies[0].observation = "deep"
             return copies
 
+        run = self.two_turns()
         rows = [  # trim; what is in the prompt; what is not
             (None, ["11111", "44444"], ["missing"]),
             (1, ["44444"], ["33333", "22222"]),
@@ -13648,20 +13645,20 @@ class ReActTests(unittest.TestCase):
                     self.assertIn(text, prompt)
                 for text in absent:
                     self.assertNotIn(text, prompt)
-        odd = agentloop.AgentStep(agentloop.AgentAction("much", {}, "another"), "x")
+        self.assertEqual(run.steps[1].observation, "4" * 50)
+        odd = agentloop.AgentStep(_act("much", "another"), "x")
         with self.assertRaisesRegex(ValueError, "trim.*call_id"):
             agentloop.ReActText(str, trim=lambda steps: [odd]).prompt(run, {})
-        self.assertEqual(steps[3].observation, "4" * 50)
-        cut = agentloop.ReActText(str, max_observation=20).prompt(run, {})
+
+    def test_max_observation(self):
+        cut = agentloop.ReActText(str, max_observation=20).prompt(self.two_turns(), {})
         self.assertNotIn("4" * 20, cut)
         self.assertIn("[... characters 15 to 44 of 50 are missing ...]", cut)
 
-    @_sockets
     def test_tokens_of_a_server_count(self):
-        server = _LoopbackServer()
-        self.addCleanup(server.close)
-        server.answers[:] = ["Action: find\nAction Input: x", "Final Answer: ok"]
-        model = agentloop.OpenAIChat("m", base_url=server.url + "/v1", api_key="")
+        replies = ["Action: find\nAction Input: x", "Final Answer: ok"]
+        answers = [_text("chat", text, usage=_usage("chat", 5, 2)) for text in replies]
+        model = _model("chat", _Server("chat", answers, prefix=False))
         run, ran, _ = self.drive([], model=agentloop.ReActText(model.complete))
         self.assertEqual((ran, run.output), ([("find", "x")], "ok"))
         self.assertEqual((run.usage["input_tokens"], run.usage["output_tokens"]), (10, 4))
@@ -13670,18 +13667,6 @@ class ReActTests(unittest.TestCase):
         replies = ["Action: find\nAction Input: %d" % n for n in range(200)] + ["Final Answer: ok"]
         run, ran, _prompts = self.drive(replies, max_requests=201)
         self.assertEqual((len(ran), run.output), (200, "ok"))
-
-    def test_complete_gives_a_str(self):
-        for value in (None, b"x", 5, ["x"]):
-            with self.subTest(value=value):
-                with self.assertRaises(TypeError):
-                    self.drive([value])
-        with self.assertRaisesRegex(ZeroDivisionError, "mine") as caught:
-            agentloop.run(
-                agentloop.ReActText(lambda p: (_ for _ in ()).throw(ZeroDivisionError("mine"))),
-                "go",
-            )
-        self.assertEqual(caught.exception.agent_run.requests, 1)
 
 
 # == command line ================================================================================

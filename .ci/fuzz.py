@@ -1,19 +1,20 @@
-"""Throw generated replies, arguments and journals at agentloop.
+"""Generated arguments, replies and journals: steps and the documented exceptions, nothing else.
 
-Nothing may come of it but steps and the documented exceptions, and nothing may hang.
+    python fuzz.py [--cases N] [--seed S] [NAME ...]      in a virtual environment with hypothesis
 
-    python3 .ci/fuzz.py [CASES [SEED]]       1,000,000 cases take about an hour
-
-Each case is one of the targets below with a seed of its own, which is printed with what went wrong; `fuzz.py 1 SEED`
-plays it again. fuzz_atheris.py uses the targets that take bytes.
+N are the cases of each property. Without --seed they are the same in each run. A case that fails is
+printed as hypothesis has shrunk it. fuzz_atheris.py plays the same properties, led by coverage.
 """
 
+import argparse
+import copy
 import dataclasses
 import enum
 import functools
 import json
+import logging
+import operator
 import os
-import random
 import re
 import sys
 import tempfile
@@ -23,15 +24,20 @@ import unicodedata
 from pathlib import Path
 from typing import Any, Dict, List, Literal, Optional, Set, Tuple, Union
 
+import hypothesis
+import hypothesis.configuration
+from hypothesis import given
+from hypothesis import strategies as st
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import agentloop  # noqa: E402
-import test_agentloop  # noqa: E402
+from agentloop import AgentAction, AgentFinish  # noqa: E402
 
-LIMIT = 1.0  # seconds that a case may take
+SECONDS = 2  # of CPU time that a case may take; other programs run here too
 FOLDER = tempfile.TemporaryDirectory(prefix="agentloop-fuzz-")
 
 
-# -- tools --------------------------------------------------------------------------
+# -- tools ------------------------------------------------------------------------------------
 
 
 class Color(enum.Enum):
@@ -64,317 +70,414 @@ def loose(x: Any, seen: Optional[Set[int]] = None, **rest: float) -> str:
     return "ok"
 
 
+class Odd(Exception):
+    def __str__(self):
+        raise ValueError("not even this")
+
+
 def raising(kind: int) -> str:
-    raise RAISED[kind % len(RAISED)]
+    broken = UnicodeDecodeError("u", b"", 0, 1, "\udc80")
+    errors = [ValueError("v"), KeyError(), StopIteration(1), RecursionError(), Odd(), broken]
+    raise errors[kind % len(errors)]
 
 
-RAISED = [
-    ValueError("v"),
-    KeyError(),
-    StopIteration(1),
-    RecursionError(),
-    UnicodeDecodeError("u", b"", 0, 1, "\udc80"),
-]
-FOREIGN = agentloop.Tool(
-    "foreign",
-    "From elsewhere.",
-    {"type": "object", "required": ["q"], "additionalProperties": False},
-    lambda **kw: kw,
-)
+SCHEMA = {"type": "object", "required": ["q"], "additionalProperties": False}
+FOREIGN = agentloop.Tool("foreign", "From elsewhere.", SCHEMA, lambda **arguments: arguments)
 TOOLS = agentloop.registry([plain, nested, unions, loose, raising, FOREIGN])
+RIGHT = [
+    ("plain", {"a": 1, "b": "x", "d": None}),
+    ("nested", {"node": {"name": "n", "children": [{"name": "m"}]}, "colors": ["red", 2]}),
+    ("unions", {"x": {"n": {"name": "n"}}, "y": "a"}),
+    ("loose", {"x": [5], "seen": [1, 2], "more": 0.5}),
+    ("raising", {"kind": 3}),
+    ("foreign", {"q": 0}),
+]
 
 
-# -- what is thrown --------------------------------------------------------------------------
+# -- what is generated ------------------------------------------------------------------------
 
-# What the tests throw, a little of it each time, is thrown here without end.
-test_agentloop._DEEP[:] = [50, 900]
-WORDS, KEYS, value = test_agentloop._WORDS, test_agentloop._KEYS, test_agentloop._value
-encoded, mutated = test_agentloop._dumped, test_agentloop._mutated
-replaced = functools.partial(test_agentloop._replaced, odds=0.08)
-
-
-CALL = {"id": "c1", "type": "function", "function": {"name": "plain", "arguments": '{"a": 1}'}}
-USAGE = {"prompt_tokens": 9, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}}
-REPLIES = {
-    "OpenAIChat": {
-        "choices": [
-            {
-                "index": 0,
-                "message": {
-                    "role": "assistant",
-                    "content": "Hm.",
-                    "tool_calls": [CALL, dict(CALL, id="c2")],
-                },
-                "finish_reason": "tool_calls",
-            }
-        ],
-        "usage": USAGE,
-    },
-    "OpenAIResponses": {
-        "status": "completed",
-        "output": [
-            {"type": "reasoning", "id": "r1", "summary": [], "encrypted_content": "x"},
-            {
-                "type": "message",
-                "id": "m1",
-                "role": "assistant",
-                "content": [{"type": "output_text", "text": "Hm.", "annotations": []}],
-            },
-            {
-                "type": "function_call",
-                "id": "f1",
-                "call_id": "c1",
-                "name": "plain",
-                "arguments": '{"a": 1}',
-            },
-        ],
-        "usage": {
-            "input_tokens": 9,
-            "output_tokens": 3,
-            "input_tokens_details": {"cached_tokens": 4},
-        },
-    },
-    "AnthropicMessages": {
-        "type": "message",
-        "role": "assistant",
-        "content": [
-            {"type": "thinking", "thinking": "Hm", "signature": "x"},
-            {"type": "text", "text": "Hm."},
-            {"type": "tool_use", "id": "c1", "name": "plain", "input": {"a": 1}},
-        ],
-        "stop_reason": "tool_use",
-        "usage": {"input_tokens": 9, "output_tokens": 3},
-    },
-}
-STREAMS = {
-    "OpenAIChat": [
-        {"choices": [{"delta": {"role": "assistant", "content": "Hm"}}]},
-        {"choices": [{"delta": {"tool_calls": [dict(CALL, index=0)]}}]},
-        {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": " "}}]}}]},
-        {"choices": [{"delta": {}, "finish_reason": "tool_calls"}], "usage": USAGE},
-    ],
-    "OpenAIResponses": [
-        {"type": "response.output_text.delta", "output_index": 1, "delta": "Hm."},
-        {
-            "type": "response.output_item.done",
-            "output_index": 2,
-            "item": REPLIES["OpenAIResponses"]["output"][2],
-        },
-        {"type": "response.completed", "response": REPLIES["OpenAIResponses"]},
-    ],
-    "AnthropicMessages": [
-        {
-            "type": "message_start",
-            "message": dict(REPLIES["AnthropicMessages"], content=[], stop_reason=None),
-        },
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hm."}},
-        {
-            "type": "content_block_start",
-            "index": 1,
-            "content_block": {"type": "tool_use", "id": "c1", "name": "plain"},
-        },
-        {
-            "type": "content_block_delta",
-            "index": 1,
-            "delta": {"type": "input_json_delta", "partial_json": '{"a": 1}'},
-        },
-        {"type": "content_block_stop", "index": 1},
-        {
-            "type": "message_delta",
-            "delta": {"stop_reason": "tool_use"},
-            "usage": {"output_tokens": 3},
-        },
-        {"type": "message_stop"},
-    ],
-}
-PROTOCOLS = sorted(REPLIES)
+WORDS = [
+    "", " ", "a", "b", "x", "q", "name", "red", "RED", "true", "null", "5", "1.5", "NaN", "-0", "1e400",
+    "9" * 30, "\ud800", "\x00", "\u2028", "\u00e9", "{}", "[]", '{"a": 1}', '{"a": 1', "<think>",
+    "</think>", "```json\n{}\n```", "Thought: hm\n", "Action: plain\n", "Action Input: ", "\n",
+    "Final Answer: ", "Observation: ", "None", "{'a': 1}", "functions.plain", "**Action:** plain",
+    "Action Input\uff1a{", "plain", "nested",
+]  # fmt: skip
+KEYS = [
+    "a", "b", "c", "d", "x", "y", "q", "node", "name", "weight", "children", "colors", "pair",
+    "kind", "seen", "type", "content", "tool_calls", "id", "function", "arguments", "index", "delta",
+    "message", "usage", "status",
+]  # fmt: skip
 
 
-def sample(protocol, streamed):
-    """A sound reply as bytes."""
-    if not streamed:
-        return json.dumps(REPLIES[protocol]).encode()
-    return b"".join(b"data: %s\n\n" % json.dumps(event).encode() for event in STREAMS[protocol])
+def nest(levels, key):
+    """nest(2, "a") == {"a": [{"a": [0]}]}, nest(2, "") == [[0]]"""
+    tree = 0
+    for _ in range(levels):
+        tree = {key: [tree]} if key else [tree]
+    return tree
 
 
-# -- targets --------------------------------------------------------------------------
+def text_of(tree):
+    """Its JSON text; the encoder itself gives up on what is too deep."""
+    try:
+        return json.dumps(tree)
+    except RecursionError:
+        return '{"a": ' * 900 + "1" + "}" * 900
+
+
+words = st.sampled_from(WORDS)
+texts = words | st.text(st.characters(exclude_categories=()), max_size=8)
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | words | texts
+keys = st.sampled_from(KEYS)
+small = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=8,
+)
+deep = st.builds(nest, st.sampled_from([50, 900]), st.sampled_from(["", "children"]))
+values = st.integers(0, 40).flatmap(lambda n: small if n else deep)  # deep ones are slow
+
+
+def damaged(data):
+    """Bytes with up to five places cut out, repeated, or with something put in."""
+    pieces = st.binary(max_size=4) | words.map(lambda w: w.encode("utf-8", "surrogatepass"))
+    pieces |= small.map(lambda tree: text_of(tree).encode())
+    lengths, times = st.sampled_from([0, 1, 2, 8, 40, len(data)]), st.sampled_from([0, 1, 2, 30])
+    edits = st.tuples(st.integers(0, len(data)), lengths, times, pieces)
+
+    def edit(new, edit):
+        at, length, times, piece = edit
+        return new[:at] + new[at : at + length] * times + piece + new[at + length :]
+
+    return st.lists(edits, max_size=5).map(lambda edits: functools.reduce(edit, edits, data))
+
+
+def places(tree, path=()):
+    """The paths to all values in a tree: {"a": [5]} -> (), ("a",), ("a", 0)"""
+    yield path
+    if isinstance(tree, (dict, list)):
+        for key in tree if isinstance(tree, dict) else range(len(tree)):
+            yield from places(tree[key], (*path, key))
+
+
+def altered(tree):
+    """The tree with up to three of its values left out or replaced by another."""
+    paths = st.sampled_from(sorted(places(tree), key=len, reverse=True))
+
+    def alter(changes):
+        top = [copy.deepcopy(tree)]
+        for path, value, left_out in changes:
+            try:
+                *way, last = (0, *path)
+                inside = functools.reduce(operator.getitem, way, top)
+                inside[last] = value
+                if left_out and path:
+                    del inside[last]
+            except (LookupError, TypeError):
+                pass  # an earlier change has taken the place away
+        return top[0]
+
+    return st.lists(st.tuples(paths, values, st.booleans()), max_size=3).map(alter)
+
+
+def as_text(data):
+    return data.decode("utf-8", "replace")
+
+
+# -- what holds of every run ------------------------------------------------------------------
 
 
 def sound(run):
-    """What holds of every run: it can be written, read, shown, and each step says what it is."""
+    """It can be shown, written and read, and each step says what it is."""
     for step in run.steps:
         assert isinstance(step.status, str) and step.status, step
-        for event in (step, step.action):
-            line = str(event)
-            odd = [c for c in line if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
-            assert not odd, repr(line)
+    for event in [*run.steps, *(step.action for step in run.steps), run.finish]:
+        line = str(event)
+        odd = [c for c in line if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")]
+        assert not odd, repr(line)
     text = json.dumps(agentloop.to_json(run), allow_nan=False)
     once = agentloop.to_json(agentloop.from_json(json.loads(text)))  # what was no JSON is text now
     assert agentloop.to_json(agentloop.from_json(once)) == once
     return run
 
 
-def reply(data, protocol, streamed, status=200):
-    """A server answers with these bytes; what is understood is executed, and the next body has to be sound JSON."""
-    kind = "text/event-stream" if streamed else "application/json"
+def timed(function):
+    @functools.wraps(function)
+    def case(**given):
+        start = time.process_time()
+        function(**given)
+        took = time.process_time() - start
+        assert took < SECONDS, "%.1f s" % took
 
-    def transport(method, url, headers, body, timeout):
-        return status, {"content-type": kind}, iter([data[:7], data[7:]])
-
-    on_text = (lambda text: None) if streamed else None
-    model = getattr(agentloop, protocol)(
-        "m", api_key="k", retries=0, on_text=on_text, transport=transport
-    )
-    try:
-        run = sound(agentloop.run(model, "go", TOOLS, max_requests=2))
-    except agentloop.ModelError as e:
-        assert e.kind and str(e), e
-        run = sound(e.agent_run)
-    json.dumps(model.body(run.follow_up("more"), TOOLS), allow_nan=False).encode("utf-8")
+    return case
 
 
-def text(data):
-    """A model that writes this text, read by ReActText."""
-    model = agentloop.ReActText(lambda prompt: data)
-    sound(agentloop.run(model, "go", TOOLS, max_requests=2))
+# -- arguments --------------------------------------------------------------------------------
 
 
-def arguments(given, tool):
-    """A tool is called with these arguments."""
-    model = agentloop.Scripted([agentloop.AgentAction(tool, given), agentloop.AgentFinish("x")])
-    run = sound(agentloop.run(model, "go", TOOLS, max_requests=2))
-    assert len(run.steps) == 1 and run.state == "model_ended", run
+def calls(right):
+    """A tool, and arguments that are nearly right, anything, or a text that is nearly JSON."""
+    tool, given = right
+    objects = altered(given) | altered(given) | values
+    nearly = objects.flatmap(lambda tree: damaged(text_of(tree).encode())).map(as_text)
+    return st.tuples(st.just(tool), objects | objects.map(text_of) | nearly)
 
 
-def loop(rng):
+@given(st.sampled_from(RIGHT).flatmap(calls))
+@timed
+def test_arguments(call):
+    """Whatever the arguments are: one step, which keeps them."""
+    sent = text_of(call[1])
+    run = agentloop.run(agentloop.Scripted([AgentAction(*call), AgentFinish("x")]), "go", TOOLS)
+    assert len(sound(run).steps) == 1 and run.state == "model_ended", run
+    assert run.steps[0].status in ("ok", "invalid_arguments", "tool_error"), run.steps
+    assert text_of(run.steps[0].action.tool_input) == sent, run.steps
+
+
+st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
+annotations = st.recursive(
+    st.sampled_from([int, str, bool, float, Color, Node]),
+    lambda inner: (
+        st.builds(operator.getitem, st.sampled_from([List, Optional]), inner)
+        | inner.map(lambda t: Dict[str, t])
+        | st.tuples(inner, inner).map(lambda both: Tuple[both])
+    ),
+    max_leaves=4,
+)
+
+
+@given(annotations.flatmap(lambda t: st.tuples(st.just(t), st.from_type(t))))
+@timed
+def test_fitting_arguments(pair):
+    """A value of a parameter's type, written as its schema says, arrives as it was."""
+    got = []
+
+    def take(value):
+        got.append(value)
+
+    def written(value):
+        return value.value if isinstance(value, Color) else dataclasses.asdict(value)
+
+    take.__annotations__ = {"value": pair[0]}
+    call = AgentAction("take", {"value": json.loads(json.dumps(pair[1], default=written))})
+    run = sound(agentloop.run(agentloop.Scripted([call, AgentFinish("x")]), "go", [take]))
+    assert got == [pair[1]] and type(got[0]) is type(pair[1]), (got, run.steps)
+
+
+# -- replies of any model ---------------------------------------------------------------------
+
+actions = st.builds(
+    AgentAction,
+    st.sampled_from([*TOOLS, "nope", "", None, 5, "\udc80", ["x"]]),
+    values | values.map(text_of) | st.sampled_from([{"a": 1}, b"x", {1: 2}, (1,), {"x": {1, 2}}]),
+    st.sampled_from(["", "c1", "c2", None, 7, "\x00", ["x"]]),
+    st.sampled_from(["", "so", None, 3]),
+    values,
+) | st.sampled_from(RIGHT).map(lambda call: AgentAction(*call))
+finishes = st.builds(AgentFinish, values, st.sampled_from(["", "so"]))
+invalid = st.builds(agentloop.InvalidResponse, st.sampled_from(["", "unreadable"]), values)
+wrong = st.sampled_from([None, 5, [], [None], {}, "x", b"x", object(), [AgentFinish("x")]])
+answers = st.lists(actions, min_size=1, max_size=3) | actions | finishes | invalid | wrong
+
+
+@given(st.lists(answers, max_size=4))
+@timed
+def test_loop(replies):
     """A model that returns anything: steps, or a TypeError that carries the run."""
-
-    def action():
-        name = rng.choice([*TOOLS, "nope", "", None, 5, "\udc80"])
-        call_id = rng.choice(["", "", "c1", "c2", None, 7, "\x00"])
-        given = rng.choice(
-            [value(rng), encoded(value(rng)), {"a": 1}, b"x", {1: 2}, (1,), {"x": {1, 2}}]
-        )
-        return agentloop.AgentAction(
-            name, given, call_id, rng.choice(["", "so", None, 3]), value(rng)
-        )
+    left = iter(replies)
 
     def model(run, tools):
-        kind = rng.random()
-        if kind < 0.5:
-            return [action() for _ in range(rng.randrange(1, 4))]
-        if kind < 0.7:
-            return action()
-        if kind < 0.8:
-            raise agentloop.InvalidResponse(rng.choice(["", "unreadable"]), value(rng))
-        if kind < 0.9:
-            return agentloop.AgentFinish(value(rng), rng.choice(["", "so"]))
-        return rng.choice([None, 5, [], [None], {}, "x", object(), [agentloop.AgentFinish("x")]])
+        reply = copy.copy(next(left, AgentFinish("x")))
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     try:
         run = agentloop.run(model, "go", TOOLS, max_requests=4)
+        assert (run.pending, run.started) == ([], []), run
     except TypeError as e:
         run = e.agent_run
+    assert sound(run).requests <= 4, run
+
+
+@given(st.lists(texts | small.map(text_of), max_size=12).map("".join)
+       | damaged(b'Thought: so\nAction: plain\nAction Input: {"a": 1}\n').map(as_text))  # fmt: skip
+@timed
+def test_react(text):
+    """Whatever a text model writes: a call, an answer, or an invalid response."""
+    sound(agentloop.run(agentloop.ReActText(lambda prompt: text), "go", TOOLS, max_requests=2))
+
+
+# -- replies of servers -----------------------------------------------------------------------
+
+# fmt: off
+CALL = {"id": "c1", "type": "function", "function": {"name": "plain", "arguments": '{"a": 1}'}}
+USAGE = {"prompt_tokens": 9, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}}
+SPENT = {"input_tokens": 9, "output_tokens": 3, "input_tokens_details": {"cached_tokens": 4}}
+SAID = {"role": "assistant", "content": "Hm.", "tool_calls": [CALL, dict(CALL, id="c2")]}
+ITEM = {"type": "function_call", "id": "f1", "call_id": "c1", "name": "plain", "arguments": '{"a": 1}'}
+RESPONSE = {"status": "completed", "usage": SPENT, "output": [
+    {"type": "reasoning", "id": "r1", "summary": [], "encrypted_content": "x"},
+    {"type": "message", "id": "m1", "role": "assistant", "content": [{"type": "output_text", "text": "Hm."}]},
+    ITEM,
+]}
+MESSAGE = {"type": "message", "role": "assistant", "stop_reason": "tool_use", "usage": SPENT, "content": [
+    {"type": "thinking", "thinking": "Hm", "signature": "x"},
+    {"type": "text", "text": "Hm."},
+    {"type": "tool_use", "id": "c1", "name": "plain", "input": {"a": 1}},
+]}
+BLOCK = {"type": "content_block_start", "index": 0}
+DELTA = {"type": "content_block_delta", "index": 0}
+SOUND = {  # (protocol, streamed): the JSON texts that a server sends
+    ("OpenAIChat", False): [{"choices": [{"message": SAID, "finish_reason": "tool_calls"}], "usage": USAGE}],
+    ("OpenAIChat", True): [
+        {"choices": [{"delta": {"role": "assistant", "content": "Hm"}}]},
+        {"choices": [{"delta": {"tool_calls": [dict(CALL, index=0)]}}]},
+        {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": " "}}]}}]},
+        {"choices": [{"delta": {}, "finish_reason": "tool_calls"}], "usage": USAGE},
+    ],
+    ("OpenAIResponses", False): [RESPONSE],
+    ("OpenAIResponses", True): [
+        {"type": "response.output_text.delta", "output_index": 1, "delta": "Hm."},
+        {"type": "response.output_item.done", "output_index": 2, "item": ITEM},
+        {"type": "response.completed", "response": RESPONSE},
+    ],
+    ("AnthropicMessages", False): [MESSAGE],
+    ("AnthropicMessages", True): [
+        {"type": "message_start", "message": dict(MESSAGE, content=[], stop_reason=None)},
+        dict(BLOCK, content_block={"type": "text", "text": ""}),
+        dict(DELTA, delta={"type": "text_delta", "text": "Hm."}),
+        dict(BLOCK, index=1, content_block={"type": "tool_use", "id": "c1", "name": "plain"}),
+        dict(DELTA, index=1, delta={"type": "input_json_delta", "partial_json": '{"a": 1}'}),
+        {"type": "content_block_stop", "index": 1},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": SPENT},
+        {"type": "message_stop"},
+    ],
+}
+# fmt: on
+
+
+def replies_of(kind):
+    def encoded(sent):
+        line = "data: %s\n\n" if kind[1] else "%s"
+        return b"".join((line % text_of(one)).encode() for one in sent)
+
+    trees = altered(SOUND[kind]).map(lambda sent: sent if isinstance(sent, list) else [sent])
+    return st.tuples(st.just(kind), damaged(encoded(SOUND[kind])) | trees.map(encoded))
+
+
+@given(
+    st.sampled_from(list(SOUND)).flatmap(replies_of),
+    st.sampled_from([200] * 8 + [400, 404, 429, 500]),
+    st.sampled_from([None] * 6 + ["text/html", ""]),
+    st.integers(0, 2000),
+)
+@timed
+def test_replies(reply, status, content_type, cut):
+    """Whatever a server sends: steps, or a ModelError that carries the run; the next body is sound."""
+    (protocol, streamed), data = reply
+    kind = "text/event-stream" if streamed else "application/json"
+    sent, told = [], []
+
+    def transport(method, url, headers, body, timeout):
+        sent.append(body.decode("utf-8"))
+        headers = {"content-type": kind if content_type is None else content_type}
+        return status, headers, iter([data[:cut], data[cut:]])
+
+    on_text = told.append if streamed else None
+    settings = {"api_key": "k-secret", "retries": 0, "transport": transport, "on_text": on_text}
+    model = getattr(agentloop, protocol)("m", **settings)
+    try:
+        run = agentloop.run(model, "go", TOOLS, max_requests=2)
+    except agentloop.ModelError as e:
+        run = e.agent_run
+        assert e.kind and str(e) and "k-secret" not in str(e), e
     sound(run)
+    assert all(isinstance(text, str) for text in told), told
+    body = model.body(run.follow_up("more"), TOOLS)
+    json.dumps(body, allow_nan=False).encode("utf-8")
+    # What was said is sent again as it was; but a question without an answer takes up the next one.
+    key = "input" if protocol == "OpenAIResponses" else "messages"
+    said = [json.loads(text)[key] for text in sent]
+    for earlier, later in [*zip(said, said[1:]), (said[-1][:-1], body[key])]:
+        assert text_of(later[: len(earlier)]) == text_of(earlier), (earlier, later)
 
 
-JOURNAL = []
+# -- journals ---------------------------------------------------------------------------------
 
 
-def journal(data):
-    """A file with these bytes: a run, or a ValueError that names the file."""
-    path = os.path.join(FOLDER.name, "run.jsonl")
-    with open(path, "wb") as f:
-        f.write(data)
-    for use in (
-        agentloop.AgentRun.load,
-        lambda p: agentloop.run(finishing, "go", TOOLS, journal=p),
-    ):
-        try:
-            sound(use(path))
-        except ValueError as e:
-            assert path in str(e), e
-
-
-def finishing(run, tools):
-    return agentloop.AgentFinish("done")
+def done(run, tools):
+    return AgentFinish("done")
 
 
 def sample_journal():
-    """The bytes of a journal with some of everything, and of each run another."""
-    if not JOURNAL:
-        path = os.path.join(FOLDER.name, "sample.jsonl")
-        calls = [
-            agentloop.AgentAction("plain", {"a": 1}),
-            agentloop.AgentAction("loose", '{"x": 1}', message={"m": 1}),
-        ]
-        script = agentloop.Scripted(
-            [calls, agentloop.AgentFinish("no"), agentloop.AgentFinish("done")]
-        )
-        refuse = iter(["not yet"])
-        agentloop.run(script, "go", TOOLS, journal=path, accept=lambda run: next(refuse, None))
-        # The clock is taken out, so that a seed plays the same case again.
-        JOURNAL.append(
-            re.sub(rb'"time": ?("[^"]*"|[0-9.]+)', b'"time": 0', Path(path).read_bytes())
-        )
-    return JOURNAL[0]
+    """The bytes of a journal with some of everything, but without the clock's."""
+    path = str(Path(FOLDER.name, "sample.jsonl"))
+    calls = [AgentAction("plain", {"a": 1}), AgentAction("loose", '{"x": 1}', message={"m": 1})]
+    model = agentloop.Scripted([calls, AgentFinish("no"), AgentFinish("done")])
+    refusals = iter(["not yet"])
+    agentloop.run(model, "go", TOOLS, journal=path, accept=lambda run: next(refusals, None))
+    return re.sub(rb'"time": ?("[^"]*"|[0-9.]+)', b'"time": 0', Path(path).read_bytes())
 
 
-def case(seed):
-    """Play one case."""
-    rng = random.Random(seed)
-    kind = rng.randrange(10)
-    if kind < 3:
-        given = value(rng)
-        given = (
-            given if isinstance(given, dict) or rng.random() < 0.3 else {rng.choice(KEYS): given}
-        )
-        if rng.random() < 0.5:
-            given = mutated(rng, encoded(given).encode()).decode("utf-8", "replace")
-        arguments(given, rng.choice(sorted(TOOLS)))
-    elif kind < 6:
-        protocol, streamed = rng.choice(PROTOCOLS), rng.random() < 0.5
-        if rng.random() < 0.5:
-            data = mutated(rng, sample(protocol, streamed))
-        elif streamed:
-            data = b"".join(
-                b"data: %s\n\n" % encoded(replaced(rng, e)).encode() for e in STREAMS[protocol]
-            )
-        else:
-            data = encoded(replaced(rng, REPLIES[protocol])).encode()
-        reply(data, protocol, streamed, rng.choice([200] * 8 + [400, 500]))
-    elif kind < 7:
-        text(
-            "".join(
-                rng.choice(WORDS) + rng.choice(["", " ", "\n"]) for _ in range(rng.randrange(12))
-            )
-        )
-    elif kind < 9:
-        loop(rng)
-    else:
-        journal(mutated(rng, sample_journal()))
+def journals():
+    """The sample with damaged bytes, or with lines altered, left out, doubled or in another order."""
+    lines = sample_journal().splitlines(True)
+    events = st.sampled_from([json.loads(line) for line in lines]).flatmap(altered)
+    new = st.sampled_from(lines) | events.map(lambda event: text_of(event).encode() + b"\n")
+    edits = st.tuples(st.integers(0, len(lines)), st.integers(0, 2), st.lists(new, max_size=2))
+
+    def edit(lines, edit):
+        at, length, put_in = edit
+        return lines[:at] + put_in + lines[at + length :]
+
+    edited = st.lists(edits, max_size=2).map(lambda edits: functools.reduce(edit, edits, lines))
+    return damaged(b"".join(lines)) | edited.map(b"".join)
+
+
+@given(st.deferred(journals))
+@timed
+def test_journals(data):
+    """Whatever is in the file: a run, or a ValueError that names the file and a line."""
+    path = str(Path(FOLDER.name, "run.jsonl"))
+    for use in (agentloop.AgentRun.load, lambda p: agentloop.run(done, "go", TOOLS, journal=p)):
+        Path(path).write_bytes(data)
+        try:
+            sound(use(path))
+        except ValueError as e:
+            assert path in str(e) and re.search(r"line \d", str(e).replace(path, "")), e
+
+
+# -- the run ----------------------------------------------------------------------------------
+
+hypothesis.configuration.set_hypothesis_home_dir(FOLDER.name)
+PROPERTIES = {name: test for name, test in list(globals().items()) if name.startswith("test_")}
+time.sleep = os.fsync = lambda _: None  # nothing here waits for anything
+logging.getLogger("agentloop").setLevel(logging.CRITICAL)  # servers are wrong all the time here
 
 
 def main():
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 20000
-    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    sleep, time.sleep = time.sleep, lambda seconds: None  # nothing here waits for anything
-    bad = 0
-    for seed in range(first, first + wanted):
-        start = time.perf_counter()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PROPERTIES))
+    options = parser.parse_args()
+    settings = hypothesis.settings(
+        max_examples=options.cases, derandomize=options.seed is None, database=None, deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )  # fmt: skip
+    failed = []
+    for name in options.names or PROPERTIES:
+        play = settings(PROPERTIES[name])
         try:
-            case(seed)
+            (play if options.seed is None else hypothesis.seed(options.seed)(play))()
         except Exception:
-            bad += 1
-            if bad <= 10:
-                print("seed %d:\n%s" % (seed, traceback.format_exc()[-3000:]))
-        if time.perf_counter() - start > LIMIT:
-            bad += 1
-            print("seed %d took %.1f s" % (seed, time.perf_counter() - start))
-    time.sleep = sleep
-    print("%d cases from seed %d, %d wrong" % (wanted, first, bad))
-    return 1 if bad else 0
+            failed.append(name)
+            traceback.print_exc(limit=-5, file=sys.stdout)
+    counts = (len(options.names or PROPERTIES), options.cases, ", ".join(failed) or "none")
+    print("%d properties, up to %d cases each, wrong: %s" % counts)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

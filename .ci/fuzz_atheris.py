@@ -1,11 +1,10 @@
-"""Fuzzing led by coverage, on what reads bytes from outside: the reply parsers, ReActText, the journal.
+"""The properties of fuzz.py, led by what they reach in agentloop.py.
 
-python fuzz_atheris.py [SECONDS]      in a virtual environment with the package atheris
+python fuzz_atheris.py [SECONDS]      in a virtual environment with atheris and hypothesis
 """
 
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import atheris
@@ -15,38 +14,24 @@ with atheris.instrument_imports(include=["agentloop"]):
     import agentloop  # noqa: F401
 
 import fuzz
+import hypothesis
 
-# The first byte chooses the target; the rest is what it gets.
-TARGETS = [
-    lambda data, protocol=protocol, streamed=streamed: fuzz.reply(data, protocol, streamed)
-    for protocol in fuzz.PROTOCOLS
-    for streamed in (False, True)
-]
-TARGETS += [lambda data: fuzz.text(data.decode("utf-8", "replace")), fuzz.journal]
+SETTINGS = hypothesis.settings(database=None, deadline=None)
+TARGETS = [SETTINGS(test).hypothesis.fuzz_one_input for test in fuzz.PROPERTIES.values()]
 
 
-def one(data):
+def play(data):
+    """The first byte chooses the property, the others what it gets."""
     if data:
         TARGETS[data[0] % len(TARGETS)](data[1:])
 
 
 def main():
     seconds = sys.argv[1] if len(sys.argv) > 1 else "60"
-    time.sleep = lambda seconds: None
-    with tempfile.TemporaryDirectory() as corpus:
-        kinds = [(p, s) for p in fuzz.PROTOCOLS for s in (False, True)]
-        samples = [fuzz.sample(*kind) for kind in kinds]
-        samples += [b"Thought: x\nAction: plain\nAction Input: {}\n", fuzz.sample_journal()]
-        for number, data in enumerate(samples):
-            Path(corpus, str(number)).write_bytes(bytes([number]) + data)
-        options = [
-            "-seed=1",
-            "-max_total_time=" + seconds,
-            "-timeout=2",
-            "-rss_limit_mb=2048",
-            "-verbosity=1",
-        ]
-        atheris.Setup([sys.argv[0], corpus, "-artifact_prefix=%s/" % corpus, *options], one)
+    with tempfile.TemporaryDirectory() as folder:
+        limits = ["-timeout=10", "-rss_limit_mb=2048", "-max_len=4096", "-len_control=0"]
+        options = ["-seed=1", "-max_total_time=" + seconds, "-artifact_prefix=%s/" % folder]
+        atheris.Setup([sys.argv[0], folder, *options, *limits], play)
         atheris.Fuzz()
 
 

@@ -3,7 +3,6 @@
     python3 .ci/mutants.py                          every mutant of data, tools, loop and journal
     python3 .ci/mutants.py --sample 200 --seed 1    some of them
     python3 .ci/mutants.py --sections loop --tests LoopStartTests JournalTest
-    python3 .ci/mutants.py --output F; python3 .ci/mutants.py --again F      the survivors once more
 
 A mutant is a comparison turned round, an `and` for an `or`, a condition negated, a number off by
 one, a word or a constant changed, a statement left out. It is killed when a test fails or takes
@@ -17,9 +16,9 @@ Survivors that change nothing are listed in .ci/survivors.txt, one a line as pri
 reason: `function | was -> now | why`. They are counted and not tried (`--skip ""`: they are). A
 line there whose mutant is gone is printed: take it out.
 
-Needs Python 3.9, fork, and coverage as checks.py installs it. (The tools made for this rewrite each
-function into a dispatcher, or import the module from a package; neither fits one file that is
-tested as a script and copied under other names.)
+Needs Python 3.9, fork, and coverage as checks.py installs it. (mutmut rewrites each function into a
+dispatcher, cosmic-ray starts the whole of the tests for each mutant: neither fits one file that is
+tested as a script and copied under other names, nor two minutes of tests.)
 """
 
 import argparse
@@ -59,8 +58,8 @@ WORD = re.compile(r"[a-z_]{2,20}\Z")
 # -- the mutants ------------------------------------------------------------------------------
 
 
-def mutations(node):
-    """The other source texts that could stand in a node's place."""
+def of_expression(node):
+    """The other source texts that could stand in an expression's place."""
     say = ast.unparse
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in OTHER:
         yield "(%s %s %s)" % (say(node.left), OTHER[type(node.ops[0])], say(node.comparators[0]))
@@ -85,7 +84,11 @@ def mutations(node):
     elif isinstance(node, ast.IfExp):
         yield "(%s)" % say(node.body)
         yield "(%s)" % say(node.orelse)
-    elif isinstance(node, ast.Return) and node.value is not None:
+
+
+def of_statement(node):
+    """The other source texts that could stand in a statement's place."""
+    if isinstance(node, ast.Return) and node.value is not None:
         yield "return None"
     elif isinstance(node, (ast.Raise, ast.Assign, ast.AugAssign, ast.Delete)) or (
         isinstance(node, ast.Expr) and isinstance(node.value, (ast.Call, ast.YieldFrom))
@@ -152,7 +155,11 @@ def all_mutants(source, sections):
             last = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno
             span = (node.lineno, last)
         here = of_line.get(getattr(node, "lineno", 0))
-        for text in mutations(node) if here in sections and node not in left_out else ():
+        if here not in sections or node in left_out:
+            texts = ()
+        else:
+            texts = [*of_expression(node), *of_statement(node)]
+        for text in texts:
             start = starts[node.lineno - 1] + node.col_offset
             stop = starts[node.end_lineno - 1] + node.end_col_offset
             was = " ".join(data[start:stop].decode("utf-8").split())
@@ -352,8 +359,7 @@ def baseline(names):
 
 
 def judge(mutant):
-    began = time.monotonic()
-    return (*WORKER.judge(mutant), time.monotonic() - began)
+    return WORKER.judge(mutant)
 
 
 # -- which test reaches what ------------------------------------------------------------------
@@ -406,8 +412,8 @@ def reached(folder):
     place, out = Path(folder, "record"), Path(folder, "reach.json")
     copy(place)
     try:
-        python = checks.venv(checks.COVERAGE)
-        checks.sh(python, "-B", __file__, "--record", place, out, limit=900, cwd=place)
+        python = checks.venv("coverage") / "python"
+        checks.sh(python, "-B", __file__, "--record", place, out, cwd=place)
     except (checks.Failed, checks.NotRun) as e:
         sys.exit("it cannot be measured which test reaches what: %s" % e)
     return json.loads(out.read_text())
@@ -459,9 +465,7 @@ def explained(path):
     return {line.rpartition(" | ")[0].strip() for line in lines if line.strip() and line[0] != "#"}
 
 
-def main():
-    if sys.argv[1:2] == ["--record"]:
-        return record(*sys.argv[2:])
+def read_options():
     known = ROOT / ".ci" / "survivors.txt"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sample", type=int, help="how many mutants to try; all of them")
@@ -469,75 +473,63 @@ def main():
     parser.add_argument("--sections", nargs="*", default=SECTIONS)
     parser.add_argument("--tests", nargs="*", default=[], help="classes or tests; the whole file")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--output", help="a file for the survivors, as JSON lines")
-    parser.add_argument("--again", help="such a file: only the mutants in it")
     parser.add_argument("--skip", default=str(known) if known.exists() else "",
                         help="a file of survivors that are explained; .ci/survivors.txt")  # fmt: skip
-    options = parser.parse_args()
-    source = (ROOT / "agentloop.py").read_text(encoding="utf-8")
-    for name in set(options.sections) - set(re.findall(BANNER, source, re.M)):
-        parser.error("agentloop.py has no section %r" % name)
-    mutants, skip = all_mutants(source, options.sections), explained(options.skip)
+    return parser, parser.parse_args()
+
+
+def choose(source, options):
+    """(the mutants to try, those that are explained)"""
+    mutants, known = all_mutants(source, options.sections), explained(options.skip)
     print("%d mutants of %s" % (len(mutants), ", ".join(options.sections)), flush=True)
     if set(options.sections) >= set(SECTIONS):
-        for key in sorted(skip - {mutant.key for mutant in mutants}):
+        for key in sorted(known - {mutant.key for mutant in mutants}):
             print("explained, but there is no such mutant: " + key)
-    if options.again:
-        lines = Path(options.again).read_text(encoding="utf-8").splitlines()
-        keys = {json.loads(line)["key"] for line in lines}
-        mutants = [mutant for mutant in mutants if mutant.key in keys]
     if options.sample and options.sample < len(mutants):
         mutants = sorted(random.Random(options.seed).sample(mutants, options.sample))
-    times, unsure = collections.defaultdict(list), collections.Counter()
-    counts = {name: collections.Counter() for name in [*options.sections, "all"]}
-    with contextlib.ExitStack() as stack:
-        out = stack.enter_context(open(options.output or os.devnull, "w", encoding="utf-8"))
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="agentloop-mutants-"))
+    return [m for m in mutants if m.key not in known], [m for m in mutants if m.key in known]
+
+
+def judged(source, mutants, options):
+    """(mutant, what Worker.judge says of it) of each, in their order."""
+    with tempfile.TemporaryDirectory(prefix="agentloop-mutants-") as folder:
         os.chmod(folder, 0o755)  # a test gives up root's rights and looks into it
         reach = reached(folder)
         with workers(options.workers, folder, source, {}, [], {}) as pool:
             usual = tried(pool, options.workers, reach["tests"], options.tests)
         print("%d tests of %.0f s" % (len(usual), sum(usual.values())), flush=True)
-        pool = stack.enter_context(
-            workers(options.workers, folder, source, usual, list(usual), reach)
-        )
-        began, todo = time.monotonic(), [m for m in mutants if m.key not in skip]
-        for mutant in mutants:
-            if mutant.key in skip:
-                counts[mutant.section].update(["survive", "explained"])
-        for n, (mutant, (test, why, again, took)) in enumerate(zip(todo, pool.map(judge, todo)), 1):
-            if test == "" and why.startswith("SyntaxError"):
-                word = "no Python"
-            else:
-                word = "survive" if test is None else "killed"
-            counts[mutant.section].update([word, *(["too slow"] if why == "too slow" else [])])
-            times[word].append(took)
-            unsure.update(again)
-            if word == "survive":
-                print("survived, line %d, %s: %s" % (mutant.line, mutant.section, mutant.key))
-                fields = ("line", "section", "function", "was", "now", "key")
-                out.write(json.dumps({name: getattr(mutant, name) for name in fields}) + "\n")
-                out.flush()
-            if n % 50 == 0:
-                left = (time.monotonic() - began) / n * (len(todo) - n) / 60
-                print("%d of %d, %d minutes left" % (n, len(todo), left))
-            sys.stdout.flush()
-    for name, count in counts.items():
-        counts["all"].update(count if name != "all" else ())
-        total = count["killed"] + count["survive"]
-        share = 100.0 * count["killed"] / max(1, total)
-        if name != "all":
-            print("%s: %d of %d killed (%.1f %%)" % (name, count["killed"], total, share))
-    print("%.0f s for %d mutants, %.1f for one that is killed and %.1f for one that survives"
-          % (time.monotonic() - began, len(todo), *(
-              sum(times[word]) / max(1, len(times[word])) for word in ("killed", "survive")
-          )))  # fmt: skip
+        with workers(options.workers, folder, source, usual, list(usual), reach) as pool:
+            yield from zip(mutants, pool.map(judge, mutants))
+
+
+def main():
+    if sys.argv[1:2] == ["--record"]:
+        return record(*sys.argv[2:])
+    parser, options = read_options()
+    source = (ROOT / "agentloop.py").read_text(encoding="utf-8")
+    for name in set(options.sections) - set(re.findall(BANNER, source, re.M)):
+        parser.error("agentloop.py has no section %r" % name)
+    mutants, known = choose(source, options)
+    counts = collections.Counter((mutant.section, "survive") for mutant in known)
+    unsure, began = collections.Counter(), time.monotonic()
+    for n, (mutant, (test, why, again)) in enumerate(judged(source, mutants, options), 1):
+        if test == "" and why.startswith("SyntaxError"):
+            continue
+        counts[mutant.section, "survive" if test is None else "killed"] += 1
+        unsure.update(again)
+        if test is None:
+            print("survived, line %d, %s: %s" % (mutant.line, mutant.section, mutant.key))
+        if n % 50 == 0:
+            left = (time.monotonic() - began) / n * (len(mutants) - n) / 60
+            print("%d of %d, %d minutes left" % (n, len(mutants), left))
+        sys.stdout.flush()
     for test, n in unsure.items():
         print("failed and then passed for the same mutant, %d times: %s" % (n, test))
-    print("%d were killed by their time, %d were no Python"
-          % (count["too slow"], count["no Python"]))  # fmt: skip
-    print("%d of %d killed (%.1f %%); %d survive, %d of them explained"
-          % (count["killed"], total, share, count["survive"], count["explained"]))  # fmt: skip
+    for name in options.sections:
+        killed, survive = counts[name, "killed"], counts[name, "survive"]
+        share = 100.0 * killed / max(1, killed + survive)
+        print("%s: %d of %d killed (%.1f %%)" % (name, killed, killed + survive, share))
+    print("%d survivors are explained" % len(known))
 
 
 if __name__ == "__main__":

@@ -1,131 +1,27 @@
 """Run the blocks of README.md and of examples/reference/*.md in a fresh clone.
 
-    python3 readme.py FOLDER       FOLDER: the clone
+    python3 readme.py FOLDER LLMOCK      the clone; the program, see faults.py
 
 Each page gets a copy of the clone and a process of its own. There every fenced block marked `sh` is
 run by `bash -e` and every one marked `python` by this Python, in the order of the page, the Python
-ones each going on from those above. Nothing is installed; what asks a model reaches the stand-in
-below, since its address stands in the environment. Blocks marked otherwise (`text`, `powershell`,
+ones each going on from those above. Nothing is installed; what asks a model reaches llmock, since
+its address stands in the environment. Blocks marked otherwise (`text`, `powershell`,
 `json`, ...) are shown, not run: what needs another server or shell stands there. A block has to be
 marked. Links to files, of every page of the project, have to lead somewhere.
 """
 
-import contextlib
-import http.server
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import traceback
 import types
 from pathlib import Path
 
 BLOCK = re.compile(r"^( *)```(\S*)[^\n]*\n(.*?)^\1```[ \t]*$", re.M | re.S)
 SECONDS = 600  # for a page; the whole test file is in one
-
-
-# -- the stand-in for a model ---------------------------------------------------------------------
-
-
-def value(schema):
-    """Something that fits a schema, as far as pages need it: {"type": "integer"} -> 14"""
-    if "enum" in schema:
-        return schema["enum"][0]
-    for one in schema.get("anyOf", ()):
-        return value(one)
-    simple = {"integer": 14, "number": 14.5, "boolean": True, "array": [], "null": None}
-    return arguments(schema) if "properties" in schema else simple.get(schema.get("type"), "Paris")
-
-
-def arguments(schema):
-    properties = schema.get("properties", {})
-    return {name: value(properties.get(name, {})) for name in schema.get("required", ())}
-
-
-def next_tool(tools, messages, is_result):
-    """The n-th request of a turn calls the n-th tool; None after the last one, for an answer."""
-    results = 0
-    for message in reversed(messages):
-        if not is_result(message):
-            if message.get("role") == "user":
-                break
-            continue
-        results += 1
-    return tools[results] if results < len(tools) else None
-
-
-def reply(path, body):
-    """What the server answers to a request of any of the three protocols."""
-    text = "It is raining in Paris."
-    if "Final Answer" in json.dumps(body):  # the prompt of a text model
-        text = "Final Answer: " + text
-    tools = [tool.get("function", tool) for tool in body.get("tools", ())]
-    if path.endswith("/messages"):
-        tool = next_tool(tools, body["messages"], lambda m: "tool_result" in json.dumps(m))
-        content, reason = [{"type": "text", "text": text}], "end_turn"
-        if tool:
-            given = arguments(tool["input_schema"])
-            content, reason = (
-                [{"type": "tool_use", "name": tool["name"], "input": given}],
-                "tool_use",
-            )
-            content[0]["id"] = "toolu_%d" % len(body["messages"])
-        usage = {"input_tokens": 9, "output_tokens": 3}
-        return {"type": "message", "role": "assistant", "content": content, "stop_reason": reason,
-                "usage": usage}  # fmt: skip
-    if path.endswith("/responses"):
-        items = body["input"]
-        tool = next_tool(tools, items, lambda m: m.get("type") == "function_call_output")
-        item = {
-            "type": "message",
-            "role": "assistant",
-            "content": [{"type": "output_text", "text": text}],
-        }
-        if tool:
-            given = json.dumps(arguments(tool["parameters"]))
-            item = {"type": "function_call", "call_id": "call_%d" % len(items), "name": tool["name"],
-                    "arguments": given}  # fmt: skip
-        usage = {"input_tokens": 9, "output_tokens": 3}
-        return {"status": "completed", "output": [item], "usage": usage}
-    tool = next_tool(tools, body["messages"], lambda m: m["role"] == "tool")
-    message = {"role": "assistant", "content": text}
-    if tool:
-        function = {"name": tool["name"], "arguments": json.dumps(arguments(tool["parameters"]))}
-        call = {"id": "call_%d" % len(body["messages"]), "type": "function", "function": function}
-        message = {"role": "assistant", "content": None, "tool_calls": [call]}
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if tool else "stop"}
-    return {"choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 3}}
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        data = json.dumps(reply(self.path, body)).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *args):
-        pass
-
-
-@contextlib.contextmanager
-def stand_in():
-    """Its address."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield "http://127.0.0.1:%d" % server.server_address[1]
-        server.shutdown()
 
 
 # -- one page, in a process of its own ------------------------------------------------------------
@@ -186,9 +82,8 @@ def played(folder, page, url):
     own = re.compile(r"(OPENAI|ANTHROPIC|AGENTLOOP)_")
     env = {key: text for key, text in os.environ.items() if not own.match(key)}
     env["PATH"] = os.path.dirname(sys.executable) + os.pathsep + env["PATH"]
-    env.update(
-        OPENAI_BASE_URL=url, OPENAI_API_KEY="x", ANTHROPIC_BASE_URL=url, ANTHROPIC_API_KEY="x"
-    )
+    env.update(OPENAI_BASE_URL=url + "/v1", ANTHROPIC_BASE_URL=url + "/anthropic")
+    env.update(OPENAI_API_KEY="x", ANTHROPIC_API_KEY="x")
     with tempfile.TemporaryDirectory() as scratch:
         copy = shutil.copytree(str(folder), os.path.join(scratch, "clone"))
         try:
@@ -206,12 +101,14 @@ def played(folder, page, url):
 def main():
     if sys.argv[1] == "--play":
         play(sys.argv[2])
+    import faults  # not above: a page uses the agentloop.py of its own copy
+
     folder, failed, told = Path(sys.argv[1]), 0, []
     pages = ["README.md", *sorted(p.name for p in (folder / "examples/reference").glob("*.md"))]
-    with stand_in() as url:
+    with faults.Server(sys.argv[2]) as server:
         for name in pages:
             page = name if name == "README.md" else "examples/reference/" + name
-            ran, wrong, text = played(folder, page, url)
+            ran, wrong, text = played(folder, page, server.url)
             told.append("%s %d" % (name, ran))
             if wrong:
                 failed += wrong

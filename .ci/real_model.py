@@ -1,15 +1,17 @@
 """Runs on a real model: a llama.cpp server, all three protocols, streamed and not, and the command line.
 
-    python3 real_model.py PYTHON [KIND ...]     PYTHON: that of the environment with the server, see llama_server.py
+    LLAMA=... pytest real_model.py      LLAMA: the Python of the environment with the server, see llama_server.py
 
 What is asserted is shape, not words: a small model says what it says.
 """
 
-import contextlib
+import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
+
+import pytest
 
 CI = Path(__file__).resolve().parent
 sys.path.insert(0, str(CI.parent))
@@ -38,25 +40,21 @@ def multiply(a: int, b: int) -> int:
 PROTOCOLS = {"chat": "OpenAIChat", "responses": "OpenAIResponses", "anthropic": "AnthropicMessages"}
 
 
-@contextlib.contextmanager
-def server(python, kind):
+@pytest.fixture(scope="module")
+def url(request):
+    """The address of a server of the kind that the test names."""
     process = subprocess.Popen(
-        [python, str(CI / "llama_server.py"), kind],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+        [os.environ["LLAMA"], str(CI / "llama_server.py"), request.param],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
     hung = threading.Timer(60, process.kill)
     hung.start()
     line = process.stdout.readline()
     hung.cancel()
-    if not line.startswith("READY "):
-        raise SystemExit("the server did not start: %r" % line)
-    try:
-        yield line.split()[1]
-    finally:
-        process.stdin.close()
-        process.wait(10)
+    assert line.startswith("READY "), "the server did not start: %r" % line
+    yield line.split()[1]
+    process.stdin.close()
+    process.wait(10)
 
 
 def called(run, tool):
@@ -123,80 +121,47 @@ def mid_stream_error(model, heard):
         raise AssertionError("no error: %r" % run)
 
 
-PLAYS = {
-    "tools": [one_tool, three_tools],
-    "parallel": [two_calls],
-    "runaway": [runaway],
-    "mid_stream_error": [mid_stream_error],
-}
+ASK = {"temperature": 0}
+# For two calls the model has to be told that it must call.
+CALL_ALWAYS = {"tool_choice": "required", "parallel_tool_calls": True}
+PLAYS = [
+    ("tools", one_tool),
+    ("tools", three_tools),
+    ("parallel", two_calls),
+    ("runaway", runaway),
+    ("mid_stream_error", mid_stream_error),
+]
 
 
-def body(kind, protocol):
-    """What the caller adds to the body: for two calls the model has to be told that it must call."""
-    if kind != "parallel":
-        return {"temperature": 0}
-    if protocol == "anthropic":
-        return {"tool_choice": {"type": "any"}}
-    return {"tool_choice": "required", "parallel_tool_calls": True}
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("protocol", list(PROTOCOLS))
+@pytest.mark.parametrize(("url", "play"), PLAYS, indirect=["url"])
+def test_play(url, play, protocol, streamed):
+    body = CALL_ALWAYS if play is two_calls else ASK
+    if play is two_calls and protocol == "anthropic":
+        body = {"tool_choice": {"type": "any"}}
+    heard = [] if streamed else None
+    on_text = heard.append if streamed else None
+    settings = {"base_url": url, "retries": 1, "timeout": 60, "on_text": on_text}
+    play(getattr(agentloop, PROTOCOLS[protocol])("m", **settings, **body), heard)
 
 
-def command_line(url):
+@pytest.mark.parametrize("api", ["", "chat", "responses", "anthropic", "text"])
+@pytest.mark.parametrize("url", ["tools"], indirect=True)
+def test_command_line(url, api):
     """The README's command on a real server."""
-    for api in ("", "chat", "responses", "anthropic", "text"):
-        command = [
-            sys.executable, "agentloop.py", "What is the weather in Paris?",
-            "--tools", "examples/weather_tools.py", "--model", "m", "--base-url", url + "/v1",
-        ]  # fmt: skip
-        if api == "text":  # so small a model does not know when to stop
-            command += ["--max-requests", "2", "--set", "max_tokens=80"]
-        done = subprocess.run(
-            command + (["--api", api] if api else []),
-            cwd=str(CI.parent),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        shown = (api, done.returncode, done.stdout, done.stderr)
-        assert done.returncode in ((0, 3) if api == "text" else (0,)), shown
-        assert "request 1/" in done.stderr and "Traceback" not in done.stderr, shown
-        if api != "text":
-            assert done.stdout.strip() and "ok" in done.stderr and "Paris" in done.stderr, shown
-        yield "command line %s" % api
-
-
-def main():
-    python, kinds = sys.argv[1], sys.argv[2:] or list(PLAYS)
-    passed, failed = 0, 0
-    for kind in kinds:
-        with server(python, kind) as url:
-            for play in PLAYS[kind]:
-                for protocol, name in PROTOCOLS.items():
-                    for heard in (None, []):
-                        what = "%s, %s%s" % (
-                            play.__name__,
-                            protocol,
-                            "" if heard is None else ", streamed",
-                        )
-                        try:
-                            model = getattr(agentloop, name)(
-                                "m", base_url=url, retries=1, timeout=60,
-                                on_text=heard if heard is None else heard.append, **body(kind, protocol),
-                            )  # fmt: skip
-                            play(model, heard)
-                            passed += 1
-                        except Exception as e:
-                            failed += 1
-                            print("FAILED %s: %s: %s" % (what, type(e).__name__, str(e)[:2000]))
-            if kind == "tools":
-                try:
-                    passed += sum(1 for _ in command_line(url))
-                except Exception as e:
-                    failed += 1
-                    print("FAILED command line: %s: %s" % (type(e).__name__, str(e)[:2000]))
-    print("real model: %d runs as they should be, %d not" % (passed, failed))
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    command = [
+        sys.executable, "agentloop.py", "What is the weather in Paris?",
+        "--tools", "examples/weather_tools.py", "--model", "m", "--base-url", url + "/v1",
+    ]  # fmt: skip
+    command += ["--api", api] if api else []
+    if api == "text":  # so small a model does not know when to stop
+        command += ["--max-requests", "2", "--set", "max_tokens=80"]
+    done = subprocess.run(
+        command, cwd=str(CI.parent), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+    )  # fmt: skip
+    shown = (done.returncode, done.stdout, done.stderr)
+    assert done.returncode in ((0, 3) if api == "text" else (0,)), shown
+    assert "request 1/" in done.stderr and "Traceback" not in done.stderr, shown
+    if api != "text":
+        assert done.stdout.strip() and "ok" in done.stderr and "Paris" in done.stderr, shown

@@ -1,17 +1,19 @@
 """A conversation of two turns with reasoning, against aimock, which refuses thinking blocks that were lost or changed.
 
-    python3 thinking.py AIMOCK      the program `llmock` from the npm package @copilotkit/aimock
+    AIMOCK=... pytest thinking.py      AIMOCK: the program `llmock` of the npm package @copilotkit/aimock
 
 The server numbers its calls anew in each turn, so the ids have to be made unique.
 """
 
 import json
+import os
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
+
+import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import agentloop  # noqa: E402
@@ -55,7 +57,29 @@ def get_weather(city: str) -> str:
     return "18 C"
 
 
-def play(url, name, streamed):
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    """Its address."""
+    fixtures = tmp_path_factory.mktemp("aimock") / "fixtures.json"
+    fixtures.write_text(json.dumps({"fixtures": FIXTURES}))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ["-p", str(port), "-f", str(fixtures), "--strict", "--log-level", "warn"]
+    process = subprocess.Popen([os.environ["AIMOCK"], *options])
+    for _ in range(100):
+        with socket.socket() as probe:
+            if not probe.connect_ex(("127.0.0.1", port)):
+                break
+        time.sleep(0.1)
+    yield "http://127.0.0.1:%d" % port
+    process.terminate()
+    process.wait(10)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("name", list(PROTOCOLS))
+def test_conversation(url, name, streamed):
     model_name, body, sent_back = PROTOCOLS[name]
     model = getattr(agentloop, name)(
         model_name, base_url=url, api_key="x", retries=0, timeout=20,
@@ -73,54 +97,3 @@ def play(url, name, streamed):
     tools = agentloop.registry([get_weather])
     text = json.dumps(model.body(run.follow_up("Once more?"), tools))
     assert text.count(sent_back) >= 2, text  # once per turn with calls
-
-
-def main():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url, failed = "http://127.0.0.1:%d" % port, 0
-    with tempfile.TemporaryDirectory() as folder:
-        fixtures = Path(folder, "fixtures.json")
-        fixtures.write_text(json.dumps({"fixtures": FIXTURES}))
-        command = [
-            sys.argv[1],
-            "-p",
-            str(port),
-            "-f",
-            str(fixtures),
-            "--strict",
-            "--log-level",
-            "warn",
-        ]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        try:
-            for _ in range(100):
-                with socket.socket() as probe:
-                    if not probe.connect_ex(("127.0.0.1", port)):
-                        break
-                time.sleep(0.1)
-            for name in PROTOCOLS:
-                for streamed in (False, True):
-                    try:
-                        play(url, name, streamed)
-                    except Exception as e:
-                        failed += 1
-                        what = (
-                            name,
-                            "streamed" if streamed else "",
-                            type(e).__name__,
-                            str(e)[:1500],
-                        )
-                        print("FAILED %s %s: %s: %s" % what)
-        finally:
-            process.terminate()
-            process.wait(10)
-    print(
-        "aimock: %d conversations as they should be, %d not" % (2 * len(PROTOCOLS) - failed, failed)
-    )
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
