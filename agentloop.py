@@ -8949,13 +8949,13 @@ class _Session:
 
     def _run_turn(self, run: AgentRun) -> int:
         """Returns the exit status."""
-        options = self.options
         screen = self.screen
         screen.begin_turn()
         has_answered = False
         events = stream(
-            self.model, run, self.tools, max_requests=options.max_requests, journal=options.journal
-        )
+            self.model, run, self.tools,
+            max_requests=self.options.max_requests, journal=self.options.journal,
+        )  # fmt: skip
         try:
             screen.wait()
             for event in events:
@@ -8963,7 +8963,7 @@ class _Session:
                     has_answered = True
                     continue
                 screen.show_event(run, event)
-                if options.ask and isinstance(event, AgentAction):
+                if self.options.ask and isinstance(event, AgentAction):
                     self._approve(run, event)
                 screen.wait()
         except ModelError as error:
@@ -8975,7 +8975,7 @@ class _Session:
         finally:
             events.close()
             screen.stop_waiting()
-        if options.json:
+        if self.options.json:
             print(json.dumps(to_json(run), indent=2))
         elif run.finish is not None:
             screen.show_answer(run)

@@ -3,10 +3,10 @@
 import unittest
 
 import agentloop
-from test_agentloop import _Http, _http, _ModelCase, _text
+from test_agentloop import _Http, _http, _HttpCase, _text
 
 
-class HttpTests(_ModelCase):
+class ConnectionTests(_HttpCase):
     def test_an_old_server_may_keep_the_connection(self):
         """HTTP/1.0 closes it, unless it says that it does not."""
         for header, connections in (("connection: keep-alive", 1), ("", 2)):
