@@ -62,7 +62,7 @@ import sys
 import time
 import types
 import typing
-from _thread import RLock
+from _thread import RLock, _local
 from dataclasses import dataclass, field
 from typing import Any, Callable, Deque, Dict, FrozenSet, Generator, Iterable, Iterator, List
 from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
@@ -4587,64 +4587,51 @@ _MAX_INTERIM = 20  # replies 1xx before the one that counts
 _MAX_CONNECT = 30.0  # seconds for one address of a host
 _MAX_READ = 2.0  # seconds in one read: on Windows Ctrl-C gets through between two reads
 _MAX_DRAIN = 0.2  # seconds for the end of a body whose content is complete
-_NO_LIMIT = float("inf")
 
 # Not urlsplit: it takes "http:/h" and "http://h:port" for URLs, removes line ends, and of
 # a password with a "?" or "#" it makes a host and a path.
 _URL = r"""(?xi)
-    (?P<scheme> https? ) ://
-    (?: (?P<login> [^/?#]* ) @ )?               # a password may hold another @
-    (?P<host> \[ [0-9a-f:.%]+ \] | [^][/?#@:\s]+ )
-    (?: : (?P<port> [0-9]{1,5} ) )?
-    (?P<path> / [^?#\x00-\x20\x7f]* )?
-    (?: \? (?P<query> [^#\x00-\x20\x7f]* ) )?
+    ( https? ) ://
+    (?: ( [^/?#]* ) @ )?                        # a password may hold another @
+    ( \[ [0-9a-f:.%]+ \] | [^][/?#@:\s]+ )
+    (?: : ( [0-9]{1,5} ) )?
+    ( / [^?#\x00-\x20\x7f]* )?
+    ( \? [^#\x00-\x20\x7f]* )?
     (?: \# .* )? \Z
 """
 
 
 class _Url:
-    """The parts of a URL: "https://u:p@h/v1?k=1" -> https, u:p, h, 443, /v1, k=1.
+    """The parts of a URL, for example "https://u:p@[::1]/v1?k=1".
 
     Raises ValueError, which shows no login and no query, for anything but http and https.
+
+    Attributes:
+        scheme, host, port: "https", "::1", 443.
+        login, path, query: "u:p", "/v1", "?k=1"; each may be "".
+        authority: host and port as in a URL: "[::1]", "[::1]:8080".
+        origin: scheme and authority: "https://[::1]".
+        public: the URL without login, query and fragment: "https://[::1]/v1".
+        target: what the server is asked for: "/v1?k=1".
     """
 
     def __init__(self, url: str) -> None:
         match = re.match(_URL, url)
-        if match is None or int(match["port"] or 0) > 65535:
+        if match is None or int(match[4] or 0) > 65535:
             # Up to the last @ it may be a password, however odd.
             shown = re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", url)
             raise ValueError(f"base_url is like http://127.0.0.1:8080/v1; got {shown!r}")
-        parts = match.groupdict(default="")
-        self.scheme = parts["scheme"].lower()
-        self.login = parts["login"]
-        self.path = parts["path"]
-        self.query = parts["query"]
-        host = parts["host"]
+        scheme, self.login, host, port, self.path, self.query = match.groups("")
         if not host.isascii():
             host = host.encode("idna").decode("ascii")
-        self.bracketed_host = host  # "[::1]", where `host` is "::1"
+        self.scheme = scheme.lower()
         self.host = host.strip("[]").lower()
         default_port = {"http": 80, "https": 443}[self.scheme]
-        self.port = int(parts["port"] or default_port)
-        self.authority = host
-        if self.port != default_port:
-            self.authority += f":{self.port}"
-
-    @property
-    def origin(self) -> str:
-        """What comes before the path, without the login: "https://h"."""
-        return f"{self.scheme}://{self.authority}"
-
-    @property
-    def public(self) -> str:
-        """The URL without login, query and fragment: "https://h/v1"."""
-        return self.origin + self.path
-
-    @property
-    def target(self) -> str:
-        """What the server is asked for: "/v1?k=1"."""
-        path = self.path or "/"
-        return f"{path}?{self.query}" if self.query else path
+        self.port = int(port or default_port)
+        self.authority = host if self.port == default_port else f"{host}:{self.port}"
+        self.origin = f"{self.scheme}://{self.authority}"
+        self.public = self.origin + self.path
+        self.target = (self.path or "/") + self.query
 
 
 def _endpoint(base_url: str, path: str) -> str:
@@ -4666,20 +4653,38 @@ def _endpoint(base_url: str, path: str) -> str:
             given += "/v1"
         given += path
     login = f"{url.login}@" if url.login else ""
-    query = f"?{url.query}" if url.query else ""
-    return f"{url.scheme}://{login}{url.authority}{given}{query}"
+    return f"{url.scheme}://{login}{url.authority}{given}{url.query}"
 
 
-class _NotConnected(ConnectionError):
-    """No connection was made. `retryable`: whether waiting may help."""
+class _RequestFailed(OSError):
+    """A request that came to nothing.
 
-    def __init__(self, text: str, retryable: bool = True) -> None:
-        super().__init__(text)
+    Attributes:
+        words: what the server, or the network, says about it.
+        kind: see ModelError.
+        retryable: True where asking again may help.
+        retry_after: seconds to wait before that, where the server names them.
+        status: the status of the HTTP reply; None where there was none, or 200.
+        error: the server's error object; {} where there is none.
+        tries: how often it was asked.
+        was_key_sent: shown with an error of kind auth.
+    """
+
+    tries = 1
+    was_key_sent = False
+
+    def __init__(
+        self, words: str, kind: str = "connection", retryable: bool = True,
+        retry_after: Optional[float] = None, status: Optional[int] = None,
+        error: Optional[_JsonObject] = None,
+    ) -> None:  # fmt: skip
+        super().__init__(words)
+        self.words = words
+        self.kind = kind
         self.retryable = retryable
-
-
-class _BadReply(OSError):
-    """What came is no reply of HTTP/1.1, or is beyond its bounds."""
+        self.retry_after = retry_after
+        self.status = status
+        self.error = error or {}
 
 
 def _is_timeout(error: Exception) -> bool:
@@ -4693,28 +4698,24 @@ def _is_timeout(error: Exception) -> bool:
 # proxies
 
 
-class _Proxy:
+def _parse_proxy(text: str) -> _Url:
     """A proxy as people write it: "http://user:pass@127.0.0.1:3128", "127.0.0.1:3128".
 
-    A password may hold any character, escaped or not.
+    A password may hold any character, escaped or not. Raises _RequestFailed for a kind of
+    proxy that is not supported.
     """
-
-    def __init__(self, text: str) -> None:
-        self.text = text.strip()
-        scheme, mark, address = self.text.rpartition("://")
-        login, _, address = address.rpartition("@")
-        match = re.match(r"(\[[^]]+\]|[^][:/?#]+)(?::(\d+))?/?\Z", address)
-        if match is None:  # not shown: it may hold a password
-            reason = "the proxy's address is not like http://127.0.0.1:3128"
-            raise _NotConnected(reason, retryable=False)
-        if mark and scheme.lower() != "http":
-            reason = f"{scheme}://{address} is a kind of proxy that is not supported"
-            raise _NotConnected(reason, retryable=False)
-        self.host = match.group(1).strip("[]")
-        self.port = int(match.group(2) or 80)
-        self.headers: Dict[str, str] = {}
-        if login:
-            self.headers["Proxy-Authorization"] = "Basic " + _encode_login(login)
+    scheme, mark, address = text.strip().rpartition("://")
+    login, _, address = address.rpartition("@")
+    try:
+        proxy = _Url(f"http://{address}")
+    except ValueError:  # not shown: it may hold a password
+        reason = "the proxy's address is not like http://127.0.0.1:3128"
+        raise _RequestFailed(reason, retryable=False) from None
+    if mark and scheme.lower() != "http":
+        reason = f"{scheme}://{proxy.authority} is a kind of proxy that is not supported"
+        raise _RequestFailed(reason, retryable=False)
+    proxy.login = login
+    return proxy
 
 
 def _encode_login(login: str) -> str:
@@ -4726,11 +4727,16 @@ def _encode_login(login: str) -> str:
     return _encode_base64(unquote(login).encode())
 
 
-def _find_proxy(url: _Url) -> Optional[_Proxy]:
+def _login_headers(proxy: _Url) -> Dict[str, str]:
+    if not proxy.login:
+        return {}
+    return {"Proxy-Authorization": "Basic " + _encode_login(proxy.login)}
+
+
+def _find_proxy(url: _Url) -> Optional[_Url]:
     """The proxy on the way to a server: of the environment, else of the system.
 
-    None where the server is reached directly, as loopback always is. Raises _NotConnected
-    for a kind of proxy that is not supported.
+    None where the server is reached directly, as loopback always is.
     """
     if url.host in ("localhost", "::1") or re.match(r"127(\.\d+){3}\Z", url.host):
         return None
@@ -4738,7 +4744,8 @@ def _find_proxy(url: _Url) -> Optional[_Proxy]:
 
     proxies = getproxies_environment()
     if proxies:
-        is_direct = _is_excepted(url.host, url.port, proxies.get("no", ""))
+        excepted = re.split(r"[,\s]+", proxies.get("no", "").lower())  # NO_PROXY
+        is_direct = any(_names_host(entry, url.host, url.port) for entry in excepted if entry)
     else:
         # Of the registry or of macOS. Python before 3.10.5 makes "https://127.0.0.1:3128"
         # of the registry's "127.0.0.1:3128".
@@ -4748,35 +4755,22 @@ def _find_proxy(url: _Url) -> Optional[_Proxy]:
     proxy = proxies.get(url.scheme) or proxies.get("all")
     if is_direct or not proxy:
         return None
-    return _Proxy(proxy)
-
-
-def _proxy_logins() -> List[str]:
-    """The logins of all proxies that are set: ["user:pass"]."""
-    from urllib.request import getproxies
-
-    starts = [text.rpartition("@")[0] for text in getproxies().values()]
-    return [start.rpartition("://")[2] for start in starts if start]
-
-
-def _is_excepted(host: str, port: int, no_proxy: str) -> bool:
-    """True where NO_PROXY names the host: ("10.1.2.3", 80, "a.test, 10.0.0.0/8")."""
-    entries = re.split(r"[,\s]+", no_proxy.lower())
-    return any(_names_host(entry, host, port) for entry in entries if entry)
+    return _parse_proxy(proxy)
 
 
 def _names_host(entry: str, host: str, port: int) -> bool:
     """One entry of NO_PROXY: a network, an address, a name, a domain, a wildcard; a port.
 
-    Not urllib's proxy_bypass_environment: it knows neither networks nor wildcards.
+    ("10.0.0.0/8", "10.1.2.3", 80) -> True. Not urllib's proxy_bypass_environment: it
+    knows neither networks nor wildcards.
     """
     import fnmatch
     import ipaddress
 
     with_port = re.match(r"(\[[^]]*\]|[^:]*):(\d+)\Z", entry)
     if with_port:
-        entry = with_port.group(1)
-        if int(with_port.group(2)) != port:
+        entry = with_port[1]
+        if int(with_port[2]) != port:
             return False
     try:
         network = ipaddress.ip_network(entry.strip("[]"), strict=False)
@@ -4789,6 +4783,10 @@ def _names_host(entry: str, host: str, port: int) -> bool:
 # connections
 
 
+def _bad_reply(reason: str) -> _RequestFailed:
+    return _RequestFailed(f"the server sent no reply of HTTP: {reason}")
+
+
 class _Connection:
     """A socket to a server or a proxy, with what has been received and not yet read."""
 
@@ -4797,13 +4795,19 @@ class _Connection:
     def __init__(self, timeout: float, deadline: float) -> None:
         self._data = b""  # received
         self._at = 0  # how much of that is read
-        self._process = os.getpid()
         self.set_limits(timeout, deadline)
 
     def set_limits(self, timeout: float, deadline: float) -> None:
         """`timeout`: the longest silence; `deadline`: an instant of time.monotonic()."""
         self._timeout = timeout
         self._deadline = deadline
+
+    def _time_left(self, since: float) -> float:
+        """Seconds that may still be waited. `since`: when something was last received."""
+        left = min(since + self._timeout, self._deadline) - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"silence for {self._timeout:g} s, or past the deadline")
+        return left
 
     def connect(self, host: str, port: int) -> None:
         """Connect to the first address of the host that answers.
@@ -4848,38 +4852,35 @@ class _Connection:
         self.close()
 
     def is_idle(self) -> bool:
-        """True where another request may follow: nothing has come since the last reply.
-
-        subtle: a forked child must not use its parent's connection.
-        """
-        if self._at < len(self._data) or self._process != os.getpid():
-            return False
+        """True where another request may follow: nothing has come since the last reply."""
         try:
             self._socket.settimeout(0)
             self._socket.recv(1)
         except OSError as error:  # by name, since ssl is imported for https alone
-            return type(error).__name__ in ("BlockingIOError", "SSLWantReadError")
+            is_silent = type(error).__name__ in ("BlockingIOError", "SSLWantReadError")
+            return is_silent and self._at == len(self._data)
         return False
 
-    def send(self, data: bytes) -> None:
-        for start in range(0, len(data), 1 << 20):  # the time limit is for each piece
-            self._socket.settimeout(self._time_left(time.monotonic()))
-            self._socket.sendall(data[start : start + (1 << 20)])
+    def request(self, data: bytes) -> Tuple[int, Dict[str, str]]:
+        """Send a request: status and headers of its reply, whose body is still to come."""
+        try:
+            # subtle: a server may refuse a long request before it has read it all
+            with contextlib.suppress(ConnectionError):
+                for start in range(0, len(data), 1 << 20):  # each piece has the time limit
+                    self._socket.settimeout(self._time_left(time.monotonic()))
+                    self._socket.sendall(data[start : start + (1 << 20)])
+            return self._read_head()
+        except BaseException:
+            self.close()
+            raise
 
-    def _time_left(self, since: float) -> float:
-        """Seconds that may still be waited. `since`: when something was last received."""
-        left = min(since + self._timeout, self._deadline) - time.monotonic()
-        if left <= 0:
-            raise TimeoutError(f"silence for {self._timeout:g} s, or past the deadline")
-        return left
-
-    def _receive(self, size: int = 65536) -> bytes:
-        """Some bytes, at most `size`; b"" where the server has closed the connection."""
+    def _receive(self) -> bytes:
+        """Some bytes; b"" where the server has closed the connection."""
         since = time.monotonic()
         while True:
             self._socket.settimeout(min(self._time_left(since), _MAX_READ))
             try:
-                data: bytes = self._socket.recv(size)
+                data: bytes = self._socket.recv(65536)
                 return data
             except OSError as error:
                 if not _is_timeout(error):
@@ -4893,7 +4894,7 @@ class _Connection:
         self._data = self._data[self._at :] + received
         self._at = 0
 
-    def read_line(self) -> bytes:
+    def _read_line(self) -> bytes:
         r"""A line of a head, without its end: b"HTTP/1.1 200 OK"."""
         while True:
             end = self._data.find(b"\n", self._at)
@@ -4902,8 +4903,33 @@ class _Connection:
                 self._at = end + 1
                 return line.rstrip(b"\r")
             if len(self._data) - self._at > _MAX_LINE:
-                raise _BadReply("a header line without an end")
+                raise _bad_reply("a header line without an end")
             self._fill()
+
+    def _read_head(self) -> Tuple[int, Dict[str, str]]:
+        """Status and headers of the reply; interim replies (1xx) are skipped."""
+        for _ in range(_MAX_INTERIM):
+            line = self._read_line()
+            match = re.match(rb"HTTP/1\.(\d) (\d{3})(?!\d)", line)
+            if match is None:
+                raise _bad_reply(f"it begins with {_preview(line)}")
+            headers = self._read_headers()
+            if match[1] == b"0":  # HTTP/1.0 closes, unless it says otherwise
+                headers.setdefault("connection", "close")
+            if int(match[2]) >= 200:
+                return int(match[2]), headers
+        raise _bad_reply(f"more than {_MAX_INTERIM} interim replies")
+
+    def _read_headers(self) -> Dict[str, str]:
+        """Header lines up to the blank one; the names in lower-case."""
+        headers: Dict[str, str] = {}
+        for _ in range(_MAX_HEADERS):
+            line = self._read_line().decode("latin-1")
+            if not line:
+                return headers
+            name, _, value = line.partition(":")
+            headers[name.strip().lower()] = value.strip()
+        raise _bad_reply(f"more than {_MAX_HEADERS} headers")
 
     def read_exactly(self, size: int) -> Iterator[bytes]:
         """So many bytes, in chunks as they come."""
@@ -4922,100 +4948,46 @@ class _Connection:
             yield chunk
             chunk = self._receive()
 
-    def read_head(self) -> "_Head":
-        """The head of the reply; interim replies (1xx) are skipped."""
-        for _ in range(_MAX_INTERIM):
-            line = self.read_line()
-            match = re.match(rb"HTTP/1\.(\d) (\d{3})(?!\d)", line)
-            if match is None:
-                raise _BadReply(f"it begins with {_preview(line)}")
-            may_be_kept = match.group(1) != b"0"  # HTTP/1.0 closes
-            head = _Head(int(match.group(2)), self.read_headers(), may_be_kept)
-            if head.status >= 200:
-                return head
-        raise _BadReply(f"more than {_MAX_INTERIM} interim replies")
-
-    def read_headers(self) -> Dict[str, str]:
-        """Header lines up to the blank one; the names in lower-case."""
-        headers: Dict[str, str] = {}
-        for _ in range(_MAX_HEADERS):
-            line = self.read_line().decode("latin-1")
-            if not line:
-                return headers
-            name, _, value = line.partition(":")
-            headers[name.strip().lower()] = value.strip()
-        raise _BadReply(f"more than {_MAX_HEADERS} headers")
-
-    def read_body(self, head: "_Head") -> Iterator[bytes]:
-        if head.status in (204, 304):
-            return
-        if "chunked" in head.headers.get("transfer-encoding", "").lower():
-            yield from self.read_chunked()
-        elif head.length is not None:
-            yield from self.read_exactly(head.length)
-        else:
-            yield from self.read_to_close()
-
     def read_chunked(self) -> Iterator[bytes]:
+        """A body whose length is not known beforehand: each chunk has its size before it."""
         while True:
             try:
-                size = int(self.read_line().partition(b";")[0], 16)
+                size = int(self._read_line().partition(b";")[0], 16)
             except ValueError:
-                raise _BadReply("a chunk without its size") from None
+                raise _bad_reply("a chunk without its size") from None
             if size <= 0:
-                self.read_headers()  # trailers
+                self._read_headers()  # trailers
                 return
             yield from self.read_exactly(size)
-            self.read_line()
-
-
-class _Head:
-    """Status and headers of a reply; what they say of its body and of the connection."""
-
-    def __init__(self, status: int, headers: Dict[str, str], may_be_kept: bool) -> None:
-        self.status = status
-        self.headers = headers
-        self._may_be_kept = may_be_kept
-
-    @property
-    def length(self) -> Optional[int]:
-        """The length of the body in bytes, where a header says it."""
-        given = self.headers.get("content-length", "")
-        if not re.match(r"[0-9]{1,15}\Z", given):
-            return None
-        return int(given)
-
-    @property
-    def keeps_connection(self) -> bool:
-        """True where another request may follow on the same connection."""
-        has_end = (
-            self.length is not None
-            or "transfer-encoding" in self.headers
-            or self.status in (204, 304)
-        )
-        is_closed = "close" in self.headers.get("connection", "").lower()
-        return self._may_be_kept and has_end and not is_closed
-
-
-_Pool = Dict[Any, _Connection]  # idle connections, by server and proxy
+            self._read_line()
 
 
 class _IncomingBody:
     """The body of a reply in chunks as they come.
 
-    Once it is read to its end, its connection goes into `pool`, under `peer`, for the
+    Once it is read to its end, its connection goes into `pool`, under `key`, for the
     next request. Else the connection is closed.
     """
 
     def __init__(
-        self, connection: _Connection, head: _Head, pool: _Pool, peer: Any
-    ) -> None:  # fmt: skip
+        self, connection: _Connection, status: int, headers: Dict[str, str], pool: Any, key: Any
+    ) -> None:
         self._connection = connection
-        self._chunks = connection.read_body(head)
-        self._can_be_kept = head.keeps_connection
         self._pool = pool
-        self._peer = peer
-        self._was_released = False
+        self._key = key
+        self._was_released = False  # then another request may have the connection
+        self._can_be_kept = "close" not in headers.get("connection", "").lower()
+        self._chunks: Iterator[bytes] = iter(())
+        length = headers.get("content-length", "")
+        if status in (204, 304):
+            pass
+        elif "chunked" in headers.get("transfer-encoding", "").lower():
+            self._chunks = connection.read_chunked()
+        elif re.match(r"[0-9]{1,15}\Z", length):
+            self._chunks = connection.read_exactly(int(length))
+        else:
+            self._chunks = connection.read_to_close()
+            self._can_be_kept = False
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -5024,17 +4996,14 @@ class _IncomingBody:
         try:
             return next(self._chunks)
         except StopIteration:
-            self._release_or_close()
+            if self._can_be_kept and not self._was_released:
+                self._was_released = True
+                self._pool[self._key] = self._connection
+            self.close()
             raise
         except BaseException:
             self.close()
             raise
-
-    def _release_or_close(self) -> None:
-        if self._can_be_kept and not self._was_released:
-            self._was_released = True
-            self._pool[self._peer] = self._connection
-        self.close()
 
     def drain(self) -> None:
         """Read the end of a body whose content is complete, if it comes at once."""
@@ -5044,12 +5013,8 @@ class _IncomingBody:
                 pass
 
     def close(self) -> None:
-        """Close the connection, unless another request may already have it."""
         if not self._was_released:
             self._connection.close()
-
-
-_RawReply = Tuple[int, Dict[str, str], Iterator[bytes]]  # status, headers, chunks
 
 
 class _HttpTransport:
@@ -5059,15 +5024,18 @@ class _HttpTransport:
     `timeout`: the longest silence in seconds; `deadline`, which this transport alone has:
     the instant of time.monotonic() at which all has to be read. A connection is kept per
     thread, process and server. Loopback is reached directly, else the proxies of the
-    environment or of the system count. Redirects are not followed. Raises OSError
-    (ConnectionError, TimeoutError, ...), and ValueError for a header that cannot be sent.
+    environment or of the system count. Redirects are not followed. Raises OSError, and
+    ValueError for a header that cannot be sent.
     """
 
     def __init__(self, ssl_context: Any = None) -> None:
         self.ssl_context = ssl_context
+        # subtle: threading.local, without importing threading. What it holds belongs to a
+        # thread, and is dropped when that ends.
+        self._local = _local()
 
-    def __getstate__(self) -> _JsonObject:
-        return {"ssl_context": self.ssl_context and _NOT_PICKLED}
+    def __reduce__(self) -> Any:
+        return _HttpTransport, (self.ssl_context and _NOT_PICKLED,)
 
     def __call__(
         self,
@@ -5076,8 +5044,8 @@ class _HttpTransport:
         headers: Dict[str, str],
         body: Optional[bytes],
         timeout: float,
-        deadline: float = _NO_LIMIT,
-    ) -> _RawReply:
+        deadline: float = math.inf,
+    ) -> Tuple[int, Dict[str, str], Iterator[bytes]]:
         _check_headers(headers)
         parts = _Url(url)
         proxy = _find_proxy(parts)
@@ -5086,77 +5054,50 @@ class _HttpTransport:
             own["Content-Length"] = str(len(body))
         target = parts.target
         if proxy and parts.scheme == "http":
-            target = parts.origin + parts.target
-            own.update(proxy.headers)
+            target = parts.origin + target
+            own.update(_login_headers(proxy))
         data = _encode_head(method, target, _merge_headers(own, headers)) + (body or b"")
-        peer = (parts.origin, proxy and proxy.text)
-        connection = self._pool().pop(peer, None)
+
+        # Idle connections. A forked child has its own.
+        pool = self._local.__dict__.setdefault("pool", {})
+        key = (os.getpid(), parts.origin, proxy and (proxy.login, proxy.origin))
+        connection = pool.pop(key, None)
+        head = None
         if connection and connection.is_idle():
             connection.set_limits(timeout, deadline)
             with contextlib.suppress(ConnectionError):  # the server may close it just now
-                return self._send_and_read_head(connection, data, peer)
-        elif connection:
-            connection.close()
-        connection = self._connect(parts, proxy, timeout, deadline)
-        return self._send_and_read_head(connection, data, peer)
-
-    def _pool(self) -> _Pool:
-        """The connections of this thread; closed when it ends.
-
-        subtle: made at the first request, since importing this file imports no threading;
-        with `setdefault`, since two threads may be the first at once.
-        """
-        import threading
-
-        local = self.__dict__.setdefault("_local", threading.local())
-        pool: _Pool = local.__dict__.setdefault("pool", {})
-        return pool
+                head = connection.request(data)
+        if head is None:
+            connection = self._connect(parts, proxy, timeout, deadline)
+            head = connection.request(data)
+        status, reply_headers = head
+        body_chunks = _IncomingBody(connection, status, reply_headers, pool, key)
+        return status, reply_headers, body_chunks
 
     def _connect(
-        self, url: _Url, proxy: Optional[_Proxy], timeout: float, deadline: float
+        self, url: _Url, proxy: Optional[_Url], timeout: float, deadline: float
     ) -> _Connection:
         connection = _Connection(timeout, deadline)
         peer = proxy or url
+        name = f"{peer.host}:{peer.port}"
+        if proxy:
+            name = f"the proxy {name}"
         try:
             connection.connect(peer.host, peer.port)
         except OSError as error:
-            reason = f"{peer.host}:{peer.port}: {type(error).__name__}: {error}"
-            if proxy:
-                reason = "the proxy " + reason
-            raise _NotConnected(f"could not connect to {reason}") from error
-        try:
-            if url.scheme == "https" and proxy:
-                _open_tunnel(connection, proxy, url)
-            if url.scheme == "https":
-                connection.start_tls(url.host, self.ssl_context)
-        except BaseException:
-            connection.close()
-            raise
+            reason = f"{type(error).__name__}: {error}"
+            raise _RequestFailed(f"could not connect to {name}: {reason}") from error
+        if proxy and url.scheme == "https":
+            host = f"[{url.host}]" if ":" in url.host else url.host
+            target = f"{host}:{url.port}"
+            headers = {"Host": target, **_login_headers(proxy)}
+            status = connection.request(_encode_head("CONNECT", target, headers))[0]
+            if status != 200:
+                connection.close()
+                raise _RequestFailed(f"{name} answers HTTP {status} instead of opening a tunnel")
+        if url.scheme == "https":
+            connection.start_tls(url.host, self.ssl_context)
         return connection
-
-    def _send_and_read_head(
-        self, connection: _Connection, data: bytes, peer: Any
-    ) -> _RawReply:  # fmt: skip
-        """Send a request and read the head of its reply; the body is still to come."""
-        try:
-            # subtle: a server may refuse a long request before it has read it all
-            with contextlib.suppress(ConnectionError):
-                connection.send(data)
-            head = connection.read_head()
-        except BaseException:
-            connection.close()
-            raise
-        body = _IncomingBody(connection, head, self._pool(), peer)
-        return head.status, head.headers, body
-
-
-def _open_tunnel(connection: _Connection, proxy: _Proxy, url: _Url) -> None:
-    target = f"{url.bracketed_host}:{url.port}"
-    connection.send(_encode_head("CONNECT", target, {"Host": target, **proxy.headers}))
-    status = connection.read_head().status
-    if status != 200:
-        answer = f"answers HTTP {status} instead of opening a tunnel"
-        raise _NotConnected(f"the proxy {proxy.host}:{proxy.port} {answer}")
 
 
 def _merge_headers(own: Dict[str, str], given: Dict[str, str]) -> Dict[str, str]:
@@ -5193,69 +5134,7 @@ http_transport = _HttpTransport()
 _lenient_decoder = json.JSONDecoder(parse_constant=lambda constant: None)  # NaN: null
 
 
-class _RequestFailed(Exception):
-    """A request that came to nothing.
-
-    Attributes:
-        words: what the server, or the network, says about it.
-        kind: see ModelError.
-        retryable: True where asking again may help.
-        retry_after: seconds to wait before that, where the server names them.
-        status: the status of the HTTP reply; None where there was none, or 200.
-        error: the server's error object; {} where there is none.
-        tries: how often it was asked.
-        was_key_sent: shown with an error of kind auth.
-    """
-
-    def __init__(
-        self, words: str, kind: str, retryable: bool = True,
-        retry_after: Optional[float] = None, status: Optional[int] = None,
-        error: Optional[_JsonObject] = None, tries: int = 1, was_key_sent: bool = False,
-    ) -> None:  # fmt: skip
-        super().__init__(words)
-        self.words = words
-        self.kind = kind
-        self.retryable = retryable
-        self.retry_after = retry_after
-        self.status = status
-        self.error = error or {}
-        self.tries = tries
-        self.was_key_sent = was_key_sent
-
-
 # what the server says
-
-
-class _ServerError:
-    """An error in whatever form a server gives it.
-
-    '{"error": {"message": "Slow", "code": "busy"}}' -> words "Slow", labels ["busy", ""].
-
-    Attributes:
-        status: that of the reply, or the one that an error inside a 200 names; else None.
-        error: the error object; where one wraps another, the inner one.
-        words: the text for a person.
-        labels: `code` and `type`, in lower-case.
-    """
-
-    def __init__(self, status: Optional[int], body: Any) -> None:
-        self.error = _find_error(body)
-        inner = _find_wrapped_error(self.error)
-        self.words = _words_of(self.error) or _plain_text(_to_text(body)) or "(no words)"
-        if inner:
-            if _words_of(inner) not in self.words:
-                self.words = f"{self.words}: {_words_of(inner)}"
-            self.error = {**self.error, **inner}
-        code = _to_text(self.error.get("code") or "")
-        self.labels = [code.lower(), _to_text(self.error.get("type") or "").lower()]
-        if status is None and re.match(r"[45]\d\d\Z", code):
-            status = int(code)
-        self.status = status
-
-    @property
-    def all_words(self) -> str:
-        """Words, code and type, each on a line."""
-        return "\n".join([self.words, *self.labels])
 
 
 def _find_error(body: Any) -> _JsonObject:
@@ -5284,9 +5163,9 @@ def _find_wrapped_error(error: _JsonObject) -> _JsonObject:
     {"metadata": {"raw": '{"error": {"code": 1}}'}} -> {"code": 1} (OpenRouter);
     {"message": 'BadRequest - {"error": {"code": 1}}'} -> {"code": 1} (LiteLLM)
     """
-    metadata = error.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("raw"):
-        return _find_error(metadata["raw"])
+    raw = _dict(error.get("metadata")).get("raw")
+    if raw:
+        return _find_error(raw)
     message = _to_text(error.get("message"))[:20_000]
     start = re.search(r"""\{ ?['"]error['"]""", message)
     if start is None or _is_deeper(message, _MAX_DEPTH):
@@ -5313,6 +5192,19 @@ def _plain_text(text: str) -> str:
     script_or_tag = r"(?is)<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]{1,200}>"
     text = re.sub(script_or_tag, " ", text[:20_000])
     return _one_line(re.sub(r"\s+", " ", text).strip(), 20_000)
+
+
+def _read_error(body: Any) -> Tuple[_JsonObject, str]:
+    """The error object of a body, and its words. Where it wraps another, that counts too.
+
+    '{"error": {"message": "Slow", "code": 1}}' -> {"message": "Slow", "code": 1}, "Slow"
+    """
+    error = _find_error(body)
+    words = _words_of(error) or _plain_text(_to_text(body)) or "(no words)"
+    inner = _find_wrapped_error(error)
+    if inner and _words_of(inner) not in words:
+        words = f"{words}: {_words_of(inner)}"
+    return {**error, **inner}, words
 
 
 # of which kind it is
@@ -5347,7 +5239,8 @@ _QUOTA_EXHAUSTED = r"""(?xi)
 """
 
 # The first row that applies decides. Status and words are patterns. An error inside a 200
-# has the status "None"; the words are those of `_ServerError.all_words`.
+# has the status "None"; the words are those for a person, the code and the type, each on
+# a line.
 _KIND_RULES = (
     # kind, status, words
     ("context_length", "413", ""),  # the whole request is too large
@@ -5373,23 +5266,16 @@ _KINDS_OF_LABELS = (
 )
 
 
-def _decide_kind(error: _ServerError) -> str:
-    """The kind of the first rule that applies."""
-    for kind, status, words in _KIND_RULES:
-        if re.fullmatch(status, f"{error.status}") and re.search(words, error.all_words):
+def _decide_kind(status: Optional[int], words: str, labels: List[str]) -> str:
+    """(429, "Slow down\\nbusy\\n", ["busy", ""]) -> "rate_limit": the first that applies."""
+    for kind, statuses, pattern in _KIND_RULES:
+        if re.fullmatch(statuses, f"{status}") and re.search(pattern, words):
             return kind
-    for label in error.labels:
+    for label in labels:
         for kind, pattern in _KINDS_OF_LABELS:
             if re.search(pattern, label):
                 return kind
     return "server"  # what is unknown is asked again
-
-
-def _is_worth_retrying(kind: str, error: _ServerError) -> bool:
-    """True for "Slow down" and "overloaded"; False for "insufficient_quota"."""
-    if kind == "rate_limit":
-        return not re.search(_QUOTA_EXHAUSTED, error.all_words)
-    return kind == "server"
 
 
 # how long to wait
@@ -5399,69 +5285,50 @@ _WAIT_IN_WORDS = r"""(?xi)
     \b (?: again | retry ) [ ] (?: in | after ) [ ]
     ( (?: [0-9]+ (?:\.[0-9]+)? [ ]? [a-z]+ [ ]? )+ )   # "1m2.5s", "20 seconds"
 """
-_WAIT_PARTS = r"""(?x)
-    ( [0-9]+ (?:\.[0-9]+)? ) [ ]?
-    (?: ( ms | milliseconds? )
-      | ( s | secs? | seconds? )
-      | ( m | mins? | minutes? )
-      | ( h | hours? )
-    ) (?![a-z])
-"""
-_WAIT_SECONDS = (0.001, 1.0, 60.0, 3600.0)  # of the four units above
+_SECONDS_OF_UNITS = (
+    ("ms|milliseconds?", 0.001),
+    ("s|secs?|seconds?", 1.0),
+    ("m|mins?|minutes?", 60.0),
+    ("h|hours?", 3600.0),
+)
 
 
-def _find_wait(headers: Dict[str, str], error: _ServerError) -> Optional[float]:
+def _find_wait(headers: Dict[str, str], error: _JsonObject, words: str) -> Optional[float]:
     """The seconds to wait that a server names, at most a minute; None for none."""
-    header = headers.get("retry-after", "")
-    waits = [
-        _read_number(headers.get("retry-after-ms", ""), 0.001),
-        _read_number(header, 1),
-        _read_date(header),
-    ]
-    details = error.error.get("details")
-    for detail in details if isinstance(details, list) else ():
-        if isinstance(detail, dict):  # Gemini
-            waits.append(_read_duration(_to_text(detail.get("retryDelay"))))
-    in_words = re.search(_WAIT_IN_WORDS, error.words)
-    if in_words:
-        waits.append(_read_duration(in_words.group(1).lower()))
-    for wait in waits:
+    texts = []
+    for name, unit in (("retry-after-ms", "ms"), ("retry-after", "s")):
+        value = headers.get(name, "").strip()
+        is_number = re.match(r"[0-9]+(\.[0-9]+)?\Z", value)
+        texts.append(value + unit if is_number else value)
+    for detail in _dicts(error.get("details")):  # Gemini
+        texts.append(_to_text(detail.get("retryDelay")))
+    texts += re.findall(_WAIT_IN_WORDS, words)[:1]
+    for text in texts:
+        wait = _read_wait(text)
         if wait is not None and wait >= 0:
             return min(wait, _LONGEST_WAIT)
     return None
 
 
-def _read_number(text: str, unit: float) -> Optional[float]:
-    """("21000", 0.001) -> 21.0"""
-    if not re.match(r"\s*[0-9]+(\.[0-9]+)?\s*\Z", text):
-        return None
-    return float(text) * unit
+def _read_wait(text: str) -> Optional[float]:
+    """ "38s" -> 38.0; "1m2.5s" -> 62.5; "20 seconds" -> 20.0; "soon" -> None.
 
-
-def _read_date(text: str) -> Optional[float]:
-    """The seconds until a date of HTTP: "Fri, 31 Dec 2027 23:59:59 GMT"."""
+    Of a date of HTTP, such as "Fri, 31 Dec 2027 23:59:59 GMT", the seconds until then.
+    """
     from email.utils import parsedate_to_datetime
 
+    parts = []
+    for number, word in re.findall(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]+)", text.lower()):
+        parts += [float(number) * s for unit, s in _SECONDS_OF_UNITS if re.fullmatch(unit, word)]
+    if parts:
+        return sum(parts)
     try:
         return parsedate_to_datetime(text).timestamp() - time.time()
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
 
 
-def _read_duration(text: str) -> Optional[float]:
-    """ "38s" -> 38.0; "1m2.5s" -> 62.5; "20 seconds" -> 20.0; "soon" -> None"""
-    parts = []
-    for number, *units in re.findall(_WAIT_PARTS, text):
-        seconds = next(s for s, unit in zip(_WAIT_SECONDS, units) if unit)
-        parts.append(float(number) * seconds)
-    if not parts:
-        return None
-    return sum(parts)
-
-
-def _classify_error(
-    status: Optional[int], headers: Dict[str, str], body: Any
-) -> _RequestFailed:  # fmt: skip
+def _classify_error(status: Optional[int], headers: Dict[str, str], body: Any) -> _RequestFailed:
     """What a refusal means.
 
     `status`: None for an error inside a reply with 200. `body`: a text, or JSON.
@@ -5469,15 +5336,20 @@ def _classify_error(
     (429, {"retry-after": "7"}, '{"error": {"message": "Slow down"}}')
     -> words "Slow down", kind "rate_limit", retryable, retry_after 7.0
     """
-    error = _ServerError(status, body)
-    kind = _decide_kind(error)
-    words = error.words
+    error, words = _read_error(body)
+    labels = [_to_text(error.get(name) or "").lower() for name in ("code", "type")]
+    if status is None and re.match(r"[45]\d\d\Z", labels[0]):
+        status = int(labels[0])
+    all_words = "\n".join([words, *labels])
+    kind = _decide_kind(status, all_words, labels)
     if kind == "bad_response":
         location = headers.get("location", "")
         words = f"a redirect to {location}, which is not followed; set base_url to it"
-    retryable = _is_worth_retrying(kind, error)
-    wait = _find_wait(headers, error) if retryable else None
-    return _RequestFailed(words, kind, retryable, wait, error.status, error.error)
+    retryable = kind == "server"
+    if kind == "rate_limit":
+        retryable = not re.search(_QUOTA_EXHAUSTED, all_words)
+    wait = _find_wait(headers, error, words) if retryable else None
+    return _RequestFailed(words, kind, retryable, wait, status, error)
 
 
 def _check_no_error(document: Any) -> None:
@@ -5493,55 +5365,24 @@ def _check_no_error(document: Any) -> None:
 
 
 class _HttpReply:
-    """A reply: an iterator of the chunks of its body, unpacked, of at most 64 MiB in all.
+    """The headers of a reply, and its body: unpacked chunks, of at most 64 MiB in all.
 
-    Raises _RequestFailed where the network fails, the body is larger, or damaged.
+    Reading it raises _RequestFailed where the network fails, or the body is damaged or
+    larger.
 
     Attributes:
-        content_type: for example "application/json".
+        headers: by name, in lower-case.
+        chunks: what is still to be read of the body.
         timeout: the longest silence, in seconds.
-        failure: what ended it early. A stream of events may be complete all the same.
+        failure: what ended a stream of events early. It may be complete all the same.
     """
 
-    def __init__(
-        self,
-        headers: Dict[str, str],
-        chunks: Iterable[bytes],
-        explain: Callable[[Exception], Optional[_RequestFailed]],
-        timeout: float,
-        deadline: float,
-    ) -> None:
-        headers = {name.lower(): value for name, value in headers.items()}
-        self.headers = headers
-        self.content_type = headers.get("content-type", "").lower()
+    def __init__(self, headers: Dict[str, str], chunks: Iterator[bytes], timeout: float) -> None:
+        self.headers = {name.lower(): value for name, value in headers.items()}
+        encoding = self.headers.get("content-encoding", "")
+        self.chunks = _unpack(chunks, encoding.strip().lower())
         self.timeout = timeout
         self.failure: Optional[_RequestFailed] = None
-        self._source: Any = chunks  # some have `drain` and `close`
-        self._encoding = headers.get("content-encoding", "").strip().lower()
-        self._explain = explain
-        self._deadline = deadline
-        self._unpacked = self._unpack(self._receive())
-        self._peeked = b""
-        self._size = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        if self._peeked:
-            chunk = self._peeked
-            self._peeked = b""
-            return chunk
-        try:
-            chunk = next(self._unpacked)
-            self._size += len(chunk)
-            if self._size > _MAX_REPLY:
-                reason = "the reply is longer than 64 MiB"
-                raise _RequestFailed(reason, "bad_response", retryable=False)
-        except _RequestFailed as failure:
-            self.failure = failure
-            raise
-        return chunk
 
     def peek(self) -> bytes:
         """The first bytes that are not blank, at least six if available: b'{"id":'.
@@ -5549,60 +5390,48 @@ class _HttpReply:
         They are still to be read. A byte order mark is left out.
         """
         first = b""
-        for chunk in self:
+        for chunk in self.chunks:
             first = (first + chunk).lstrip()
             if first.startswith(b"\xef\xbb\xbf"):  # byte order mark
                 first = first[3:].lstrip()
             if len(first) >= 6:
                 break
-        self._peeked = first
+        self.chunks = itertools.chain([first], self.chunks)
         return first
 
     def read(self) -> str:
         """All of it, as text."""
         whole = bytearray()  # many small chunks in a list would cost ten times as much
-        for chunk in self:
+        for chunk in self.chunks:
             whole += chunk
         return whole.decode("utf-8", "replace")
 
-    def drain(self) -> None:
-        """Read what is due of a complete reply, so that the connection can be kept."""
-        if hasattr(self._source, "drain"):
-            with contextlib.suppress(Exception):  # the reply is complete all the same
-                self._source.drain()
+    def read_until_failure(self) -> Iterator[bytes]:
+        """The chunks. What fails on the way ends them, and is noted as `failure`."""
+        try:
+            yield from self.chunks
+        except _RequestFailed as failure:
+            self.failure = failure
 
-    def close(self) -> None:
-        self._unpacked.close()  # a reference cycle, which would keep the connection
-        if hasattr(self._source, "close"):
-            with contextlib.suppress(Exception):  # what was read, or failed, stays so
-                self._source.close()
 
-    def _receive(self) -> Iterator[bytes]:
-        """The chunks as they come; errors of the network become failures."""
-        chunks = iter(self._source)
-        while True:
-            try:
-                if time.monotonic() > self._deadline:
-                    raise TimeoutError
-                chunk = next(chunks)
-            except StopIteration:
-                return
-            except Exception as error:
-                failure = self._explain(error)
-                if failure is None:
-                    raise
-                raise failure from None
-            yield chunk
-
-    def _unpack(self, chunks: Iterator[bytes]) -> Generator[bytes, None, None]:
-        first = b""
-        for chunk in chunks:
-            first += chunk
-            if len(first) > 1:
-                break
-        window = _find_zlib_window(first, self._encoding)
-        chunks = itertools.chain([first], chunks)
-        yield from chunks if window is None else _inflate(chunks, window)
+def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    """The chunks of a body as it was before it was packed, of at most 64 MiB in all."""
+    first = b""
+    for chunk in chunks:
+        first += chunk
+        if len(first) > 1:
+            break
+    chunks = itertools.chain([first], chunks)
+    window = _find_zlib_window(first, encoding)
+    if window is not None:
+        chunks = _inflate(chunks, window)
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > _MAX_REPLY:
+            reason = "the reply is longer than 64 MiB"
+            raise _RequestFailed(reason, "bad_response", retryable=False)
+        yield chunk
 
 
 def _find_zlib_window(first: bytes, encoding: str) -> Optional[int]:
@@ -5650,9 +5479,10 @@ def _read_document(
     `assemble` returns None where the stream is not complete. Raises _RequestFailed.
     """
     first = reply.peek()
+    content_type = reply.headers.get("content-type", "").lower()
     is_json = first[:1] in (b"{", b"[")
-    is_stream = "event-stream" in reply.content_type or _begins_like_events(first)
-    if is_stream and not is_json:
+    begins_like_events = re.match(rb"(data|event|id|retry|error)?:", first)
+    if not is_json and (begins_like_events or "event-stream" in content_type):
         document = assemble(_read_events(reply))
         if document is None:
             reason = "the stream ended before the reply was complete"
@@ -5661,7 +5491,7 @@ def _read_document(
     text = reply.read().strip()
     if not is_json:
         words = _plain_text(text) or "the body is empty"
-        reason = f"no reply of this protocol (content type {reply.content_type}): {words}"
+        reason = f"no reply of this protocol (content type {content_type}): {words}"
         raise _RequestFailed(reason, "bad_response", retryable=not text)
     if text.endswith("[DONE]"):  # a document in place of the events of a stream
         text = text.rpartition("data:")[0]
@@ -5669,11 +5499,7 @@ def _read_document(
     if isinstance(document, list) and document:
         document = document[0]
     _check_no_error(document)
-    return document if isinstance(document, dict) else {}
-
-
-def _begins_like_events(first: bytes) -> bool:
-    return bool(re.match(rb"(data|event|id|retry|error)?:", first))
+    return _dict(document)
 
 
 def _parse_reply(text: str) -> Any:
@@ -5711,34 +5537,29 @@ def _read_events(reply: _HttpReply) -> _Events:
     """The data of server-sent events, as JSON objects; None for [DONE].
 
     Raises _RequestFailed for an event with an error, and for a line `error: {...}`.
-    What fails on the way (the network, the size, a silence) ends the events and is noted
-    as `reply.failure`: it counts only where the reply is not complete. Comments and blank
-    lines are silence: some servers send them for ever.
+    Where the network fails, or nothing but comments and blank lines comes for too long,
+    the events end: that counts only where the reply is not complete.
     """
     name = b""
     data: List[bytes] = []
     heard = time.monotonic()
-    try:
-        for line in _read_lines(reply):
-            if line[:5] == b"data:":
-                data.append(line[5:])
-            elif not line and (name or data):
-                yield from _parse_event(name, data)
-                name = b""
-                data = []
-                heard = time.monotonic()
-            elif line[:6] == b"event:":
-                name = line[6:].strip()
-            elif line[:6] == b"error:":  # llama.cpp
-                text = line[6:].decode("utf-8", "replace")
-                raise _classify_error(None, {}, text.strip())
-            elif time.monotonic() - heard > reply.timeout:
-                reason = f"silence for {reply.timeout:g} s: only comments came"
-                reply.failure = _RequestFailed(reason, "timeout")
-                return
-    except _RequestFailed as failure:
-        if failure is not reply.failure:
-            raise
+    for line in _read_lines(reply.read_until_failure()):
+        if line[:5] == b"data:":
+            data.append(line[5:])
+        elif not line and (name or data):
+            yield from _parse_event(name, data)
+            name = b""
+            data = []
+            heard = time.monotonic()
+        elif line[:6] == b"event:":
+            name = line[6:].strip()
+        elif line[:6] == b"error:":  # llama.cpp
+            text = line[6:].decode("utf-8", "replace")
+            raise _classify_error(None, {}, text.strip())
+        elif time.monotonic() - heard > reply.timeout:  # some servers send comments for ever
+            reason = f"silence for {reply.timeout:g} s: only comments came"
+            reply.failure = _RequestFailed(reason, "timeout")
+            return
     if _is_json(b"\n".join(data)):  # the last event may lack its blank line; or be cut
         yield from _parse_event(name, data)
 
@@ -5802,7 +5623,6 @@ class _Client:
 
     _path = _host = ""  # of a protocol: where to post to, and at which server by default
     _variable = ""  # OPENAI: OPENAI_API_KEY and OPENAI_BASE_URL
-    deadline: Optional[float] = None  # a pickle of 1.0.0 has none
 
     def __init__(
         self,
@@ -5886,22 +5706,11 @@ class _Client:
         """The headers that log in with a key, which may be ""."""
         raise NotImplementedError
 
-    def _headers(self, key: str) -> Dict[str, str]:
-        own = {
-            "Content-Type": "application/json",
-            "Accept-Encoding": "identity",
-            "User-Agent": f"agentloop/{__version__}",
-            **self._login(key),
-        }
-        return _merge_headers(own, self.headers)
-
-    # asking
-
     def _deadline_from_now(self) -> float:
         """The deadline of a request that begins now: an instant of time.monotonic()."""
-        if self.deadline is None:
-            return _NO_LIMIT
-        return time.monotonic() + self.deadline
+        return math.inf if self.deadline is None else time.monotonic() + self.deadline
+
+    # asking
 
     def _request_with_retries(
         self, data: bytes, read: Callable[[_HttpReply], _T], deadline: float
@@ -5919,7 +5728,8 @@ class _Client:
             try:
                 return self._request(data, key, read, deadline)
             except _RequestFailed as error:
-                failure = self._without_secrets(error, key, tries)
+                failure = self._without_secrets(error, key)
+            failure.tries = tries
             if not failure.retryable or tries > self.retries:
                 raise failure
             wait = failure.retry_after
@@ -5929,63 +5739,66 @@ class _Client:
                 limit = f"the deadline of {self.deadline:g} s"
                 failure.words += f" ({limit} leaves no time to ask again)"
                 raise failure
-            self._log_retry(failure, wait)
+            words = _one_line(failure.words, 300)
+            if failure.status:
+                words = f"HTTP {failure.status}: {words}"
+            number = f"try {tries + 1} of {self.retries + 1}"
+            _log(f"{words}; waiting {wait:.1f} s before {number}")
             time.sleep(wait)
-
-    def _log_retry(self, failure: _RequestFailed, wait: float) -> None:
-        """ "HTTP 429: Slow down; waiting 7.0 s before try 2 of 5" """
-        words = _one_line(failure.words, 300)
-        if failure.status:
-            words = f"HTTP {failure.status}: {words}"
-        number = f"try {failure.tries + 1} of {self.retries + 1}"
-        _log(f"{words}; waiting {wait:.1f} s before {number}")
 
     def _request(
         self, data: bytes, key: str, read: Callable[[_HttpReply], _T], deadline: float
     ) -> _T:
-        """One request on the wire; its reply as `read` reads it; _RequestFailed."""
-
-        def explain(error: Exception) -> Optional[_RequestFailed]:
-            return self._explain(error, key, deadline)
-
-        headers = self._headers(key)
+        """One request on the wire; its reply as `read` reads it. Raises _RequestFailed."""
+        own = {
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": f"agentloop/{__version__}",
+            **self._login(key),
+        }
+        headers = _merge_headers(own, self.headers)
+        timeout = max(0.0, min(self.timeout, deadline - time.monotonic()))
+        request: List[Any] = ["POST", self.url, headers, data, timeout]
+        if isinstance(self.transport, _HttpTransport):
+            request.append(deadline)  # one of the caller's knows none
         try:
-            status, response_headers, chunks = self._send(data, headers, deadline)
+            _check_headers(headers)
+            status, response_headers, chunks = self.transport(*request)
         except Exception as error:
-            failure = explain(error)
-            if failure is None:
-                raise
-            raise failure from None
-        reply = _HttpReply(response_headers, chunks, explain, self.timeout, deadline)
+            self._check_failure(error, key, deadline)
+            raise
+        received = self._receive(chunks, key, deadline)
+        reply = _HttpReply(response_headers, received, self.timeout)
         try:
             if not 200 <= status < 300:
                 raise _classify_error(status, reply.headers, _read_refusal(reply))
             result = read(reply)
-            reply.drain()
+            # What is still due of a complete reply, so that the connection can be kept.
+            _call_if_any(chunks, "drain")
             return result
         finally:
-            reply.close()
+            _call_if_any(chunks, "close")
 
-    def _send(self, data: bytes, headers: Dict[str, str], deadline: float) -> _RawReply:
-        """Hand a request to the transport; the built-in one keeps the deadline.
+    def _receive(self, chunks: Iterable[bytes], key: str, deadline: float) -> Iterator[bytes]:
+        """The chunks as they come from the transport; the deadline holds for any transport."""
+        iterator = iter(chunks)
+        while True:
+            try:
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+                chunk = next(iterator)
+            except StopIteration:
+                return
+            except Exception as error:
+                self._check_failure(error, key, deadline)
+                raise
+            yield chunk
 
-        One of the caller's knows none: its timeout is no longer than the time that is
-        left, and `_HttpReply` looks at the clock between two chunks.
-        """
-        timeout = max(0.0, min(self.timeout, deadline - time.monotonic()))
-        if isinstance(self.transport, _HttpTransport):
-            return self.transport("POST", self.url, headers, data, timeout, deadline)
-        _check_headers(headers)
-        reply: _RawReply = self.transport("POST", self.url, headers, data, timeout)
-        return reply
+    def _check_failure(self, error: Exception, key: str, deadline: float) -> None:
+        """Raises _RequestFailed for an exception of the transport.
 
-    def _explain(
-        self, error: Exception, key: str, deadline: float
-    ) -> Optional[_RequestFailed]:  # fmt: skip
-        """What an exception of the transport means.
-
-        None for a developer's mistake: it passes, with its traceback, unless there is a
-        secret in what that shows.
+        A developer's mistake passes, with its traceback, unless there is a secret in what
+        that shows.
         """
         import http.client  # transports of the caller's may raise its exceptions
 
@@ -5993,54 +5806,58 @@ class _Client:
         if not isinstance(error, (OSError, http.client.HTTPException, UnicodeError)):
             shown = _text_with_causes(error)
             if _hide_secrets(shown, self._find_secrets(key)) == shown:
-                return None
+                return
             reason = f"the transport raised {name}: {error}"
-            return _RequestFailed(reason, "connection", retryable=False)
+            raise _RequestFailed(reason, "connection", retryable=False)
         host = _Url(self.url).authority
+        kind = "connection"
+        retryable = True
         if time.monotonic() >= deadline:
             reason = f"no complete reply within the deadline of {self.deadline:g} s"
-            return _RequestFailed(reason, "timeout", retryable=False)
-        if isinstance(error, _NotConnected):
-            return _RequestFailed(f"{error}", "connection", error.retryable)
-        if isinstance(error, _BadReply):
-            return _RequestFailed(f"{host} sent no reply of HTTP: {error}", "connection")
-        if _is_timeout(error):
-            return _RequestFailed(f"silence for {self.timeout:g} s", "timeout")
-        if name == "SSLCertVerificationError":  # by name: a Python may have no ssl
+            kind = "timeout"
+            retryable = False
+        elif isinstance(error, _RequestFailed):  # in the transport's own words
+            raise error
+        elif _is_timeout(error):
+            reason = f"silence for {self.timeout:g} s"
+            kind = "timeout"
+        elif name == "SSLCertVerificationError":  # by name: a Python may have no ssl
             reason = f"the certificate of {host} is not trusted: {error}"
-            return _RequestFailed(reason, "connection", retryable=False)
-        reason = f"no connection to {host}, or it broke: {name}: {error}"
-        may_pass = not isinstance(error, UnicodeError)
-        return _RequestFailed(reason, "connection", retryable=may_pass)
+            retryable = False
+        else:
+            reason = f"no connection to {host}, or it broke: {name}: {error}"
+            retryable = not isinstance(error, UnicodeError)
+        raise _RequestFailed(reason, kind, retryable)
 
     # secrets
 
-    def _without_secrets(
-        self, failure: _RequestFailed, key: str, tries: int
-    ) -> _RequestFailed:  # fmt: skip
+    def _without_secrets(self, failure: _RequestFailed, key: str) -> _RequestFailed:
         """The failure anew: no secret in it, and nothing behind it (`__context__`)."""
         secrets = self._find_secrets(key)
-        return _RequestFailed(
+        made = _RequestFailed(
             _hide_secrets(failure.words, secrets),
             failure.kind,
             failure.retryable,
             failure.retry_after,
             failure.status,
             _hide_secrets(failure.error, secrets),
-            tries,
-            was_key_sent=bool(key),
         )
+        made.was_key_sent = bool(key)
+        return made
 
     def _find_secrets(self, key: str) -> List[str]:
         """All that may be secret in what was sent, in each form that may come back."""
         from urllib.parse import unquote, unquote_plus
+        from urllib.request import getproxies
 
         url = _Url(self.url)
-        values = [pair.partition("=")[2] or pair for pair in url.query.split("&")]
+        values = [pair.partition("=")[2] or pair for pair in url.query[1:].split("&")]
         for value in self.headers.values():
             values += [value, value.partition(" ")[2]]  # "Bearer X", X
         secrets = [key] + [value for value in values if value.lower() not in _FLAGS]
-        for login in [url.login, *_proxy_logins()]:
+        proxies = [text.rpartition("@")[0] for text in getproxies().values()]
+        for start in [url.login, *proxies]:
+            login = start.rpartition("://")[2]
             secrets += [login, *login.split(":", 1), _encode_login(login)]
         secrets += [unquote(secret) for secret in secrets]
         secrets += [unquote_plus(secret) for secret in secrets]
@@ -6072,6 +5889,13 @@ def _read_refusal(reply: _HttpReply) -> str:
         if failure.kind != "bad_response":
             raise
         return failure.words
+
+
+def _call_if_any(chunks: Any, method: str) -> None:
+    """chunks.close() or chunks.drain(); a list has none. What was read, or failed, stays so."""
+    with contextlib.suppress(Exception):
+        if hasattr(chunks, method):
+            getattr(chunks, method)()
 
 
 def _text_with_causes(error: BaseException) -> str:
@@ -8298,7 +8122,7 @@ def _run_demo() -> int:
     return 0
 
 
-# -- what a person sees ----------------------------------------------------------------------------
+# -- what a person sees and says -------------------------------------------------------------------
 
 
 def _is_terminal(stream: Any) -> bool:
@@ -8306,43 +8130,18 @@ def _is_terminal(stream: Any) -> bool:
     return stream is not None and bool(stream.isatty())
 
 
-def _shows_colours() -> bool:
-    """On a terminal that says it has them, and never with NO_COLOR (https://no-color.org)."""
-    if not _is_terminal(sys.stderr) or os.environ.get("NO_COLOR"):
+def _has_colours() -> bool:
+    """Of a terminal: whether it says so, and never with NO_COLOR (https://no-color.org)."""
+    if os.environ.get("NO_COLOR"):
         return False
     if "COLORTERM" in os.environ or "WT_SESSION" in os.environ:  # the second is Windows Terminal
         return True
     return "color" in os.environ.get("TERM", "")  # xterm-256color
 
 
-class _WaitSign:
-    """Shows on a terminal that something is going on: "... 3 s" in the last line, then erased."""
-
-    def __init__(self) -> None:
-        self._ended: Any = None
-        self._thread: Any = None
-
-    def start(self) -> None:
-        import threading
-
-        self.stop()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._count, args=(self._ended,), daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        if self._thread is not None:
-            self._ended.set()
-            self._thread.join()
-            self._thread = None
-
-    def _count(self, ended: Any) -> None:
-        seconds = 0
-        while not ended.wait(1.0):
-            seconds += 1
-            print(f"\r... {seconds} s", end="", file=sys.stderr, flush=True)
-        if seconds:
-            print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)
+def _escape_lines(text: str) -> str:
+    r"""Text for a terminal: "a<escape>b" -> "a\x1bb"; line ends and tabs are kept."""
+    return "\n".join("\t".join(map(_escape, line.split("\t"))) for line in text.split("\n"))
 
 
 class _Screen:
@@ -8350,24 +8149,41 @@ class _Screen:
 
     def __init__(self, max_requests: int) -> None:
         self.max_requests = max_requests
-        self.colours = _shows_colours()
-        self.wait_sign = _WaitSign() if _is_terminal(sys.stderr) else None
+        self.shows_waits = _is_terminal(sys.stderr)
+        self.shows_colours = self.shows_waits and _has_colours()
         self.streams_text = _is_terminal(sys.stdout)
         self.began = time.monotonic()
         self.streamed = ""  # the text of the reply that is under way, as far as it is shown
+        self._wait_ended: Any = None
+        self._counter: Any = None
 
     def begin_turn(self) -> None:
         self.began = time.monotonic()
         self.streamed = ""
 
     def wait(self) -> None:
-        """From here on a model or a tool is at work."""
-        if self.wait_sign is not None:
-            self.wait_sign.start()
+        """From here on a model or a tool is at work: "... 3 s" in a terminal's last line."""
+        self.stop_waiting()
+        if self.shows_waits:
+            import threading
+
+            self._wait_ended = threading.Event()
+            self._counter = threading.Thread(target=self._count_seconds, daemon=True)
+            self._counter.start()
 
     def stop_waiting(self) -> None:
-        if self.wait_sign is not None:
-            self.wait_sign.stop()
+        if self._counter is not None:
+            self._wait_ended.set()
+            self._counter.join()
+            self._counter = None
+
+    def _count_seconds(self) -> None:
+        seconds = 0
+        while not self._wait_ended.wait(1.0):
+            seconds += 1
+            print(f"\r... {seconds} s", end="", file=sys.stderr, flush=True)
+        if seconds:
+            print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)
 
     def show_text(self, text: str) -> None:
         """A piece of the reply, as it arrives."""
@@ -8375,33 +8191,23 @@ class _Screen:
         self.streamed += text
         self._write_out(text, end="")
 
+    def show(self, text: str, colour: str = "") -> None:
+        self._write_err(self._paint(_escape_lines(text), colour))
+
     def show_event(self, run: AgentRun, event: Event) -> None:
         colour = ""
         if isinstance(event, AgentStep):
             colour = "32" if event.status == "ok" else "33"
-        self._write_line(run, str(event), colour)
+        self._show_progress(run, str(event), colour)
         if isinstance(event, AgentStep) and event.status == "invalid_response":
             for line in _cut_middle(event.action.log, 2_000).splitlines():
-                self.show_block(f"    | {line}")
-
-    def show_note(self, text: str) -> None:
-        self._write_err(self._paint(f"note: {_one_line(text, 1_500)}", "33"))
-        self.wait()
-
-    def show_block(self, text: str) -> None:
-        self._write_err(_escape_lines(text))
-
-    def show_line(self, text: str) -> None:
-        self._write_err(self._paint(_escape_lines(text), "1"))
-
-    def show_error(self, text: str) -> None:
-        self._write_err(self._paint(_one_line(text, 1_500), "31"))
+                self.show(f"    | {line}")
 
     def show_answer(self, run: AgentRun) -> None:
         answer = _to_text(run.output)
-        shown = self.streamed
+        shown = self.streamed.strip()
         self._end_streamed_line()
-        if not shown.strip() or shown.strip() != answer.strip():
+        if not shown or shown != answer.strip():
             self._write_out(answer, end="\n")
 
     def show_totals(self, run: AgentRun, was_recorded: bool) -> None:
@@ -8413,15 +8219,15 @@ class _Screen:
             parts.append("the model refused")
         if was_recorded:
             parts.append("recorded in the journal, nothing was asked")
-        self._write_line(run, "; ".join(parts), "1")
+        self._show_progress(run, "; ".join(parts), "1")
 
-    def _write_line(self, run: AgentRun, text: str, colour: str) -> None:
+    def _show_progress(self, run: AgentRun, text: str, colour: str) -> None:
         seconds = time.monotonic() - self.began
         count = f"{seconds:6.1f} s  request {run.requests}/{self.max_requests}"
         self._write_err(f"{self._paint(count, '2')}  {self._paint(text, colour)}")
 
     def _paint(self, text: str, colour: str) -> str:
-        return f"\x1b[{colour}m{text}\x1b[0m" if self.colours and colour else text
+        return f"\x1b[{colour}m{text}\x1b[0m" if self.shows_colours and colour else text
 
     def _write_err(self, text: str) -> None:
         self.stop_waiting()
@@ -8437,14 +8243,6 @@ class _Screen:
         if self.streams_text:
             text = _escape_lines(text)
         print(text, end=end, flush=True)
-
-
-def _escape_lines(text: str) -> str:
-    r"""Text for a terminal: "a<escape>b" -> "a\x1bb"; line ends and tabs are kept."""
-    return "\n".join("\t".join(map(_escape, line.split("\t"))) for line in text.split("\n"))
-
-
-# -- what a person says ----------------------------------------------------------------------------
 
 
 def _read_line(prompt: str) -> Optional[str]:
@@ -8480,41 +8278,6 @@ def _read_all() -> str:
     return str(data.decode(encoding, "replace")).strip()
 
 
-class _Approval:
-    """Asks a person before a call runs that may change something."""
-
-    def __init__(self, screen: _Screen) -> None:
-        self.screen = screen
-        self.always: Set[str] = set()  # tools that need not be asked about any more
-
-    def deny_reason(self, action: AgentAction, tools: Registry) -> Optional[str]:
-        """None where the call may run, else what the model is told. What cannot run is not asked
-        about: an unknown tool, arguments that are none."""
-        tool = tools.get(action.tool)
-        if tool is None or tool.read_only or tool.name in self.always:
-            return None
-        if action.arguments is None:
-            return None
-        self.screen.show_line(f"run {action.tool}?")
-        for name, value in action.arguments.items():  # whole: nobody approves what is cut off
-            self.screen.show_block(f"  {_one_line(name)} = {_to_text(value)}")
-        line = _read_line("[y]es, [a]lways for this tool, or [n]o and a reason: ")
-        return self._read_answer(line, tool.name)
-
-    def _read_answer(self, line: Optional[str], name: str) -> Optional[str]:
-        if line is None:
-            return "Denied: nobody was there to be asked."
-        word, _, reason = line.strip().partition(" ")
-        if word.lower() in ("y", "yes"):
-            return None
-        if word.lower() in ("a", "always"):
-            self.always.add(name)
-            return None
-        if word.lower() not in ("n", "no", ""):
-            reason = line.strip()
-        return f"The user denied this call: {reason}" if reason else "The user denied this call."
-
-
 # -- the program -----------------------------------------------------------------------------------
 
 _COMMAND_EXAMPLES = """\
@@ -8547,53 +8310,33 @@ def _make_parser() -> Any:
         epilog=_COMMAND_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "question",
-        nargs="?",
-        help="what to ask; - reads it from standard input; without: a conversation",
-    )
-    parser.add_argument(
-        "--tools", metavar="FILE.py", help="a Python file; the model may call its public functions"
-    )
-    parser.add_argument(
-        "--ask", action="store_true", help="ask me before each call of a tool that is not read_only"
-    )
-    parser.add_argument(
-        "--schema", action="store_true", help="print what a model is told of the tools, and end"
-    )
-    parser.add_argument(
-        "--model", metavar="NAME", default=os.environ.get("AGENTLOOP_MODEL"),
-        help="the model's name on the server; default: AGENTLOOP_MODEL",
-    )  # fmt: skip
-    parser.add_argument(
-        "--base-url", metavar="URL", help="the server, for example http://127.0.0.1:8080/v1"
-    )
-    parser.add_argument(
-        "--api", choices=["chat", "responses", "anthropic", "text"],
-        help="what the server speaks; default: that of the key that is set, else chat",
-    )  # fmt: skip
-    parser.add_argument("--system", metavar="TEXT", help="the system text")
-    parser.add_argument(
-        "--max-requests", type=int, default=10, metavar="N",
-        help="the budget: how often the model may be asked for one answer; default 10",
-    )  # fmt: skip
-    parser.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="the longest silence of the server"
-    )
-    parser.add_argument(
-        "--deadline", type=float, metavar="SECONDS", help="the longest time for one request"
-    )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=JSON",
-        help="a field of the request or a setting: temperature=0.2, retries=0",
-    )  # fmt: skip
-    parser.add_argument(
-        "--journal", metavar="FILE", help="keep the run; the same line resumes after a crash"
-    )
-    parser.add_argument("--json", action="store_true", help="print the whole run as JSON")
-    parser.add_argument(
-        "--version", action="store_true", help="print version and sha256 of the file"
-    )
+    apis = ["chat", "responses", "anthropic", "text"]
+    model = os.environ.get("AGENTLOOP_MODEL")
+    is_set = {"action": "store_true"}
+    options: List[Tuple[str, _JsonObject, str]] = [
+        ("question", {"nargs": "?"},
+         "what to ask; - reads it from standard input; without: a conversation"),
+        ("--tools", {"metavar": "FILE.py"}, "a Python file; the model may call its public functions"),
+        ("--ask", is_set, "ask me before each call of a tool that is not read_only"),
+        ("--schema", is_set, "print what a model is told of the tools, and end"),
+        ("--model", {"metavar": "NAME", "default": model},
+         "the model's name on the server; default: AGENTLOOP_MODEL"),
+        ("--base-url", {"metavar": "URL"}, "the server, for example http://127.0.0.1:8080/v1"),
+        ("--api", {"choices": apis},
+         "what the server speaks; default: that of the key that is set, else chat"),
+        ("--system", {"metavar": "TEXT"}, "the system text"),
+        ("--max-requests", {"type": int, "default": 10, "metavar": "N"},
+         "the budget: how often the model may be asked for one answer; default 10"),
+        ("--timeout", {"type": float, "metavar": "SECONDS"}, "the longest silence of the server"),
+        ("--deadline", {"type": float, "metavar": "SECONDS"}, "the longest time for one request"),
+        ("--set", {"action": "append", "default": [], "metavar": "KEY=JSON"},
+         "a field of the request or a setting: temperature=0.2, retries=0"),
+        ("--journal", {"metavar": "FILE"}, "keep the run; the same line resumes after a crash"),
+        ("--json", is_set, "print the whole run as JSON"),
+        ("--version", is_set, "print version and sha256 of the file"),
+    ]  # fmt: skip
+    for name, settings, text in options:
+        parser.add_argument(name, help=text, **settings)
     return parser
 
 
@@ -8639,11 +8382,13 @@ def _run_command(options: Any, arguments: List[str]) -> int:
 def _hash_of_this_file() -> str:
     import hashlib
 
-    loader = globals().get("__loader__")
-    if loader is not None and hasattr(loader, "get_data"):  # in a zip too
-        return hashlib.sha256(loader.get_data(__file__)).hexdigest()
-    with open(__file__, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+    loader: Any = globals().get("__loader__")
+    if hasattr(loader, "get_data"):  # in a zip too
+        data = loader.get_data(__file__)
+    else:
+        with open(__file__, "rb") as file:
+            data = file.read()
+    return hashlib.sha256(data).hexdigest()
 
 
 def _print_schema(tools: Registry) -> None:
@@ -8703,24 +8448,6 @@ def _is_defined_in(module: Any, value: Any) -> bool:
     return home is None or home is module or not any(v is value for v in vars(home).values())
 
 
-def _is_object_of_texts(value: Any) -> bool:
-    return type(value) is dict and all(type(text) is str for text in value.values())
-
-
-# What --set may give to the adapter, and how it must look. Other names are fields of the request.
-_SETTINGS: Dict[str, Tuple[str, Callable[[Any], bool]]] = {
-    "api_key": ("a text", lambda v: type(v) is str),
-    "base_url": ("a text", lambda v: type(v) is str),
-    "system": ("a text", lambda v: type(v) is str),
-    "headers": ("an object of texts", _is_object_of_texts),
-    "timeout": ("a number of seconds above 0", lambda v: type(v) in (int, float) and v > 0),
-    "deadline": ("a number of seconds above 0", lambda v: type(v) in (int, float) and v > 0),
-    "retries": ("an integer from 0 up", lambda v: type(v) is int and v >= 0),
-    "trim": ("an integer from 0 up", lambda v: type(v) is int and v >= 0),
-    "max_observation": ("an integer above 0", lambda v: type(v) is int and v > 0),
-    "max_tokens": ("an integer above 0", lambda v: type(v) is int and v > 0),
-    "tools": ("a list of objects", lambda v: type(v) is list and all(type(t) is dict for t in v)),
-}
 _NOT_SETTABLE = ("self", "model", "messages", "input", "on_text", "transport", "ssl_context")
 
 
@@ -8736,13 +8463,31 @@ def _parse_settings(pairs: List[str]) -> _JsonObject:
                 f"--set {pair}: expected KEY=JSON, for example temperature=0.2 or, with quotes "
                 "around a text, 'user=\"ann\"'"
             ) from None
-        expected, fits = _SETTINGS.get(name, ("a JSON value", _is_plain_json))
         if not name.isidentifier() or name in _NOT_SETTABLE:
             raise ValueError(f"--set {pair}: {name or 'nothing'} cannot be set")
-        if not fits(value):
-            raise ValueError(f"--set {pair}: {name} is {expected}")
+        _check_setting(f"--set {pair}", name, value)
         settings[name] = value
     return settings
+
+
+def _check_setting(option: str, name: str, value: Any) -> None:
+    """ValueError for a setting of the adapter that does not look as it must.
+
+    Other names are fields of the request.
+    """
+    shapes: List[Tuple[str, str, Callable[[Any], bool]]] = [
+        ("api_key base_url system", "a text", lambda v: type(v) is str),
+        ("timeout deadline", "a number of seconds above 0", lambda v: type(v) in (int, float) and v > 0),
+        ("retries trim", "an integer from 0 up", lambda v: type(v) is int and v >= 0),
+        ("max_observation max_tokens", "an integer above 0", lambda v: type(v) is int and v > 0),
+        ("tools", "a list of objects", lambda v: type(v) is list and all(type(t) is dict for t in v)),
+        ("headers", "an object of texts",
+         lambda v: type(v) is dict and all(type(t) is str for t in v.values())),
+        (name, "a JSON value", _is_plain_json),
+    ]  # fmt: skip
+    for names, expected, fits in shapes:
+        if name in names.split() and not fits(value):
+            raise ValueError(f"{option}: {name} is {expected}")
 
 
 class _Session:
@@ -8752,59 +8497,58 @@ class _Session:
         self.options = options
         self.tools = tools
         self.screen = _Screen(options.max_requests)
-        self.approval = _Approval(self.screen) if options.ask else None
-        self.model, description = self._make_model()
-        print(_one_line(description, 400), file=sys.stderr)
+        self.always_approved: Set[str] = set()  # names of tools
+        self.model = self._make_model()
 
-    def _make_model(self) -> Tuple[Any, str]:
-        """The model that the options name, and a line that says which."""
+    def _make_model(self) -> Any:
+        """The model that the options name; a line says which it is."""
         options = self.options
         settings: _JsonObject = {}
         for name in ("base_url", "system", "timeout", "deadline"):
             value = getattr(options, name)
-            if value is None:
-                continue
-            expected, fits = _SETTINGS[name]
-            if not fits(value):
-                option = name.replace("_", "-")
-                raise ValueError(f"--{option} is {expected}; got {value}")
-            settings[name] = value
+            if value is not None:
+                _check_setting(f"--{name.replace('_', '-')} {value}", name, value)
+                settings[name] = value
         settings.update(_parse_settings(options.set))
-        api, reason = options.api, ""
-        if api is None and os.environ.get("ANTHROPIC_API_KEY"):
-            if not os.environ.get("OPENAI_API_KEY"):
-                api, reason = "anthropic", " (ANTHROPIC_API_KEY is set)"
-        api = api or "chat"
+        api = options.api or "chat"
+        reason = ""
+        has_key = {name for name in ("OPENAI", "ANTHROPIC") if os.environ.get(f"{name}_API_KEY")}
+        if options.api is None and has_key == {"ANTHROPIC"}:
+            api = "anthropic"
+            reason = " (ANTHROPIC_API_KEY is set)"
         text_settings = {}
         if api == "text":
             settings.setdefault("stop", ["\nObservation:"])
-            for name in ("trim", "max_observation"):
-                if name in settings:
-                    text_settings[name] = settings.pop(name)
+            own = settings.keys() & {"trim", "max_observation"}
+            text_settings = {name: settings.pop(name) for name in own}
         elif self.screen.streams_text and not options.json:
             settings["on_text"] = self.screen.show_text
         classes: _JsonObject = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
-        adapter = classes.get(api, OpenAIChat)(options.model, **settings)
-        model = ReActText(adapter.complete, **text_settings) if api == "text" else adapter
-        return model, f"api: {api}{reason}, {adapter!r}"
+        model = classes.get(api, OpenAIChat)(options.model, **settings)
+        print(_one_line(f"api: {api}{reason}, {model!r}", 400), file=sys.stderr)
+        return ReActText(model.complete, **text_settings) if api == "text" else model
 
     def run(self) -> int:
-        with _notes_shown_by(self.screen):
+        """Ask, or converse. What the library logs (retries, hints) is shown meanwhile."""
+        import logging
+
+        screen = self.screen
+
+        class Notes(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                screen.show(f"note: {_one_line(record.getMessage(), 1_500)}", "33")
+                screen.wait()
+
+        logger = logging.getLogger("agentloop")
+        notes = Notes()
+        logger.addHandler(notes)
+        try:
             run = self._load_run()
             if self.options.question is None:
                 return self._converse(run)
-            question = self.options.question
-            if question == "-":
-                question = _read_all()
-            if run is None:
-                run = AgentRun(question)
-            elif run.task != question:
-                run = run.follow_up(question)
-            try:
-                return self._run_turn(run)
-            except KeyboardInterrupt:
-                self.screen.show_line(f"interrupted; {run._show_totals()}")
-                return 130
+            return self._ask(run)
+        finally:
+            logger.removeHandler(notes)
 
     def _load_run(self) -> Optional[AgentRun]:
         """The last turn in the journal, None where it has no turns yet."""
@@ -8813,16 +8557,30 @@ class _Session:
             return None
         if os.path.isfile(path):
             with open(path, "rb") as file:
-                if b"\n" not in file.read():  # empty, or its one line was torn
+                if not file.readline().endswith(b"\n"):  # empty, or its one line was torn
                     return None
         return AgentRun.load(path)
+
+    def _ask(self, run: Optional[AgentRun]) -> int:
+        question = self.options.question
+        if question == "-":
+            question = _read_all()
+        if run is None:
+            run = AgentRun(question)
+        elif run.task != question:
+            run = run.follow_up(question)
+        try:
+            return self._run_turn(run)
+        except KeyboardInterrupt:
+            self.screen.show(f"interrupted; {run._show_totals()}", "1")
+            return 130
 
     def _converse(self, run: Optional[AgentRun]) -> int:
         """Each line is the next turn. Ctrl-C ends the turn; a second one within a second ends all."""
         status = 0
         interrupted = -1.0
         if _is_terminal(sys.stdin):
-            self.screen.show_line("a conversation: Ctrl-C ends a turn, Ctrl-D the conversation")
+            self.screen.show("a conversation: Ctrl-C ends a turn, Ctrl-D the conversation", "1")
         resumes = run is not None and run.state == "running"
         while True:
             try:
@@ -8836,7 +8594,7 @@ class _Session:
                     run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
                     status = self._run_turn(run)
             except KeyboardInterrupt:
-                self.screen.show_line("\ninterrupted")
+                self.screen.show("\ninterrupted", "1")
                 now = time.monotonic()
                 if not _is_terminal(sys.stdin) or now - interrupted < 1.0:
                     return 130
@@ -8844,13 +8602,13 @@ class _Session:
 
     def _run_turn(self, run: AgentRun) -> int:
         """Returns the exit status."""
-        options = self.options
         screen = self.screen
         screen.begin_turn()
         has_answered = False
         events = stream(
-            self.model, run, self.tools, max_requests=options.max_requests, journal=options.journal
-        )
+            self.model, run, self.tools,
+            max_requests=self.options.max_requests, journal=self.options.journal,
+        )  # fmt: skip
         try:
             screen.wait()
             for event in events:
@@ -8858,54 +8616,54 @@ class _Session:
                     has_answered = True
                     continue
                 screen.show_event(run, event)
-                if isinstance(event, AgentAction):
+                if self.options.ask and isinstance(event, AgentAction):
                     self._approve(run, event)
                 screen.wait()
         except ModelError as error:
-            screen.show_error(str(error))
+            screen.show(_one_line(str(error), 1_500), "31")
             return 1
         except SystemExit as error:
-            screen.show_error(f"a tool ended the program: SystemExit: {error}")
+            screen.show(_one_line(f"a tool ended the program: SystemExit: {error}", 1_500), "31")
             return 2
         finally:
             events.close()
             screen.stop_waiting()
-        if options.json:
+        if self.options.json:
             print(json.dumps(to_json(run), indent=2))
         elif run.finish is not None:
             screen.show_answer(run)
         screen.show_totals(run, was_recorded=run.finish is not None and not has_answered)
-        return _exit_status(run)
+        if run.finish is None:
+            return 3
+        return 4 if run.finish.reason == "refusal" else 0
 
     def _approve(self, run: AgentRun, action: AgentAction) -> None:
-        if self.approval is not None:
-            reason = self.approval.deny_reason(action, self.tools)
-            if reason is not None:
-                run.close(action, reason, "denied")
+        """Ask the person before a call that may change something; a denial closes the call.
 
-
-def _exit_status(run: AgentRun) -> int:
-    if run.finish is None:
-        return 3
-    return 4 if run.finish.reason == "refusal" else 0
-
-
-@contextlib.contextmanager
-def _notes_shown_by(screen: _Screen) -> Iterator[None]:
-    """What the library logs (retries, hints) goes to the screen meanwhile."""
-    import logging
-
-    class Notes(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            screen.show_note(record.getMessage())
-
-    logger = logging.getLogger("agentloop")
-    notes = Notes()
-    logger.addHandler(notes)
-    try:
-        yield
-    finally:
-        logger.removeHandler(notes)
+        What cannot run is not asked about: an unknown tool, arguments that are none.
+        """
+        tool = self.tools.get(action.tool)
+        if tool is None or tool.read_only or action.arguments is None:
+            return
+        if tool.name in self.always_approved:
+            return
+        self.screen.show(f"run {action.tool}?", "1")
+        for name, value in action.arguments.items():  # whole: nobody approves what is cut off
+            self.screen.show(f"  {_one_line(name)} = {_to_text(value)}")
+        line = _read_line("[y]es, [a]lways for this tool, or [n]o and a reason: ")
+        if line is None:
+            run.close(action, "Denied: nobody was there to be asked.", "denied")
+            return
+        word, _, reason = line.strip().partition(" ")
+        word = word.lower()
+        if word in ("a", "always"):
+            self.always_approved.add(tool.name)
+        if word in ("y", "yes", "a", "always"):
+            return
+        if word not in ("n", "no"):
+            reason = line.strip()
+        denial = f"The user denied this call: {reason}" if reason else "The user denied this call."
+        run.close(action, denial, "denied")
 
 
 def _is_the_program() -> bool:
