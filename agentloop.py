@@ -477,17 +477,20 @@ def _parse_leniently(text: str, json_error: ValueError) -> Any:
 
 State = Literal["running", "model_ended", "succeeded", "budget_exhausted"]  # of a run
 Reason = Literal["stop", "refusal", "return_direct"]  # of a finish
-# Of a step: any word that a caller gave to `AgentRun.close`, such as "denied", or
-#     ok                 the tool returned
-#     unknown_tool       there is no tool of that name
-#     invalid_arguments  they do not fit the tool's parameters
-#     tool_error         the tool raised
-#     duplicate_call     its id was used before in the conversation
-#     invalid_response   the reply could not be read
-#     not_accepted       `accept` rejected the finish
-#     unknown_outcome    it was interrupted, and may have taken effect
-#     not_executed       the run ended, or another turn began, before it started
-Status = str
+Status = Union[  # of a step
+    Literal[
+        "ok",  # the tool returned
+        "unknown_tool",  # there is no tool of that name
+        "invalid_arguments",  # they do not fit the tool's parameters
+        "tool_error",  # the tool raised
+        "duplicate_call",  # its id was used before in the conversation
+        "invalid_response",  # the reply could not be read
+        "not_accepted",  # `accept` rejected the finish
+        "unknown_outcome",  # it was interrupted, and may have taken effect
+        "not_executed",  # the run ended, or another turn began, before it started
+    ],
+    str,  # any word that a caller gave to `AgentRun.close`, such as "denied"
+]
 
 
 class _Data:
@@ -2356,11 +2359,12 @@ class _SchemaBuilder:
         """List[int] -> a type that converts ["1"] to [1]; Set[int] -> to {1}."""
         make = _container_of(hint)
         args = typing.get_args(hint)
-        if not args:
+        is_empty_tuple = make is tuple and hint not in (tuple, typing.Tuple)
+        if not args and not is_empty_tuple:
             return _Array(_ANY, make)
-        if make is not tuple or args[-1] is Ellipsis:
+        if make is not tuple or args[-1:] == (Ellipsis,):
             return _Array(self.build(args[0], where), make)
-        # Before Python 3.11 the one argument of Tuple[()] is ().
+        # Tuple[()] has no arguments from Python 3.11 on, before it the one argument ().
         types = [self.build(arg, where) for arg in args if arg != ()]
         return _Array(_unite(types or [_ANY]), make, types)
 

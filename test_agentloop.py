@@ -400,6 +400,16 @@ class _OfUnshowableClass(metaclass=_UnshowableClass):
         return "shown"
 
 
+@agentloop.tool(name="look")
+def _look_at(n: int) -> int:
+    return n
+
+
+def _sell(sku: str, qty: int = 1, day: Optional[datetime.date] = None):
+    """At the top of a module, where pickle finds it."""
+    return sku, qty, day
+
+
 # -- what a schema and a step should be ------------------------------------------------------------
 
 
@@ -2068,6 +2078,14 @@ class JsonTests(unittest.TestCase):
             with self.subTest(repr(value)), self.assertRaises(ValueError):
                 agentloop.from_json(value)
 
+    def test_a_picture_without_its_media_type(self):
+        """A field that is missing takes its default, unless the bytes say what they are."""
+        for data, media_type in ((b"", "image/png"), (b"GIF89a", "image/gif")):
+            document = agentloop.to_json(agentloop.Image(data))
+            del document["media_type"]
+            found = agentloop.from_json(document)
+            self.assertEqual(found, agentloop.Image(data, media_type))
+
 
 # == tools =========================================================================================
 
@@ -2392,7 +2410,7 @@ class ConversionTests(unittest.TestCase):
             "Tuple[int, ...]": [([1, "2"], (1, 2)), ([], ()),
              ([1, "q"], _bad("integer", at="args.x[1]")), (4, array)],
             "tuple": [([1, "a"], (1, "a"))],
-            "Tuple[()]": [([], ())],
+            "Tuple[()]": [([], ()), ([1], _bad("0 items"))],
             "Set[str]": [(["a", "a"], {"a"}), ('["a"]', {"a"}),
              ([[1]], _bad("string", at="args.x[0]")), ("a", array)],
             "Set[Any]": [([1, 1], {1}), ([[1]], _bad("set"))],
@@ -2703,6 +2721,62 @@ def tool(x: Term): return x
             step = _step_of(_tool("x: Chain"), {"x": chain})
             self.assertEqual((step.status, step.observation[:23]), ("invalid_arguments", text[:23]))
 
+    def test_one_text_given_twice_becomes_two_lists(self):
+        made = _tool("x: Union[List[Optional[List[int]]], int]")
+        text = "[1]"
+        first, second = _step_of(made, {"x": [text, text]}).observation["x"]
+        self.assertEqual((first, second), ([1], [1]))
+        self.assertIsNot(first, second)
+
+    def test_texts_in_texts_of_a_recursive_union(self):
+        """Each place is read once, however many alternatives may be written there as a text."""
+        source = """
+@dataclasses.dataclass
+class And:
+    below: "Term"
+    tag: str = "and"
+@dataclasses.dataclass
+class Or:
+    below: "Term"
+    tag: str = "or"
+    last: int = 0
+Term = Union[And, Or, int]
+def tool(x: Term): return x
+"""
+        made = _source(source)
+        for bottom, status in ((1, "ok"), (None, "invalid_arguments")):
+            value: Any = bottom
+            for _ in range(11):  # read anew for each alternative it would take 4**11 visits
+                value = json.dumps({"below": value, "last": 1})
+            step = _step_of(made, {"x": value})
+            self.assertEqual(step.status, status, step.observation)
+        self.assertIn("args.x" + ".below" * 11, step.observation)
+
+    def test_keys_whose_type_is_a_union(self):
+        """What one key became says nothing of another, and nothing of its value."""
+        name = "Union[Path, PurePath]"
+        made = _tool("x: Union[Dict[%s, %s], int]" % (name, name))
+        step = _step_of(made, {"x": {"a": "b", "b": "c"}})
+        a, b, c = map(pathlib.Path, "abc")
+        self.assertEqual(step.observation, {"x": {a: b, b: c}})
+
+    def test_the_nearest_alternative_has_the_tag(self):
+        """However many names are wrong: a tag counts before them."""
+        names = "".join("    n%d: int\n" % n for n in range(60))
+        source = """
+@dataclasses.dataclass
+class Wide:
+    kind: Literal["wide"]
+%s
+@dataclasses.dataclass
+class Narrow:
+    kind: Literal["narrow"]
+def tool(x: Union[Wide, Narrow]): return x
+"""
+        step = _step_of(_source(source % names), {"x": {"kind": "wide"}})
+        self.assertIn("args.x.n0: missing", step.observation)
+        self.assertIn("and 40 more", step.observation)
+
 
 # -- types that JSON has as text or a number -------------------------------------------------------
 
@@ -2782,6 +2856,25 @@ class TextFormTests(unittest.TestCase):
                 (float("inf"), bad),
             ],
         })  # fmt: skip
+
+    def test_dates_and_times_on_every_python(self):
+        zone = datetime.timezone(datetime.timedelta(hours=-5, minutes=-30))
+        rows: List[Any] = [
+            ("datetime.datetime", "2024-01-31 09:30:45.5-0530",
+             datetime.datetime(2024, 1, 31, 9, 30, 45, 500000, zone)),
+            ("datetime.time", "09:30-05:30", datetime.time(9, 30, tzinfo=zone)),
+            ("datetime.time", "T09:30", None), ("datetime.time", "0930", None),
+            ("datetime.datetime", "09:30:00", None), ("datetime.datetime", "20240131T0930", None),
+            ("datetime.datetime", "2024-01-31T09:30:00.1234567", None),
+            ("datetime.timedelta", "01:30", None),
+        ]  # fmt: skip
+        for hint, text, want in rows:
+            with self.subTest(text):
+                step = _step_of(_tool("x: " + hint), {"x": text})
+                if want is None:
+                    self.assertEqual(step.status, "invalid_arguments")
+                else:
+                    self.assertEqual(step.observation, {"x": want})
 
 
 # -- constraints -----------------------------------------------------------------------------------
@@ -3336,7 +3429,7 @@ class DefaultTests(unittest.TestCase):
             ("List[Colour]", "[Colour.RED]",
              _array({"type": "string", "enum": ["r", "g"]}, default=["r"])),
             ("Pair", "Pair(1)", dict(_object({"a": {"type": "integer"},
-                "b": {"type": "string", "default": "z"}}, ["a"]), default=[1, "z"])),
+                "b": {"type": "string", "default": "z"}}, ["a"]), default={"a": 1, "b": "z"})),
             ("Point", "Point(3)", dict(_object(
                 {"x": {"type": "integer"}, "y": {"type": "integer", "default": 0}}, ["x"]),
                 default={"x": 3, "y": 0})),
@@ -3387,6 +3480,39 @@ class DefaultTests(unittest.TestCase):
 
         made = agentloop.registry([pay])["pay"]
         self.assertEqual(made.parameters["properties"]["amount"], {"type": "number"})
+
+    def test_a_default_is_shown_as_its_annotation_reads_it(self):
+        rows = [
+            ("x: int = '5'", 5), ("x: int = 5.0", 5), ("x: float = 1", 1.0), ("x: bool = 1", True),
+            ("x: str = 5", "5"), ("x: Literal['a'] = 'A'", "a"), ("x: Optional[int] = '5'", 5),
+            ("x: Union[int, str] = '5'", "5"), ("x: List[int] = ('5', 6)", [5, 6]),
+            ("x: Dict[str, int] = {'a': '5'}", {"a": 5}), ("x: Colour = 'RED'", "r"),
+            ("x: datetime.date = '2024-01-31T00:00'", "2024-01-31"),
+            ("x: Point = {'x': '1'}", {"x": 1}), ("x: Level = Level.HIGH", 2),
+            ("x: Pair = Pair(3, 'c')", {"a": 3, "b": "c"}),
+        ]  # fmt: skip
+        for signature, shown in rows:
+            with self.subTest(signature):
+                schema = agentloop.tool(_tool(signature)).parameters["properties"]["x"]
+                found = schema["default"]
+                for name, value in shown.items() if isinstance(shown, dict) else ():
+                    self.assertEqual(found.pop(name), value)
+                if not isinstance(shown, dict):
+                    self.assertEqual((type(found), found), (type(shown), shown))
+
+    def test_a_default_that_its_annotation_does_not_read_is_left_out(self):
+        for signature in (
+            "x: int = 'many'", "x: int = 5.5", "x: bool = 'yes'", "x: List[int] = 5",
+            "x: float = float('nan')", "x: Any = Point", "x: Any = object()", "x: Colour = 'q'",
+        ):  # fmt: skip
+            with self.subTest(signature):
+                made = agentloop.tool(_tool(signature))
+                self.assertNotIn("default", made.parameters["properties"]["x"])
+                self.assertEqual(made.parameters["required"], [])
+
+    def test_the_function_gets_its_default_as_it_is(self):
+        step = _step_of(_tool("x: int = '5'"), {})
+        self.assertEqual(step.observation, {"x": "5"})
 
 
 # -- functions -------------------------------------------------------------------------------------
@@ -3790,6 +3916,13 @@ class ToolTests(unittest.TestCase):
                 self.assertIs(agentloop.registry([made])["search"], made)
                 _check(self, _step_of(made, given), want)
                 self.assertEqual(made.parameters, before)
+
+    def test_a_tool_pickles_where_its_function_does(self):
+        made = agentloop.tool(_sell)
+        again = pickle.loads(pickle.dumps(made))
+        self.assertEqual(again, made)
+        step = _step_of(again, {"sku": 5, "qty": "2", "day": "2024-01-31"})
+        self.assertEqual(step.observation, ("5", 2, datetime.date(2024, 1, 31)))
 
 
 class RegistryTests(unittest.TestCase):
@@ -4923,6 +5056,26 @@ class PendingTests(_PendingCase):
         self.assertIsNone(error)
         self.assertEqual(_statuses(run), ["unknown_outcome", "unknown_tool", "ok"])
 
+    def test_a_step_that_the_caller_takes_out_hides_no_other(self):
+        """While the stream is suspended, run.steps is the caller's to shorten."""
+        for take_out in (
+            lambda steps: steps.pop(0),
+            lambda steps: steps.clear(),
+            lambda steps: steps.__setitem__(-1, copy.deepcopy(steps[-1])),
+        ):
+            run, seen = agentloop.AgentRun("go"), []
+            unreadable = agentloop.InvalidResponse("unreadable")
+            script = agentloop.Scripted([_act("look", n=1), _act("look", n=2), unreadable, _end()])
+            for event in agentloop.stream(script, run, [_look_at]):
+                seen.append(_named(event))
+                if seen[-1] in ("look 1: ok", "look 2: ok"):
+                    take_out(run.steps)
+            self.assertEqual(
+                seen,
+                ["look 1", "look 1: ok", "look 2", "look 2: ok"]
+                + ["reply: invalid_response", "finish"],
+            )
+
 
 class ClosedByCallerTests(_PendingCase):
     """Calls that a caller closes while the loop has them."""
@@ -5167,6 +5320,60 @@ class ReturnDirectTests(unittest.TestCase):
         self.assertEqual((run.state, run.output), ("succeeded", {"n": 4}))
 
 
+class AnswerInterruptTests(_FolderCase):
+    """Ctrl-C at each line of a run that ends with a `return_direct` call."""
+
+    def setUp(self):
+        super().setUp()
+
+        @agentloop.tool(return_direct=True)
+        def answer() -> str:
+            self.ran.append("answer")
+            return "yes"
+
+        self.ran, self.answer = [], answer
+
+    def interrupted(self, at, journal):
+        """The trace, and the run that a KeyboardInterrupt at that line carries."""
+        del self.ran[:]
+        trace, before = _Interrupt(at), sys.gettrace()
+        sys.settrace(trace)
+        try:
+            script = agentloop.Scripted([_act("answer")])
+            agentloop.run(script, "go", [self.answer], journal=journal)
+        except KeyboardInterrupt as error:
+            return trace, getattr(error, "agent_run", None)
+        finally:
+            sys.settrace(before)
+        return trace, None
+
+    def test_an_answer_that_is_there_is_not_asked_for_again(self):
+        """Ctrl-C may come between the end of a call, its step, and its finish."""
+        for with_journal in (False, True):
+            journal = self.path("run.jsonl") if with_journal else None
+            tried, forgotten = [], []
+            for line, times in self.interrupted(None, journal)[0].passed.items():
+                for passed in {0, times - 1}:
+                    if journal and os.path.exists(journal):
+                        os.unlink(journal)
+                    run = self.interrupted((line, passed), journal)[1]
+                    if run is None or run.requests < 1 or not self.ran:
+                        continue
+                    tried.append(line)
+                    if _statuses(run) != ["ok"]:
+                        forgotten.append(line)
+                        continue
+                    for task in (run, "go") if with_journal else (run,):
+                        done, error = _drive([], task, [self.answer], journal=journal)
+                        self.assertIsNone(error, line)
+                        self.assertEqual((done.state, done.output), ("model_ended", "yes"), line)
+                        self.assertEqual(done.finish.reason, "return_direct", line)
+                        self.assertEqual((done.requests, self.ran), (1, ["answer"]), line)
+            self.assertGreater(len(tried), 10)
+            # The outcome is unknown only where the value had not been made a step yet.
+            self.assertLess(len(forgotten), 6)
+
+
 class RepeatedFailureTests(unittest.TestCase):
     """The same call failing in the same way again: its observation says how often."""
 
@@ -5336,6 +5543,35 @@ class AcceptTests(unittest.TestCase):
         run, _ = _drive([_end(41)], accept=lambda run: 1)
         events = list(agentloop.stream(agentloop.Scripted([]), run))
         self.assertEqual((events, run.state), ([run.finish], "model_ended"))
+
+    def test_the_model_sees_what_was_rejected(self):
+        """Also where the model's finish has no log, and no message that an adapter reads."""
+        for output, text in ((41, "41"), ({"n": 4}, '{"n": 4}'), ("four", "four")):
+            with self.subTest(output):
+                script = [_end(output), _end(42)]
+                run, error = _drive(
+                    script, accept=lambda run: None if run.output == 42 else "It is not 42."
+                )
+                self.assertIsNone(error)
+                self.assertEqual(run.steps[0].action.log, text)
+                for protocol in ("chat", "responses", "anthropic"):
+                    body = _model(protocol, _Server(protocol, [])).body(run, {})
+                    self.assertIn(json.dumps(text)[1:-1], json.dumps(body))
+                    self.assertNotIn("(no text)", json.dumps(body))
+
+    def test_a_rejected_answer_of_a_call_has_no_text(self):
+        """Its reply holds the call; what was rejected is the observation."""
+
+        @agentloop.tool(return_direct=True)
+        def answer(n: int) -> int:
+            return n
+
+        script = [_act("answer", n=41), _act("answer", n=42)]
+        run, _ = _drive(
+            script, "go", [answer], accept=lambda run: None if run.output == 42 else "No."
+        )
+        self.assertEqual(_statuses(run), ["ok", "not_accepted", "ok"])
+        self.assertEqual(run.steps[1].action.log, "")
 
 
 class BudgetTests(unittest.TestCase):
@@ -5634,6 +5870,23 @@ class CallIdTests(unittest.TestCase):
         self.assertEqual(self.paid, [])  # its id was used up by then
         self.assertEqual(_statuses(run), ["denied", "duplicate_call"])
         self.assertIs(run.steps[1].action, first)
+
+    def test_pending_calls_without_ids(self):
+        """Of a run made by hand: each gets its own, also beside a step about a reply."""
+        notice = agentloop.AgentStep(
+            agentloop.AgentAction("", {}), "unreadable", "invalid_response"
+        )
+        for steps in ([], [notice]):
+            pending = [_act("look", n=1), _act("look", "c00000002", n=2), _act("look", n=3)]
+            run = agentloop.AgentRun("go", list(steps), list(pending))
+            run, error = _drive([_end()], run, [_look_at])
+            done = run.steps[len(steps) :]
+            self.assertIsNone(error)
+            self.assertEqual([step.status for step in done], ["ok"] * 3)
+            self.assertEqual(
+                [step.action.call_id for step in done], ["c00000001", "c00000002", "c00000003"]
+            )
+            self.assertIs(done[0].action, pending[0])
 
 
 class ExceptionTests(unittest.TestCase):
@@ -6617,6 +6870,100 @@ class CopyOfRunTests(_JournalCase):
         self.assertEqual(paid, [1])
         self.assertEqual(sorted(_statuses(run)), ["denied", "unknown_outcome"])
         self.assertEqual(agentloop.AgentRun.load(path).output, "ok")
+
+    def test_a_copy_that_was_cut_off(self):
+        """A crash while a run is written to a new journal: the run given again is completed.
+
+        And what is in the file can be resumed without it: a state has its finish.
+        """
+        for plan, options in (
+            ((_LONG, _SECOND), {"check": True}),
+            (([["look 1"], ["answer 1"]],), {}),
+            (([["pay 1"], "one"], ["two"]), {}),
+        ):
+            whole = self.play(*plan, **options)
+            run = whole.go(journal=None)
+            copied = self.path("copied.jsonl")
+            agentloop.run(whole.model, run, whole.tools, journal=copied)
+            lines = _bytes(copied).splitlines(True)
+            self.assertEqual(agentloop.AgentRun.load(copied), run)
+            os.unlink(copied)
+            for count in range(1, len(lines) + 1):
+                with self.subTest(lines=count):
+                    path = self.path("cut%d.jsonl" % count)
+                    with open(path, "wb") as f:
+                        f.write(b"".join(lines[:count]))
+                    found = agentloop.AgentRun.load(path)
+                    if found.state != "running":
+                        self.assertIsNotNone(found.finish)
+                    noted = whole.noted()
+                    _, done = _drain(
+                        agentloop.stream(whole.model, copy.deepcopy(run), whole.tools, journal=path)
+                    )
+                    self.assertEqual((done, whole.noted()), (run, noted))
+                    self.assertEqual(agentloop.AgentRun.load(path), run)
+                    os.unlink(path)
+
+    def test_either_catches_up_with_the_other(self):
+        """A run and a journal at any two places of a conversation: whichever is behind."""
+        whole = self.play(_LONG, check=True)
+        whole.go()
+        lines = whole.data().splitlines(True)
+        loaded = []
+        for count in range(1, len(lines) + 1):
+            whole.put_data(b"".join(lines[:count]))
+            loaded.append(whole.load())
+        last = loaded[-1]
+        for count in range(1, len(lines) + 1, 3):
+            for place in range(0, len(loaded), 2):
+                with self.subTest(lines=count, run=place + 1):
+                    whole.put_data(b"".join(lines[:count]))
+                    run = copy.deepcopy(loaded[place])
+                    events = agentloop.stream(
+                        whole.model, run, whole.tools,
+                        max_requests=40, accept=whole.accept, journal=whole.journal,
+                    )  # fmt: skip
+                    with contextlib.closing(events):
+                        for _ in events:
+                            break
+                    if run.state == "running":
+                        self.assertEqual(whole.load(), run)
+                    further = loaded[max(count - 1, place)]
+                    self.assertEqual(run.steps[: len(further.steps)], further.steps)
+                    self.assertGreaterEqual(run.requests, further.requests)
+        self.assertEqual(last.state, "succeeded")
+
+    def test_a_start_that_one_of_them_does_not_know(self):
+        """A call that had started for the run or for the file is not executed again."""
+        for with_journal in (True, False):
+            play = self.play([["pay 1", "look 2"], "ok"])
+            play.stopped("yielded pay 1")
+            run = play.load()
+            run.close(run.pending[1], "Not now.", "denied")
+
+            def stop(text):
+                if text == "pay 1":
+                    raise KeyboardInterrupt
+
+            play.at_note = stop
+            options = {} if with_journal else {"journal": None}
+            with self.assertRaises(KeyboardInterrupt):
+                play.go(run, **options)
+            play.at_note = lambda text: None
+            other = self.play([["pay 1", "look 2"], "ok"])
+            other.journal = play.journal
+            done = other.go(run)
+            self.assertEqual(sorted(_statuses(done)), ["denied", "unknown_outcome"])
+            self.assertEqual((other.count("pay 1"), other.load()), (0, done))
+
+    def test_an_ended_run_that_the_file_does_not_know_to_have_ended(self):
+        """It ended without the journal: it is not asked again, and the file says so."""
+        play = self.play([["pay 1"], "ok"])
+        play.stopped("yielded pay 1: ok")
+        run = play.go(play.load(), journal=None)
+        asked = play.count("asked")
+        self.assertIs(play.go(run), run)
+        self.assertEqual((play.count("asked"), play.load()), (asked, run))
 
 
 # -- writing ---------------------------------------------------------------------------------------
@@ -9897,6 +10244,28 @@ class ConnectionTests(_HttpCase):
                 self.assertEqual(pipe.read(), b"1")
             os.waitpid(child, 0)
             self.assertEqual((model.complete("x"), server.connections), ("2", 2))
+            del model
+
+    def test_an_old_server_may_keep_the_connection(self):
+        """HTTP/1.0 closes it, unless it says that it does not."""
+        for header, connections in (("connection: keep-alive", 1), ("", 2)):
+            with self.subTest(header):
+                reply = _http(_text("chat", "ok"), 200, header).replace(b"HTTP/1.1", b"HTTP/1.0")
+                with _Http(lambda n, head, body, reply=reply: reply) as server:
+                    model = agentloop.OpenAIChat("m", base_url=server.url, retries=0)
+                    self.assertEqual([model.complete("x") for _ in range(2)], ["ok", "ok"])
+                    self.assertEqual(server.connections, connections)
+                    del model
+
+    def test_a_kept_connection_that_answers_rubbish_counts_as_a_try(self):
+        """Unlike one that has died: the server may have done what was asked."""
+        answers = [_http(_text("chat", "ok")), [b"SSH-2.0-OpenSSH\r\n", None]]
+        with _Http(lambda n, head, body: answers[n]) as server:
+            model = agentloop.OpenAIChat("m", base_url=server.url, retries=0)
+            self.assertEqual(model.complete("x"), "ok")
+            with self.assertRaisesRegex(agentloop.ModelError, "sent no reply of HTTP") as caught:
+                model.complete("x")
+            self.assertEqual((caught.exception.kind, len(server.heads)), ("connection", 2))
             del model
 
 
@@ -16630,6 +16999,146 @@ class ExampleAgentTests(_ExampleCase):
                 with self.assertRaises(SystemExit) as caught:
                     viewer.main()
                 self.assertIn(path, str(caught.exception.code))
+
+    def test_read_web_has_limits(self):
+        """Size, time, redirects, kind; and each address is looked up once and checked."""
+        web = self.module("read_web")
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+        plain = head.replace(b"\r\n\r\n", b"; charset=latin-1\r\nContent-Length: 6\r\n\r\n")
+        moved = b"HTTP/1.1 302 Found\r\nLocation: %s\r\n\r\n"
+        chunk = b"4000\r\n" + b"x" * 0x4000 + b"\r\n"
+        pages = {  # the path to what is sent, once or over and over
+            "/": ([head + b"<p>A&amp;B<script>if (a < b) {}</script> c<style>d"], []),
+            "/latin": ([plain + b"\xe4 <b>b"], []),
+            "/long": ([head], [b"<p>word</p>" * 1000]),
+            "/chunks": (
+                [head.replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n")],
+                [chunk],
+            ),
+            "/silent": ([head], [b""]),
+            "/says_nothing": ([], [b""]),
+            "/drips": ([head], [b"."]),
+            "/drips_head": ([b"HTTP/1.1 200 OK\r\nX: "], [b"."]),
+            "/to": ([moved % b"/?q=1"], []),
+            "/round": ([moved % b"/round"], []),
+            "/inside": ([moved % b"http://10.0.0.7/"], []),
+            "/file": ([moved % b"file:///etc/passwd"], []),
+            "/pdf": ([head.replace(b"text/html", b"application/pdf")], []),
+            "/none": ([head.replace(b"200", b"404")], []),
+            "/no_http": ([b"SSH-2.0-x\r\n"], []),
+        }
+        asked = []
+
+        def answer(connection):
+            with contextlib.suppress(OSError), connection:
+                path = connection.recv(65536).split()[1].decode()
+                asked.append(path)
+                once, ever = pages[path.partition("?")[0]]
+                connection.sendall(b"".join(once))
+                end = time.monotonic() + 5
+                while ever and time.monotonic() < end:
+                    connection.sendall(ever[0])
+                    time.sleep(0.02 if len(ever[0]) < 2 else 0)
+
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=answer, args=server.accept()[:1], daemon=True).start()
+
+        server = socket.socket()
+        self.addCleanup(server.close)
+        server.bind(("127.0.0.1", 0))
+        server.listen(20)
+        threading.Thread(target=serve, daemon=True).start()
+        url = "http://site.example:%d" % server.getsockname()[1]
+        looked_up = []
+
+        def getaddrinfo(host, port, *args, **kwargs):
+            looked_up.extend([host] * host.endswith(".example"))
+            address = "127.0.0.1" if host == "site.example" else host
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+        read_web = web.read_web.function
+        public = mock.patch.object(web, "is_public", lambda address: address == "127.0.0.1")
+        with public, mock.patch.object(web, "SECONDS", 0.4), mock.patch.object(
+            web.socket, "getaddrinfo", getaddrinfo
+        ):
+            for path, expected in [
+                ("/", "/\nA&B c"),
+                ("/latin", "/latin\n\xe4 b"),
+                ("/to", "/?q=1\nA&B c"),
+            ]:
+                with self.subTest(path):
+                    self.assertEqual(read_web(url + path), url + expected)
+            for path in ("/long", "/chunks"):
+                with self.subTest(path):
+                    text = read_web(url + path)
+                    self.assertTrue(90_000 < len(text) <= web.BYTES + 100, len(text))
+            for path, error, words in [
+                ("/silent", OSError, "takes more than 0.4 s"),
+                ("/says_nothing", OSError, "takes more than 0.4 s"),
+                ("/drips", OSError, "takes more than 0.4 s"),
+                ("/drips_head", OSError, "takes more than 0.4 s"),
+                ("/round", ConnectionError, "more than 3 redirects"),
+                ("/inside", PermissionError, "10.0.0.7 is 10.0.0.7: not public"),
+                ("/file", PermissionError, "only http"),
+                ("/pdf", ValueError, "application/pdf"),
+                ("/none", ValueError, "status 404"),
+                ("/no_http", Exception, "SSH"),
+            ]:
+                with self.subTest(path):
+                    began = time.monotonic()
+                    with self.assertRaisesRegex(error, words):
+                        read_web(url + path)
+                    self.assertLess(time.monotonic() - began, 3)
+        self.assertEqual(len(looked_up), len(asked))  # a name once for each request
+        two = [(socket.AF_INET, 1, 6, "", (a, 80)) for a in ("93.184.215.14", "10.0.0.7")]
+        with mock.patch.object(web.socket, "getaddrinfo", return_value=two):
+            with self.assertRaisesRegex(PermissionError, "10.0.0.7"):
+                read_web("http://two.example/")
+
+    def test_fan_out_stops_where_nothing_gets_through(self):
+        fan_out = self.module("fan_out")
+
+        def job(number, folder, spec):
+            return {"run": number, "state": spec["states"][number % 3], "paid": 0, "error": ""}
+
+        with mock.patch.object(fan_out, "job", job):
+            for states, count in [(["failed"] * 3, 3), (["failed", "failed", "succeeded"], 50)]:
+                with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                    spec = {"states": states}
+                    rows = fan_out.all_runs(pool, 50, "", spec, progress=lambda line: None)
+                self.assertEqual(len(rows), count)
+
+    def test_trim_context_looks_at_odd_calls(self):
+        trim, calls = self.module("trim_context"), []
+        for number, arguments in enumerate(('{"number": 7}', "{}", "[]", "7", "null", "{", "")):
+            calls.append({"id": str(number), "function": {"arguments": arguments}})
+        self.assertIn(
+            "pages [7, '?', '?', '?', '?', '?', '?']",
+            trim.look([{"role": "assistant", "tool_calls": calls}]),
+        )
+
+    def test_arguments_that_do_not_fit(self):
+        """A message without a letter is a turn; a folder or picture that is not there is said."""
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        for arguments, status, words in [
+            (["memory.py", ""], 0, "Noted."),
+            (["memory.py", "--memory", "search", "?"], 0, "Noted."),
+            (["search_documents.py", "--folder", "none"], 0, "budget_exhausted after 6 requests"),
+            (["see_images.py", "--picture", "none.png"], 2, "--picture needs --model"),
+            (["see_images.py", "--picture", "none.png", "--model", "m"], 1, "none.png"),
+        ]:
+            with self.subTest(arguments):
+                line = [sys.executable, str(self.examples / arguments[0]), *arguments[1:]]
+                done = subprocess.run(
+                    line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60
+                )
+                out = done.stdout.decode("utf-8")
+                self.assertEqual(done.returncode, status, out)
+                self.assertIn(words, out)
+                self.assertNotIn("Traceback", out)
 
 
 class McpExampleTests(_ExampleCase):
