@@ -5325,6 +5325,11 @@ class AnswerInterruptTests(_FolderCase):
 
     def setUp(self):
         super().setUp()
+        # A file that was opened, and interrupted before anything holds it:
+        caught = warnings.catch_warnings()
+        caught.__enter__()
+        self.addCleanup(caught.__exit__, None, None, None)
+        warnings.simplefilter("ignore", ResourceWarning)
 
         @agentloop.tool(return_direct=True)
         def answer() -> str:
