@@ -16439,7 +16439,7 @@ _EXAMPLES = {
     "course/04_real_model/lesson.py": [
         '"content": "Answer in one short sentence."',
         'get_weather(city="Paris") -> ok',
-        "model_ended after 2 requests and 1 steps",
+        "model_ended; requests: 2, steps: 1",
         "request 1: 2 messages: system, user",
         "request 2: 4 messages: system, user, assistant, tool",
         "'input_tokens': 875",
@@ -16447,7 +16447,7 @@ _EXAMPLES = {
     "course/05_limits/lesson.py": [
         "1. budget of 3: budget_exhausted; requests: 3, steps: 3; output: None",
         ("2. the same run, once more: budget_exhausted; requests: 5, steps: 5; output: None"),
-        "3. the clock: running, stopped early: yes",
+        "3. the clock: running; requests: ",
         ("4. the last word: model_ended; requests: 1, steps: 0; output: found nothing on 5 pages"),
     ],
     "course/06_accept/lesson.py": [
@@ -17429,7 +17429,7 @@ class ExamplePageTests(_ExampleCase):
 # place, words of the hint that this has to get). An empty hint: it is right all the same.
 _SLIPS = {
     "00_check_laptop": [
-        ('"model_ended"', '"succeeded"', "the demo did not end as 'succeeded'"),
+        ('"model_ended"', '"succeeded"', "the run did not end as 'succeeded'"),
         ("STATE =", "STAT =", "The check needs STATE: keep the names"),
     ],
     "01_build_your_own": [
@@ -17820,6 +17820,34 @@ class CourseTests(_ExampleCase):
             self.assertEqual(parts[0], int(total), lesson)
             if lesson != "00_check_laptop":
                 self.assertEqual(sum(parts[1:]), int(total), lesson)
+        self.check_clock(dict(minutes))
+
+    def check_clock(self, minutes):
+        """Every lesson of an afternoon begins where the one before it ends, on each page."""
+        readme = (self.examples / "course" / "README.md").read_text(encoding="utf-8")
+        slides = (self.examples / "course" / "slides.md").read_text(encoding="utf-8")
+        lengths = {lesson[:2]: int(total) for lesson, total in minutes.items()}
+        lengths.update({"welcome": 5, "break": 15})
+        clock = re.findall(r"(?m)^\| (\d\d|welcome|break|slack) \| (\d\d):(\d\d) \|", readme)
+        second = re.search(r"The second one, [^.]+\.", readme).group()
+        second = re.findall(r"(\d\d|break|slack) at\s+(\d\d):(\d\d)", second)
+        begins = {}
+        for rows in (clock, second):
+            self.assertEqual(rows[-1][0], "slack")
+            now = 14 * 60
+            for name, hour, minute in rows:
+                begins[name] = "%s:%s" % (hour, minute)
+                self.assertEqual(int(hour) * 60 + int(minute), now, name)
+                now += lengths.get(name, 0)
+            self.assertLess(now, 17 * 60)
+        for name, minutes in re.findall(r"# (\d\d) [^#]*?<!-- (.*?)\.", slides):
+            if name in begins:
+                self.assertEqual(minutes, "%s, %d minutes" % (begins[name], lengths[name]), name)
+        for name, total in re.findall(r"(?m)^\| (\d\d) \| .* \| (\d+) \|$", slides):
+            self.assertEqual(int(total), lengths[name], name)
+
+    def test_sections_that_a_hint_names(self):
+        course = self.examples / "course"
         page = (self.examples / "from_langchain.md").read_text(encoding="utf-8")
         check = (course / "10_read_a_framework" / "check.py").read_text(encoding="utf-8")
         for section in set(re.findall(r'"\w", "([A-Z][\w ]+)"', check)):

@@ -33,7 +33,7 @@ def send(function, **tool_input):
 def refuses(function, quantity):
     """Whether the function raises ValueError for this quantity, and not something by mistake."""
     try:
-        function("A1", quantity)
+        function(sku="A1", quantity=quantity)
     except ValueError:
         return True
     except NameError:
