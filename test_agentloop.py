@@ -17488,6 +17488,9 @@ _SLIPS = {
     "02_tools": [
         ("from typing import Literal\n", "", "Is `from typing import Literal` missing at the top?"),
         ("quantity: int", "quantity: str", "Use int"),
+        ("quantity: int", "quantity: number", "Did you mean int?"),
+        ("quantity: int", "quantity: integer", "Did you mean int?"),
+        ("sku: str", "sku: string", "Did you mean str?"),
         ('= "medium"', "", "let it have the default 'medium'"),
         ('Literal["small", "medium", "large"]', "str", "name the three words with Literal"),
         (" This cannot be undone.", "", "say, in your words, that sending cannot be undone"),

@@ -37,6 +37,14 @@ RIGHT, NOT_YET = 71, 72  # exit statuses of the process of its own: none that co
 NONE = "Something is None there: given as None, or from a function that lacks its `return`."
 PYTHON = "py" if os.name == "nt" else "python3"  # what is typed to start it
 FROM = {"dataclass": "dataclasses", "field": "dataclasses", "Path": "pathlib"}
+ELSEWHERE = {  # what other languages call it
+    "string": "str",
+    "number": "int",
+    "integer": "int",
+    "boolean": "bool",
+    "array": "list",
+    "null": "None",
+}
 CONTAINERS = {  # (its type, what was asked of it): what was meant, most likely
     ("dict", "add"): "{} is an empty dict; an empty set is set().",
     ("dict", "append"): "{} is an empty dict; an empty list is [].",
@@ -303,6 +311,8 @@ def find_name(name, source):
         return f"Is `from {module} import {name}` missing at the top?"
     if name in getattr(sys.modules.get("agentloop"), "__all__", ()):
         return f"Is `import agentloop` there, and is it agentloop.{name}?"
+    if name in ELSEWHERE and f"{name}." not in source:  # string.digits is of the module string
+        return f"Did you mean {ELSEWHERE[name]}?"
     with contextlib.suppress(ImportError, ValueError):
         if importlib.util.find_spec(name):
             return f"Is `import {name}` missing at the top?"
