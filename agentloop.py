@@ -4274,6 +4274,7 @@ def _open_journal(path: str, run: AgentRun) -> _Journal:
 
 _NO_TEXT = "(no text)"  # stands where servers refuse an empty text
 _NO_OUTPUT = "(no output)"
+_GO_ON = "Go on."
 _LEGAL_NAME = r"[a-zA-Z0-9_-]{1,64}\Z"
 _ANY_ID = r"(?s).+\Z"
 _PORTABLE_ID = r"[a-zA-Z0-9]{9}\Z"  # a call id that every provider takes
@@ -4463,25 +4464,36 @@ def _match_copies(steps: List[AgentStep], chosen: Iterable[AgentStep]) -> Dict[i
     """{id(step): the step or its changed copy}, for what a `trim` function returned.
 
     [one, two], [copy of two] -> {id(two): copy of two}. A copy has the action of the step,
-    or its call_id; without a call, its request and text. ValueError for anything else.
+    or its call_id; without a call, its request and text. Of several steps with these, the
+    copies are theirs in order. ValueError for anything else.
     """
-    originals: Dict[Any, AgentStep] = {}
+    by_action = {id(step.action): step for step in steps}
+    by_key: Dict[Any, List[AgentStep]] = {}
     for step in steps:
-        originals.setdefault(id(step.action), step)
-        originals.setdefault(_name_of(step.action), step)
-    kept = {}
-    for copied in chosen:
-        original = originals.get(id(copied.action)) or originals.get(_name_of(copied.action))
+        by_key.setdefault(_key_of_copies(step.action), []).append(step)
+    kept: Dict[int, AgentStep] = {}
+    copies = []
+    for step in chosen:
+        original = by_action.get(id(step.action))
         if original is None:
+            copies.append(step)
+        else:
+            kept[id(original)] = step
+    for copied in copies:
+        alike = by_key.get(_key_of_copies(copied.action))
+        if alike is None:
             raise ValueError(
                 "trim returns steps of the run or changed copies of them, with their "
                 f"call_id; got {_one_line(_safe_str(copied))}"
             )
-        kept[id(original)] = copied
+        remaining = [step for step in alike if id(step) not in kept] or alike
+        request = copied.action.request
+        same_request = [step for step in remaining if step.action.request == request]
+        kept[id((same_request or remaining)[0])] = copied
     return kept
 
 
-def _name_of(action: AgentAction) -> Any:
+def _key_of_copies(action: AgentAction) -> Any:
     """What a copy of the action has too: "c1"; without a call (3, "I think ...")."""
     return action.call_id or (action.request, action.log)
 
@@ -6064,12 +6076,35 @@ def _update(fields: _JsonObject, more: _JsonObject) -> None:
 
 
 class _StreamedCall:
-    """A call of a Chat Completions stream: its first id and name, and all that came for it."""
+    """A call of a Chat Completions stream: its first id and name, and all that came for it.
+
+    Attributes:
+        arguments: the pieces of its arguments.
+        last_list: the number of the last list of deltas that had one for it.
+    """
 
     def __init__(self) -> None:
         self.call_id = ""
         self.name = ""
+        self.arguments: List[str] = []
         self.values: _Collected = {}
+        self.last_list = 0
+
+    def is_continued_by(self, call_id: str, name: str, arguments: str) -> bool:
+        """Whether a delta with this id, name and arguments may be a piece of this call.
+
+        A name comes in pieces before the arguments, or as it is in each delta. To whole
+        arguments nothing is added.
+        """
+        if not name or not self.name:
+            return True
+        if call_id and self.call_id:
+            return call_id == self.call_id
+        if not self.arguments:
+            return True
+        # Of one piece: servers that omit index and id send each call at once.
+        is_whole = len(self.arguments) == 1 and _is_strict_object(self.arguments[0])
+        return name == self.name and not (is_whole and arguments)
 
 
 class _StreamedCalls:
@@ -6079,36 +6114,51 @@ class _StreamedCalls:
 
     1. The one that its `index` names; without an index the one with its id, else the last
        opened.
-    2. It opens one where there is none to belong to, or where it brings a name and an id,
-       and the call there has a name and another id already.
+    2. It opens one where there is none to belong to, or where it brings a name, and the
+       call there has a name and another id already, or the arguments of another call.
+    3. Two deltas with a name in one list are never of one call.
     """
 
     def __init__(self) -> None:
         self.calls: List[_StreamedCall] = []
         self.by_index: Dict[Any, _StreamedCall] = {}
         self.by_id: Dict[str, _StreamedCall] = {}
+        self.list_count = 0
 
-    def add(self, delta: _JsonObject) -> None:
-        """Add a piece of a call to the call that it belongs to, which may be a new one.
+    def add(self, deltas: List[_JsonObject], are_whole: bool = False) -> None:
+        """Add each delta of a list to the call that it belongs to, which may be a new one.
 
         {"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}} opens a call;
-        {"index": 0, "function": {"arguments": "{}"}} then is a piece of it.
+        {"index": 0, "function": {"arguments": "{}"}} then is a piece of it. `are_whole`:
+        each is a call of its own.
         """
-        index = delta.get("index")
-        call_id = _str(delta.get("id"))
-        name = _str(_dict(delta.get("function")).get("name"))
-        call = self._find(index, call_id)
-        is_another = bool(call and call.name and call.call_id not in ("", call_id))
-        if call is None or (is_another and name and call_id):
-            call = _StreamedCall()
-            self.calls.append(call)
-            if isinstance(index, (int, str)):
-                self.by_index[index] = call
-        call.call_id = call.call_id or call_id
-        call.name = call.name or name
-        if call_id:
-            self.by_id.setdefault(call_id, call)
-        _collect(call.values, {key: value for key, value in delta.items() if key != "index"})
+        self.list_count += 1
+        for delta in deltas:
+            index = delta.get("index")
+            call_id = _str(delta.get("id"))
+            function = _dict(delta.get("function"))
+            name = _str(function.get("name"))
+            arguments = _str(function.get("arguments"))
+            call = None if are_whole else self._find(index, call_id)
+            if call and name and call.last_list == self.list_count:
+                call = None
+            if call is None or not call.is_continued_by(call_id, name, arguments):
+                call = self._open(index)
+            call.call_id = call.call_id or call_id
+            call.name = call.name or name
+            call.last_list = self.list_count
+            if arguments:
+                call.arguments.append(arguments)
+            if call_id:
+                self.by_id[call_id] = call
+            _collect(call.values, {key: value for key, value in delta.items() if key != "index"})
+
+    def _open(self, index: Any) -> _StreamedCall:
+        call = _StreamedCall()
+        self.calls.append(call)
+        if isinstance(index, (int, str)):
+            self.by_index[index] = call
+        return call
 
     def _find(self, index: Any, call_id: str) -> Optional[_StreamedCall]:
         """The call that a delta belongs to, see rule 1."""
@@ -6134,7 +6184,8 @@ class _StreamedChoice:
         self.reason = _str(self.fields.get("finish_reason"))
         delta = _dict(choice.get("delta"))
         message = choice.get("message")
-        if message and isinstance(message, dict):  # MiniMax: at last all of it once more
+        is_whole = bool(message) and isinstance(message, dict)
+        if is_whole:  # MiniMax: at last all of it once more
             self.calls = _StreamedCalls()
             self.message = {"role": ["assistant"]}
             delta = message
@@ -6142,8 +6193,7 @@ class _StreamedChoice:
             self.has_begun = True
         if "tool_calls" in delta:
             delta = dict(delta)
-            for call in _dicts(delta.pop("tool_calls")):
-                self.calls.add(call)
+            self.calls.add(_dicts(delta.pop("tool_calls")), is_whole)
         _collect(self.message, delta)
 
     def value(self) -> _JsonObject:
@@ -6283,10 +6333,10 @@ class _AnthropicAssembler(_Assembler):
     def add(self, event: _JsonObject) -> None:
         kind = event.get("type")
         index = _count(event.get("index"))
-        _collect(self.usage, _dict(event.get("usage")))
+        self._add_usage(_dict(event.get("usage")))
         if kind == "message_start":
             message = _dict(event.get("message"))
-            _collect(self.usage, _dict(message.get("usage")))
+            self._add_usage(_dict(message.get("usage")))
             self._add_fields(message)
         elif kind == "content_block_start":
             self._start_block(index, _dict(event.get("content_block")))
@@ -6301,6 +6351,10 @@ class _AnthropicAssembler(_Assembler):
     def _add_fields(self, fields: _JsonObject) -> None:
         _update(self.fields, fields)
         self.reason = _str(self.fields.get("stop_reason"))
+
+    def _add_usage(self, usage: _JsonObject) -> None:
+        # A 0 in `message_delta` does not replace the count of `message_start`.
+        _collect(self.usage, {name: count for name, count in usage.items() if count})
 
     def _start_block(self, index: int, start: _JsonObject) -> None:
         block: _Collected = {}
@@ -6752,14 +6806,14 @@ class _Adapter(_Client):
         For a server that may go on with an observation of its own making, a stop sequence
         helps: ReActText(OpenAIChat("m", stop=["\\nObservation:"]).complete).
         """
-        return self._complete_text(AgentRun(prompt))
+        return _to_text(self._complete_run(AgentRun(prompt)).output)
 
-    def _complete_text(self, run: AgentRun) -> str:
+    def _complete_run(self, run: AgentRun) -> AgentFinish:
         """The answer to the run's task, without tools; `run.usage` says what it cost."""
         decision = self(run, {})
         if not isinstance(decision, AgentFinish):
             raise InvalidResponse("A tool was called, and only text was asked for.")
-        return _to_text(decision.output)
+        return decision
 
     def _encode(self, run: AgentRun, tools: Registry) -> Tuple[bytes, _Conversation]:
         """The body of the request, and the conversation in it."""
@@ -6860,11 +6914,13 @@ class _Adapter(_Client):
         is_paused = not step.observation
         is_incomplete = step.status == "invalid_response" and not is_paused
         message = step.action.message
-        calls = self._calls_in(message) or []
-        ids = self._put_reply(conversation, message, step.action.log, calls, is_incomplete)
+        calls = self._calls_in(message)
+        ids = self._put_reply(conversation, message, step.action.log, calls or [], is_incomplete)
         for call_id in ids:
             self._put_result(conversation, call_id, step)
-        if not ids and not is_paused:
+        if is_paused and calls is None and message is not None:
+            self._put_user_text(conversation, [_GO_ON])  # another server's turn
+        elif not ids and not is_paused:
             self._put_user_text(conversation, [self._show(step)])
 
     def _put_finish(self, conversation: _Conversation, finish: AgentFinish) -> None:
@@ -6936,15 +6992,14 @@ class _Adapter(_Client):
     def __call__(self, run: AgentRun, tools: Registry) -> Decision:
         data, conversation = self._encode(run, tools)
         deadline = self._deadline_from_now()  # of this request of the run, with retries and repairs
-        repairs = 0
+        tried: Dict[str, str] = {}  # what was changed, and the words of the refusal
         while True:
             try:
                 reply = self._request_with_retries(data, self._read_reply, deadline)
                 break
             except _RequestFailed as failure:
                 _check_no_failed_generation(failure)
-                repairs += 1
-                if repairs > _MAX_REPAIRS or not self._repair(failure, conversation):
+                if not self._adapt_request(failure, conversation, tried):
                     raise self._model_error(failure) from None
                 data, conversation = self._encode(run, tools)
         _add_usage(run, reply.usage)
@@ -6965,31 +7020,43 @@ class _Adapter(_Client):
             )
         conversation.input_tokens = tokens
 
-    # Repairing a request that was refused. The caller's part of the body never changes.
+    # Adapting a request that was refused. The caller's part of the body never changes.
 
-    def _repair(self, failure: _RequestFailed, conversation: _Conversation) -> bool:
+    def _adapt_request(
+        self, failure: _RequestFailed, conversation: _Conversation, tried: Dict[str, str]
+    ) -> bool:
         """Whether the request can be sent in another form, which is remembered.
 
         A property of the assistant's messages, or one that the adapter adds, that is refused
         is left out; one that is demanded is added, where there is something to put there.
+        `tried` has the properties that were for this request. One after which the server
+        says the same again was a wrong guess, which is undone.
         """
-        if failure.status not in (400, 422):
-            return False
         words = failure.words
         if re.search("(?i)encrypted content is not supported", words):
             words = "'include' is not supported"  # what asks for it, see OpenAIResponses
         elif failure.error.get("param"):
             words = f"'{_to_text(failure.error['param'])}': {words}"
+        for name, words_before in tried.items():
+            if words_before == words:
+                self._left_out -= {name}
+                self._demanded -= {name}
+        if failure.status not in (400, 422) or len(tried) >= _MAX_REPAIRS:
+            return False
         added = self._top_level_fields(conversation).keys() - self._never_left_out
         can_be_left_out = (conversation.assistant_keys | added) - self._left_out
         can_be_left_out -= self.extra.keys()
         for name, is_demanded in _judge_properties(words):
+            if name in tried:
+                continue
             if is_demanded and name in self._can_be_added - self._demanded:
+                tried[name] = words
                 _log(f"the server demands {name!r}: it is added where a reply has none")
                 self._demanded |= {name}
                 self._left_out -= {name}
                 return True
             if not is_demanded and name in can_be_left_out:
+                tried[name] = words
                 _log(f"the server refuses {name!r}: it is left out from now on")
                 self._left_out |= {name}
                 return True
@@ -7840,11 +7907,12 @@ _FORM_REMINDER = (
     "at the start of a line."
 )
 
-# A draft in think tags is no part of the reply. R1's chat template writes the opening tag
-# into the prompt, so that a reply may begin inside; a tag that is not closed hides the
-# rest. The adapters have a rule of their own, `_without_draft`: in an answer, tags that
-# do not lead it may be meant.
-_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(?:</think>|\Z)"
+# A draft in think tags is no part of the reply; a tag that is not closed hides the rest.
+# The adapters have a rule of their own, `_without_draft`: in an answer, tags that do not
+# lead it may be meant.
+_THINKING = r"(?s)<think>.*?(?:</think>|\Z)"
+# R1's chat template writes the opening tag into the prompt: a reply may begin inside.
+_BEGUN_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>"
 
 _REACT_LABEL = r"""(?imsx)
     ^```.*?(?:^```|\Z)                # a code block: what stands in one is no label
@@ -7854,6 +7922,25 @@ _REACT_LABEL = r"""(?imsx)
       [:\uff1a]
       (?P<closing>[*_]*) [ \t]*
 """
+
+
+def _find_labels(text: str) -> List["re.Match[str]"]:
+    return [match for match in re.finditer(_REACT_LABEL, text) if match.group("label")]
+
+
+def _without_thinking(completion: str) -> str:
+    """Without its draft: "Hm.</think> Final Answer: 5" -> "Final Answer: 5".
+
+    "Final Answer: use </think> there" stays: the answer goes on behind the tag.
+    """
+    begun = re.match(_BEGUN_THINKING, completion)
+    if begun:
+        rest = completion[begun.end() :].lstrip(" \t")
+        is_in_line = bool(rest.strip()) and rest[0] not in "\r\n"
+        labels = [match.group("label").lower() for match in _find_labels(begun.group())]
+        if not is_in_line or "final answer" not in labels or re.match(_REACT_LABEL, rest):
+            completion = rest
+    return re.sub(_THINKING, "", completion).strip()
 
 
 class _ReActReply:
@@ -7868,9 +7955,8 @@ class _ReActReply:
 
     def __init__(self, completion: str) -> None:
         self.completion = completion
-        self.text = re.sub(_THINKING, "", completion).strip()
-        matches = re.finditer(_REACT_LABEL, self.text)
-        self.labels = [match for match in matches if match.group("label")]
+        self.text = _without_thinking(completion)
+        self.labels = _find_labels(self.text)
 
     def find(self, *names: str, after: int = -1) -> Optional["re.Match[str]"]:
         """The first label of one of these names, or of any, behind a position."""
@@ -7889,9 +7975,12 @@ class _ReActReply:
         label.
 
         "**Final Answer:** **42** items" -> "**42** items". A completion model goes on
-        with the next question, which it invents: the answer ends there.
+        with the next question, which it invents, and replies to it: the answer ends there.
         """
         invented = self.find("observation", "question", after=label.start())
+        if invented and invented.group("label").lower() == "question":
+            if self.find(after=invented.start()) is None:
+                invented = None  # nothing replies to it: a line of the answer
         answer = self.text[label.end() : invented.start() if invented else None].strip()
         if label.group("opening") and not label.group("closing"):
             answer = answer.rstrip("*_ ")
@@ -7905,21 +7994,24 @@ class _ReActReply:
         invented, and is not in the log.
 
         Beside "Action: search" and an Action Input, models write 'Action: search
-        ({"query": "x"})'.
+        ({"query": "x"})'. Other words in parentheses are the input where none follows.
         """
         text = self.text
         name = text[label.end() :].partition("\n")[0]
         given = ""
         end = line_end = label.end() + len(name)
         inline = re.match(r"[^({]*\w[^\w({]*(?=[({])", name)
-        following = self.find(after=label.start())
+        json_input = None
         if inline:
             name = inline.group()
             start = label.end() + inline.end()
             if text[start] == "(":
                 start += 1
-            rest = text[start:line_end].strip().rstrip(")")
-            given, end = _read_json_input(text, start) or (rest, line_end)
+            given = text[start:line_end].strip().rstrip(")")
+            json_input = _read_json_input(text, start)
+        following = self.find(after=label.start())
+        if json_input:
+            given, end = json_input
         elif following and following.group("label").lower() == "action input":
             invented = self.find(after=following.start())
             section_end = invented.start() if invented else len(text)
@@ -7945,6 +8037,8 @@ def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
 
 
 _NOTHING = ("", "none", "null", "n/a")  # as the name of a tool, or as its input
+# '{"n": ', or search(query="x"); "x = 5" and further statements are code, a text.
+_BROKEN_OBJECT = r"\{|\w+\s*=[^;\n]*\Z"
 
 
 class ReActText:
@@ -7982,7 +8076,10 @@ class ReActText:
         self.max_observation = max_observation
 
     def __call__(self, run: AgentRun, tools: Registry) -> Decision:
-        reply = _ReActReply(self._complete_and_count(self.prompt(run, tools), run))
+        completion = self._complete_and_count(self.prompt(run, tools), run)
+        if isinstance(completion, AgentFinish):
+            return completion
+        reply = _ReActReply(completion)
         called = reply.find("action")
         final = reply.find("final answer")
         if called:
@@ -8033,15 +8130,20 @@ class ReActText:
             return f"Thought: {action.log}\n{call}"
         return call
 
-    def _complete_and_count(self, prompt: str, run: AgentRun) -> str:
-        """The completion; its tokens are counted where `complete` is an adapter's."""
-        adapter = getattr(self.complete, "__self__", None)
+    def _complete_and_count(self, prompt: str, run: AgentRun) -> Union[str, AgentFinish]:
+        """The completion, or a refusal of an adapter's model.
+
+        Where `complete` is `adapter.complete`, which gives a text alone, the adapter is
+        asked instead: its tokens count, and it says whether the text is a refusal.
+        """
+        adapter = getattr(self.complete, "__self__", None)  # of a bound method
         if isinstance(adapter, _Adapter) and self.complete == adapter.complete:
             request = AgentRun(prompt)
             try:
-                return adapter._complete_text(request)
+                finish = adapter._complete_run(request)
             finally:  # a reply that cannot be read has cost tokens, too
                 _add_usage(run, request.usage)
+            return finish if finish.reason == "refusal" else _to_text(finish.output)
         completion = self.complete(prompt)
         if not isinstance(completion, str):
             raise TypeError(f"complete(prompt) returns a str; got {_preview(completion)}")
@@ -8057,7 +8159,7 @@ class ReActText:
             return value
         if given.strip().lower() in _NOTHING:
             return {}
-        if re.match(r"\s*(?:\{|\w+\s*=)", given):  # a broken object, or search(query="x")
+        if re.match(_BROKEN_OBJECT, given.strip()):
             return given
         schema = tool.parameters if tool else {}
         properties = schema.get("properties") or {}
