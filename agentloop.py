@@ -1477,7 +1477,7 @@ class _Record(_Type):
         self.fields = fields
         self.required = required
         self.make = make
-        self.extra = extra
+        self.body_fields = extra
         self.reserved = frozenset(reserved)
         # A str for a str field needs no look: this saves two calls for most arguments.
         scalars = {name: each for name, each in fields.items() if isinstance(each, _Scalar)}
@@ -1502,7 +1502,7 @@ class _Record(_Type):
                 continue
             field_type = self.fields.get(name)
             if field_type is None and name not in self.reserved:
-                field_type = self.extra
+                field_type = self.body_fields
             if field_type is None:
                 faults.append(place.unknown(name, self.fields))
                 continue
@@ -1513,7 +1513,7 @@ class _Record(_Type):
         # Where as many values were converted as there are fields, no field is missing,
         # unless some of the values are extra ones. This saves a look for each name in
         # most calls.
-        if self.extra is not None or len(converted) < len(self.fields):
+        if self.body_fields is not None or len(converted) < len(self.fields):
             faults += place.missing(self.required, entries)
         if faults:
             raise _Mismatch(faults)
@@ -4359,7 +4359,9 @@ class _Conversation:
             return False
         # subtle: not `==`, which a tool's result may define, and which would look at all of
         # its parts. This runs over the whole conversation at each request: it must stay
-        # O(n), with a small constant.
+        # O(n), with a small constant. A flat list is enough: a step always adds as many
+        # entries, so one that was put in or taken out moves those behind it by one step,
+        # and steps of the same objects are sent alike.
         if not all(map(operator.is_, self.contents, contents)):
             return False
         try:
@@ -4576,8 +4578,8 @@ def _join_text(content: Any, part_type: str = "text") -> str:
     return "".join(_str(part.get("text")) for part in texts)
 
 
-def _count(value: Any) -> int:
-    """A count of tokens: a whole number from 0 to 10^15. Anything else counts as 0."""
+def _whole_number(value: Any) -> int:
+    """A count or an index of a server: a whole number from 0 to 10^15, else 0."""
     return value if type(value) is int and 0 < value <= 10**15 else 0
 
 
@@ -6262,7 +6264,7 @@ class _ChatAssembler(_Assembler):
         _update(self.fields, event)
         for choice in _dicts(event.get("choices")):
             _check_no_error(choice)
-            index = _count(choice.get("index"))
+            index = _whole_number(choice.get("index"))
             if index > 0 and self.only_first:
                 continue
             if index not in self.choices:
@@ -6294,7 +6296,7 @@ class _ResponsesAssembler(_Assembler):
         if kind == "response.output_text.delta":
             self.on_text(event.get("delta"))
         elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
-            index = _count(event.get("output_index", self.items.next_index))
+            index = _whole_number(event.get("output_index", self.items.next_index))
             self.items.add(index, event["item"])
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             self._end(_dict(event.get("response")), str(kind)[len("response.") :])
@@ -6332,7 +6334,7 @@ class _AnthropicAssembler(_Assembler):
 
     def add(self, event: _JsonObject) -> None:
         kind = event.get("type")
-        index = _count(event.get("index"))
+        index = _whole_number(event.get("index"))
         self._add_usage(_dict(event.get("usage")))
         if kind == "message_start":
             message = _dict(event.get("message"))
@@ -6396,11 +6398,21 @@ class _AnthropicAssembler(_Assembler):
 
 # -- adapters --------------------------------------------------------------------------------------
 #
-# What the three protocols share. Reading a reply, deciding how it ended and repairing
+# What the three protocols share. Reading a reply, deciding how it ended and cleaning
 # what goes back are three places; what differs between the protocols is a method that
 # each of them has.
+#
+# A fourth protocol needs
+#
+# 1. a subclass of `_Adapter` with the class attributes of OpenAIChat and the methods under
+#    "What each protocol has of its own", and `_login`;
+# 2. a subclass of `_Assembler`, which makes a document of the events of its streams;
+# 3. `_calls_in` of the other three to return None for its messages, as they are then
+#    composed anew; see `_is_foreign_to_chat`;
+# 4. a look at `_endpoint`, which knows the path of the Messages API by name;
+# 5. its name in `__all__`, and its --api in the lists of the command line.
 
-_MAX_REPAIRS = 8  # for one request, whose properties a server refuses one after the other
+_MAX_CHANGES = 8  # of one request, whose properties a server refuses one after the other
 
 # How a reply ended, by its finish reason in lower-case letters, on every protocol.
 _REASONS = {
@@ -6470,8 +6482,8 @@ class _ParsedReply:
     def count(self, input_tokens: int, output_tokens: Any, cached_tokens: Any) -> None:
         self.usage = {
             "input_tokens": input_tokens,
-            "output_tokens": _count(output_tokens),
-            "cached_tokens": _count(cached_tokens),
+            "output_tokens": _whole_number(output_tokens),
+            "cached_tokens": _whole_number(cached_tokens),
         }
 
 
@@ -6556,7 +6568,8 @@ _DEMANDED = r"""
     \bmissing\b | \brequired\b | must\ be\ (?:passed|sent|provided|included|present|set)
 """
 _VERDICT = rf"(?xi) (?P<demand>{_DEMANDED}) | {_REFUSED} | {_NOT_TAKEN}"
-# Where a refusal names a property. Other words are no names: include, store, stream.
+# Where a refusal names a property, as the one group of an alternative. Other words are no
+# names: include, store, stream.
 _NAMED_PROPERTY = rf"""(?xi)
     (?<!function\ )(?<!tool\ )
     ['"`] ([\w-][\w.\[\]-]*) ['"`]                # 'reasoning', `messages[1].reasoning`
@@ -6584,7 +6597,7 @@ def _judge_properties(words: str) -> List[Tuple[str, bool]]:
         return []
     judged = []
     for match in re.finditer(_NAMED_PROPERTY, words):
-        start, end = match.span(match.lastindex or 0)
+        start, end = match.span(match.lastindex or 0)  # of the one group that took part
         gaps = [max(verdict.start() - end, start - verdict.end()) for verdict in verdicts]
         nearest = verdicts[gaps.index(min(gaps))]
         name = re.findall(r"[\w-]+", words[start:end])[-1]
@@ -6624,7 +6637,7 @@ _OTHER_NAMES = {
 _Init = typing.TypeVar("_Init", bound=Callable[..., None])
 
 
-def _named_settings(init: _Init) -> _Init:
+def _refuse_misspelt_settings(init: _Init) -> _Init:
     """A constructor that takes settings by name alone, and no misspelt one.
 
     OpenAIChat("m", "http://...") and OpenAIChat("m", baseurl="...") are a TypeError.
@@ -6681,14 +6694,14 @@ class _Adapter(_Client):
     _list_name = "messages"  # of the field that holds the conversation
     _limit_names: Tuple[str, ...] = ()  # fields that limit the output
     _id_pattern = _ANY_ID  # of the call ids that can be sent
-    # Properties of a message that cannot be left out.
-    _essential: FrozenSet[str] = frozenset(("role", "content"))
-    # Fields around the messages that cannot be left out.
-    _never_left_out = frozenset(("max_tokens", "system", "instructions", "store"))
+    # What is never left out, whatever a server refuses: of an assistant's message, and of
+    # the fields around the messages.
+    _required_properties: FrozenSet[str] = frozenset(("role", "content"))
+    _required_fields = frozenset(("max_tokens", "system", "instructions", "store"))
     # Properties of a message that can be added where a server demands them.
     _can_be_added: FrozenSet[str] = frozenset()
 
-    @_named_settings
+    @_refuse_misspelt_settings
     def __init__(
         self,
         model: str,
@@ -6715,10 +6728,10 @@ class _Adapter(_Client):
         self.on_text = on_text
         self.trim = trim
         self.max_observation = max_observation
-        self.extra = body
-        # What this server refused or demanded by name. Replaced, never changed: threads
-        # share it.
-        self._left_out: FrozenSet[str] = frozenset()
+        self.body_fields = body
+        # The properties and fields that this server refused or demanded by name. Replaced,
+        # never changed: threads share them.
+        self._refused: FrozenSet[str] = frozenset()
         self._demanded: FrozenSet[str] = frozenset()
 
     def __repr__(self) -> str:
@@ -6742,7 +6755,7 @@ class _Adapter(_Client):
         raise NotImplementedError
 
     def _compose(self, text: str, actions: List[AgentAction]) -> Any:
-        """A reply of another model in this protocol's form, before it is repaired."""
+        """A reply of another model in this protocol's form, before it is cleaned."""
         raise NotImplementedError
 
     def _calls_in(self, message: Any) -> Optional[List[AgentAction]]:
@@ -6752,15 +6765,15 @@ class _Adapter(_Client):
         """
         raise NotImplementedError
 
-    def _repair_reply(
-        self, message: Any, calls: List[AgentAction], stand_in: str, is_incomplete: bool
+    def _clean_reply(
+        self, message: Any, calls: List[AgentAction], placeholder: str, is_incomplete: bool
     ) -> List[_JsonObject]:
-        """A reply as it goes back, as messages or items: as it came, but for repairs.
+        """A reply as it goes back, as messages or items: as it came, without what is refused.
 
         Args:
             message: as it came, or composed.
             calls: its calls, with the ids that are sent.
-            stand_in: a text for a message that would be empty without.
+            placeholder: a text for a message that would be empty without.
             is_incomplete: whether it was cut or refused, so that parts may be missing.
         """
         raise NotImplementedError
@@ -6795,7 +6808,9 @@ class _Adapter(_Client):
 
         It shows the run as it is now, with what the caller replaced, shortened or took
         out since the last request. Replace objects, do not change them: within an
-        observation, only changes of lists and dicts of plain JSON are noticed.
+        observation, only changes of lists and dicts of plain JSON are noticed. A reply is
+        sent as its `message` says: for another answer, replace `run.finish` by one
+        without, AgentFinish("shorter").
         """
         data, _ = self._encode(run, tools)
         return dict(json.loads(data.decode("utf-8")))
@@ -6821,9 +6836,9 @@ class _Adapter(_Client):
             self._check_tool(tool)
         conversation = self._encode_conversation(run)
         added = self._top_level_fields(conversation)
-        kept = {key: value for key, value in added.items() if key not in self._left_out}
-        fields = {"model": self.model, **kept, **self.extra}
-        shown: List[_JsonObject] = list(self.extra.get("tools") or ())
+        kept = {key: value for key, value in added.items() if key not in self._refused}
+        fields = {"model": self.model, **kept, **self.body_fields}
+        shown: List[_JsonObject] = list(self.body_fields.get("tools") or ())
         shown += [self._encode_tool(tool) for tool in tools.values()]
         if shown:
             fields["tools"] = self._mark_for_cache(shown)
@@ -6843,7 +6858,7 @@ class _Adapter(_Client):
             return self._encode_with_pending(run)
         turns = _trim_turns([*run.history, run], self.trim)
         contents = _contents_of(turns)
-        settings = (self.system, self.max_observation, self._left_out, self._demanded)
+        settings = (self.system, self.max_observation, self._refused, self._demanded)
         if run._encoded is None:
             run._encoded = {}
         # Taken out first: where an error ends this, no half of a turn stays in it.
@@ -6868,9 +6883,9 @@ class _Adapter(_Client):
 
     def _put_turns(self, conversation: _Conversation, turns: List[AgentRun]) -> None:
         """Put what is new: the rest of the last turn that was sent, then the others."""
-        first = max(conversation.turn_count - 1, 0)
-        for number, turn in enumerate(turns[first:], first):
-            if number == conversation.turn_count:
+        continued = max(conversation.turn_count - 1, 0)  # the index of that turn
+        for index, turn in enumerate(turns[continued:], continued):
+            if index == conversation.turn_count:
                 conversation.begin_turn()
                 self._put_user_text(conversation, _list_of(turn.task))
             for group in _group_by_reply(turn.steps[conversation.step_count :]):
@@ -6891,7 +6906,7 @@ class _Adapter(_Client):
             self._put_calls(conversation, group)
         elif before and _is_about_call(first.action, before.action):
             # The call whose result was to be the answer: its reply stands there already.
-            self._put_user_text(conversation, [self._show(first)])
+            self._put_user_text(conversation, [self._observation_text(first)])
         else:
             self._put_notice(conversation, first)
 
@@ -6921,7 +6936,7 @@ class _Adapter(_Client):
         if is_paused and calls is None and message is not None:
             self._put_user_text(conversation, [_GO_ON])  # another server's turn
         elif not ids and not is_paused:
-            self._put_user_text(conversation, [self._show(step)])
+            self._put_user_text(conversation, [self._observation_text(step)])
 
     def _put_finish(self, conversation: _Conversation, finish: AgentFinish) -> None:
         if finish.reason == "return_direct":  # the call and its result stand for it
@@ -6938,21 +6953,24 @@ class _Adapter(_Client):
         actions: List[AgentAction],
         is_incomplete: bool = False,
     ) -> List[str]:
-        """Put a reply, composed where it is another protocol's. Returns its ids as sent."""
+        """Put a reply as its message says, else composed of its text and actions.
+
+        Returns the ids of its calls as they are sent.
+        """
         container = _str(_dict(_dict(message).get("container")).get("id"))
         conversation.container = container or conversation.container
         pattern = self._id_pattern
         calls = self._calls_in(message)
-        if calls is None or len(calls) != len(actions):
+        if calls is None or len(calls) != len(actions):  # another protocol's, or none
             message = self._compose(text, actions)
             pattern = _PORTABLE_ID
         self._close_open_message(conversation)
-        sent = [
+        sent = [  # for `_clean_reply`, which takes the arguments from the message
             AgentAction(action.tool, None, conversation.make_id(action.call_id, pattern))
             for action in actions
         ]
-        stand_in = text if text.strip() else _NO_TEXT
-        for item in self._repair_reply(message, sent, stand_in, is_incomplete):
+        placeholder = text if text.strip() else _NO_TEXT
+        for item in self._clean_reply(message, sent, placeholder, is_incomplete):
             self._put_assistant(conversation, item)
         return [call.call_id for call in sent]
 
@@ -6961,9 +6979,9 @@ class _Adapter(_Client):
         for name in self._demanded:
             if message.get(name) is None:
                 message[name] = _NO_TEXT
-        conversation.assistant_keys |= message.keys() - self._essential
-        left_out = self._left_out - self._essential
-        kept = {key: value for key, value in message.items() if key not in left_out}
+        conversation.assistant_keys |= message.keys() - self._required_properties
+        refused = self._refused - self._required_properties
+        kept = {key: value for key, value in message.items() if key not in refused}
         conversation.add(_encode_json(kept))
 
     def _put_user_text(self, conversation: _Conversation, parts: List[Any]) -> None:
@@ -6982,7 +7000,7 @@ class _Adapter(_Client):
             conversation.open_parts = []
             conversation.open_bytes = b""
 
-    def _show(self, step: AgentStep) -> str:
+    def _observation_text(self, step: AgentStep) -> str:
         """The text of an observation, of which a long one lacks its middle."""
         text = _cut_middle(_to_text(step.observation), self.max_observation)
         return text if text.strip() else _NO_OUTPUT
@@ -6991,7 +7009,7 @@ class _Adapter(_Client):
 
     def __call__(self, run: AgentRun, tools: Registry) -> Decision:
         data, conversation = self._encode(run, tools)
-        deadline = self._deadline_from_now()  # of this request of the run, with retries and repairs
+        deadline = self._deadline_from_now()  # of this request of the run, with all its retries
         tried: Dict[str, str] = {}  # what was changed, and the words of the refusal
         while True:
             try:
@@ -7039,13 +7057,13 @@ class _Adapter(_Client):
             words = f"'{_to_text(failure.error['param'])}': {words}"
         for name, words_before in tried.items():
             if words_before == words:
-                self._left_out -= {name}
+                self._refused -= {name}
                 self._demanded -= {name}
-        if failure.status not in (400, 422) or len(tried) >= _MAX_REPAIRS:
+        if failure.status not in (400, 422) or len(tried) >= _MAX_CHANGES:
             return False
-        added = self._top_level_fields(conversation).keys() - self._never_left_out
-        can_be_left_out = (conversation.assistant_keys | added) - self._left_out
-        can_be_left_out -= self.extra.keys()
+        added = self._top_level_fields(conversation).keys() - self._required_fields
+        can_be_left_out = (conversation.assistant_keys | added) - self._refused
+        can_be_left_out -= self.body_fields.keys()
         for name, is_demanded in _judge_properties(words):
             if name in tried:
                 continue
@@ -7053,12 +7071,12 @@ class _Adapter(_Client):
                 tried[name] = words
                 _log(f"the server demands {name!r}: it is added where a reply has none")
                 self._demanded |= {name}
-                self._left_out -= {name}
+                self._refused -= {name}
                 return True
             if not is_demanded and name in can_be_left_out:
                 tried[name] = words
                 _log(f"the server refuses {name!r}: it is left out from now on")
-                self._left_out |= {name}
+                self._refused |= {name}
                 return True
         return False
 
@@ -7156,11 +7174,11 @@ class _Adapter(_Client):
         token more, that of the end. Still more means that other tokens count too, such as
         those of reasoning.
         """
-        if _count(self.extra.get("n")) > 1:
+        if _whole_number(self.body_fields.get("n")) > 1:
             return False
-        sent = {"max_tokens": getattr(self, "max_tokens", None), **self.extra}
+        sent = {"max_tokens": getattr(self, "max_tokens", None), **self.body_fields}
         for name in self._limit_names:
-            limit = _count(sent.get(name))
+            limit = _whole_number(sent.get(name))
             if limit:
                 return reply.usage["output_tokens"] in (limit, limit + 1)
         return False
@@ -7216,8 +7234,8 @@ def _describe_tool(tool: Tool, schema_name: str) -> _JsonObject:
 def _cached_tokens(usage: _JsonObject, details: str) -> int:
     """The cached part of the input; Mistral, Moonshot and DeepSeek name it otherwise."""
     names = ("num_cached_tokens", "cached_tokens", "prompt_cache_hit_tokens")
-    counts = [_count(usage.get(name)) for name in names]
-    return max(_count(_dict(usage.get(details)).get("cached_tokens")), *counts)
+    counts = [_whole_number(usage.get(name)) for name in names]
+    return max(_whole_number(_dict(usage.get(details)).get("cached_tokens")), *counts)
 
 
 def _is_foreign_to_chat(message: _JsonObject) -> bool:
@@ -7229,15 +7247,15 @@ def _is_foreign_to_chat(message: _JsonObject) -> bool:
     )
 
 
-def _repair_function(function: Any, tool: str) -> _JsonObject:
+def _clean_function(function: Any, tool: str) -> _JsonObject:
     """The function of a call with a name and arguments that servers take.
 
     ({"name": "a.b"}, "a.b") -> {"name": "a_b", "arguments": "{}"}
     """
-    repaired = dict(_dict(function))
-    repaired["name"] = _legal_name(repaired.get("name"), tool)
-    repaired["arguments"] = _strict_arguments(repaired.get("arguments"))
-    return repaired
+    cleaned = dict(_dict(function))
+    cleaned["name"] = _legal_name(cleaned.get("name"), tool)
+    cleaned["arguments"] = _strict_arguments(cleaned.get("arguments"))
+    return cleaned
 
 
 def _is_blank_text(part: _JsonObject) -> bool:
@@ -7306,7 +7324,7 @@ class OpenAIChat(_Adapter):
     _host = "https://api.openai.com/v1"
     _variable = "OPENAI"
     _limit_names = ("max_completion_tokens", "max_tokens")
-    _essential = frozenset(("role", "content", "tool_calls"))
+    _required_properties = frozenset(("role", "content", "tool_calls"))
     # A server in a thinking mode demands the reasoning of each reply, others' too.
     _can_be_added = frozenset(("reasoning_content",))
 
@@ -7364,14 +7382,14 @@ class OpenAIChat(_Adapter):
         return calls
 
     def _put_result(self, conversation: _Conversation, call_id: str, step: AgentStep) -> None:
-        message = {"role": "tool", "tool_call_id": call_id, "content": self._show(step)}
+        message = {"role": "tool", "tool_call_id": call_id, "content": self._observation_text(step)}
         conversation.add(_encode_json(message), is_result=True)
         conversation.say(_images_in(step.observation))
 
-    # repairing what goes back
+    # cleaning what goes back
 
-    def _repair_reply(
-        self, message: Any, calls: List[AgentAction], stand_in: str, is_incomplete: bool
+    def _clean_reply(
+        self, message: Any, calls: List[AgentAction], placeholder: str, is_incomplete: bool
     ) -> List[_JsonObject]:
         message = {**message, "role": "assistant"}
         sent = _dicts(message.get("tool_calls"))
@@ -7383,30 +7401,29 @@ class OpenAIChat(_Adapter):
                     **call,
                     "id": action.call_id,
                     "type": call.get("type") or "function",
-                    "function": _repair_function(call.get("function"), action.tool),
+                    "function": _clean_function(call.get("function"), action.tool),
                 }
                 for call, action in zip(sent, calls)
             ]
         if message.get("function_call") is not None:
             # The form before `tool_calls` is no call; some servers send an empty one.
             del message["function_call"]
-        needed = "" if calls else stand_in
-        content = self._repair_content(message.get("content"), needed)
+        content = self._clean_content(message.get("content"), "" if calls else placeholder)
         if content is not None or "content" in message:
             message["content"] = content
         return [message]
 
     @staticmethod
-    def _repair_content(content: Any, needed: str) -> Any:
+    def _clean_content(content: Any, placeholder: str) -> Any:
         """Without empty parts, which are refused, as is a message with neither text nor call.
 
-        `needed` stands for no text; "" where there are calls: None and "" stay as they came.
+        `placeholder` stands where a text is missing; with "", None and "" stay as they came.
         """
         if isinstance(content, list):
             kept = [part for part in _dicts(content) if not _is_blank_text(part)]
-            return kept or needed
-        if needed and not _str(content).strip():
-            return needed
+            return kept or placeholder
+        if placeholder and not _str(content).strip():
+            return placeholder
         return content if isinstance(content, str) else None
 
     # reading
@@ -7431,13 +7448,13 @@ class OpenAIChat(_Adapter):
         if refusal:
             reply.refusal = _to_text(refusal)
         usage = self._find_usage(document, choices)
-        tokens = _count(usage.get("prompt_tokens"))
+        tokens = _whole_number(usage.get("prompt_tokens"))
         cached = _cached_tokens(usage, "prompt_tokens_details")
         reply.count(tokens, usage.get("completion_tokens"), cached)
         return reply
 
     def _asks_for_choices(self) -> bool:
-        return self.extra.get("n") is not None
+        return self.body_fields.get("n") is not None
 
     @staticmethod
     def _find_usage(document: _JsonObject, choices: List[_JsonObject]) -> _JsonObject:
@@ -7473,7 +7490,7 @@ class OpenAIResponses(_Adapter):
     _variable = "OPENAI"
     _list_name = "input"
     _limit_names = ("max_output_tokens",)
-    _essential = frozenset((
+    _required_properties = frozenset((
         "type", "role", "content", "call_id", "name", "arguments", "summary", "encrypted_content",
     ))  # fmt: skip
     _own_items = ("message", "function_call", "reasoning")
@@ -7530,15 +7547,15 @@ class OpenAIResponses(_Adapter):
         ]
 
     def _put_result(self, conversation: _Conversation, call_id: str, step: AgentStep) -> None:
-        parts = [self._show(step), *_images_in(step.observation)]
+        parts = [self._observation_text(step), *_images_in(step.observation)]
         output = _make_parts(parts, "input_text", self._picture)
         item = {"type": "function_call_output", "call_id": call_id, "output": output}
         conversation.add(_encode_json(item))
 
-    # repairing what goes back
+    # cleaning what goes back
 
-    def _repair_reply(
-        self, message: Any, calls: List[AgentAction], stand_in: str, is_incomplete: bool
+    def _clean_reply(
+        self, message: Any, calls: List[AgentAction], placeholder: str, is_incomplete: bool
     ) -> List[_JsonObject]:
         remaining = iter(calls)
         answered = {
@@ -7551,7 +7568,7 @@ class OpenAIResponses(_Adapter):
             item = self._without_store(item)
             if item.get("type") == "function_call":
                 call = next(remaining)
-                item = {**_repair_function(item, call.tool), "call_id": call.call_id}
+                item = {**_clean_function(item, call.tool), "call_id": call.call_id}
             elif item.get("type") == "reasoning":
                 item.setdefault("summary", [])
             if self._can_go_back(item, answered):
@@ -7559,7 +7576,7 @@ class OpenAIResponses(_Adapter):
         while items and items[-1].get("type") == "reasoning":
             items.pop()  # refused without the item that it came with
         if not items:
-            items = [{"type": "message", "role": "assistant", "content": stand_in}]
+            items = [{"type": "message", "role": "assistant", "content": placeholder}]
         return items
 
     def _without_store(self, item: _JsonObject) -> _JsonObject:
@@ -7593,7 +7610,7 @@ class OpenAIResponses(_Adapter):
         reply.reason = self._find_reason(document)
         reply.refusal = self._find_refusal(messages)
         usage = _dict(document.get("usage"))
-        tokens = _count(usage.get("input_tokens"))
+        tokens = _whole_number(usage.get("input_tokens"))
         cached = _cached_tokens(usage, "input_tokens_details")
         reply.count(tokens, usage.get("output_tokens"), cached)
         return reply
@@ -7665,7 +7682,7 @@ class AnthropicMessages(_Adapter):
     _limit_names = ("max_tokens",)
     _id_pattern = r"[a-zA-Z0-9_-]+\Z"
 
-    @_named_settings
+    @_refuse_misspelt_settings
     def __init__(
         self,
         model: str,
@@ -7784,7 +7801,7 @@ class AnthropicMessages(_Adapter):
         ]
 
     def _put_result(self, conversation: _Conversation, call_id: str, step: AgentStep) -> None:
-        text = self._show(step)
+        text = self._observation_text(step)
         images = _images_in(step.observation)
         content = [self._block(part) for part in (text, *images)] if images else text
         block: _JsonObject = {"type": "tool_result", "tool_use_id": call_id}
@@ -7793,10 +7810,10 @@ class AnthropicMessages(_Adapter):
             block["is_error"] = True
         conversation.say([block])
 
-    # repairing what goes back
+    # cleaning what goes back
 
-    def _repair_reply(
-        self, message: Any, calls: List[AgentAction], stand_in: str, is_incomplete: bool
+    def _clean_reply(
+        self, message: Any, calls: List[AgentAction], placeholder: str, is_incomplete: bool
     ) -> List[_JsonObject]:
         remaining = iter(calls)
         content = _dicts(message["content"])
@@ -7807,7 +7824,7 @@ class AnthropicMessages(_Adapter):
             if _is_blank_text(block):
                 continue  # returned at times, refused always
             if _is_use(block):
-                block = {**block, "input": self._repair_input(block.get("input"))}
+                block = {**block, "input": self._clean_input(block.get("input"))}
             if block.get("type") == "tool_use":
                 call = next(remaining)
                 name = _legal_name(block.get("name"), call.tool)
@@ -7815,11 +7832,11 @@ class AnthropicMessages(_Adapter):
             blocks.append(block)
         thoughts = ("thinking", "redacted_thinking")
         if all(block.get("type") in thoughts for block in blocks):
-            blocks.append(self._block(stand_in))  # thoughts alone are no message
+            blocks.append(self._block(placeholder))  # thoughts alone are no message
         return [{"role": "assistant", "content": blocks}]
 
     @staticmethod
-    def _repair_input(arguments: Any) -> _JsonObject:
+    def _clean_input(arguments: Any) -> _JsonObject:
         """None, '{"n": ' or [1] -> {}; an object as it came."""
         if type(arguments) is dict and _is_plain_json(arguments):
             return arguments
@@ -7862,9 +7879,9 @@ class AnthropicMessages(_Adapter):
         if _end_of(reply.reason) == "paused" and not content:
             reply.reason = ""  # there is nothing to go on with
         usage = _dict(document.get("usage"))
-        cached = _count(usage.get("cache_read_input_tokens"))
-        written = _count(usage.get("cache_creation_input_tokens"))
-        tokens = _count(usage.get("input_tokens")) + written + cached
+        cached = _whole_number(usage.get("cache_read_input_tokens"))
+        written = _whole_number(usage.get("cache_creation_input_tokens"))
+        tokens = _whole_number(usage.get("input_tokens")) + written + cached
         reply.count(tokens, usage.get("output_tokens"), cached)
         return reply
 

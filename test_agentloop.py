@@ -9890,7 +9890,9 @@ class TrimTests(_ModelCase):
             return steps
 
         act, step = agentloop.AgentAction, agentloop.AgentStep
-        notice = [step(act("", {}, "", "Hm.", None, 1), f"note {n}", "not_accepted") for n in (1, 2)]
+        notice = [
+            step(act("", {}, "", "Hm.", None, 1), f"note {n}", "not_accepted") for n in (1, 2)
+        ]
         first = agentloop.AgentRun("go", notice[:1], finish=agentloop.AgentFinish("one"))
         calls = [step(act("get_weather", {}, "a", "", None, 2), "sunny")]
         calls.append(step(act("get_weather", {}, "a", "", None, 3), "used", "duplicate_call"))
@@ -12654,7 +12656,8 @@ class SettingsTests(_ModelCase):
     def test_max_tokens_is_a_setting_of_anthropic_alone(self):
         with self.assertRaisesRegex(TypeError, "max_tokens"):
             agentloop.AnthropicMessages("m", max_token=9)
-        self.assertEqual(agentloop.OpenAIChat("m", max_token=9).extra, {"max_token": 9})
+        sent = agentloop.OpenAIChat("m", max_token=9).body(agentloop.AgentRun("go"), {})
+        self.assertEqual(sent["max_token"], 9)
 
 
 class RequestTests(_ModelCase):
