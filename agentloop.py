@@ -6088,11 +6088,11 @@ class _StreamedCall:
     def __init__(self) -> None:
         self.call_id = ""
         self.name = ""
-        self.arguments: List[str] = []
+        self.arguments: List[Any] = []
         self.values: _Collected = {}
         self.last_list = 0
 
-    def is_continued_by(self, call_id: str, name: str, arguments: str) -> bool:
+    def is_continued_by(self, call_id: str, name: str, arguments: Any) -> bool:
         """Whether a delta with this id, name and arguments may be a piece of this call.
 
         A name comes in pieces before the arguments, or as it is in each delta. To whole
@@ -6105,7 +6105,7 @@ class _StreamedCall:
         if not self.arguments:
             return True
         # Of one piece: servers that omit index and id send each call at once.
-        is_whole = len(self.arguments) == 1 and _is_strict_object(self.arguments[0])
+        is_whole = len(self.arguments) == 1 and _is_strict_object(_to_text(self.arguments[0]))
         return name == self.name and not (is_whole and arguments)
 
 
@@ -6140,7 +6140,7 @@ class _StreamedCalls:
             call_id = _str(delta.get("id"))
             function = _dict(delta.get("function"))
             name = _str(function.get("name"))
-            arguments = _str(function.get("arguments"))
+            arguments = function.get("arguments")
             call = None if are_whole else self._find(index, call_id)
             if call and name and call.last_list == self.list_count:
                 call = None
@@ -6185,9 +6185,8 @@ class _StreamedChoice:
         _update(self.fields, choice)
         self.reason = _str(self.fields.get("finish_reason"))
         delta = _dict(choice.get("delta"))
-        message = choice.get("message")
-        is_whole = bool(message) and isinstance(message, dict)
-        if is_whole:  # MiniMax: at last all of it once more
+        message = _dict(choice.get("message"))
+        if message:  # MiniMax: at last all of it once more
             self.calls = _StreamedCalls()
             self.message = {"role": ["assistant"]}
             delta = message
@@ -6195,7 +6194,8 @@ class _StreamedChoice:
             self.has_begun = True
         if "tool_calls" in delta:
             delta = dict(delta)
-            self.calls.add(_dicts(delta.pop("tool_calls")), is_whole)
+            calls = _dicts(delta.pop("tool_calls"))
+            self.calls.add(calls, are_whole=bool(message))
         _collect(self.message, delta)
 
     def value(self) -> _JsonObject:
@@ -7996,8 +7996,9 @@ class _ReActReply:
         """
         invented = self.find("observation", "question", after=label.start())
         if invented and invented.group("label").lower() == "question":
-            if self.find(after=invented.start()) is None:
-                invented = None  # nothing replies to it: a line of the answer
+            replies = ("thought", "action", "final answer")
+            if not self.find(*replies, after=invented.start()):  # a line of the answer
+                invented = self.find("observation", after=label.start())
         answer = self.text[label.end() : invented.start() if invented else None].strip()
         if label.group("opening") and not label.group("closing"):
             answer = answer.rstrip("*_ ")

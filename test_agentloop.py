@@ -12161,6 +12161,8 @@ class ChatDeltaTests(_ModelCase):
             ("neither index nor id, in pieces", [[p("f", x[:4])], [p(None, x[4:])]], [one]),
             ("neither index nor id, the name repeated", [[p("f", x[:4])], [p("f", x[4:])],
               [p("f", "")]], [one]),
+            ("neither index nor id, objects", [[p("f", {"city": "x"})], [p("f", {"city": "y"})]],
+             [one, two]),
             ("index 0 and no id, one list", [[p("f", x, 0, ""), p("f", y, 0, "")]], [one, two]),
             ("index 0 and no id", [[p("f", x, 0, "")], [p("get", y, 0, "")]], [one, ("get", "y")]),
             ("the same id twice in a list", [[p("f", x, 0, "a"), p("f", y, 0, "a")]], [one, two]),
@@ -14295,6 +14297,7 @@ class ReActReplyTests(_ReActCase):
             ("Hm.</think> Hello!", "Hello!"),
             ("Final Answer: Ask this:\nQuestion: who pays?\nThen wait.",
              "Ask this:\nQuestion: who pays?\nThen wait."),
+            ("Final Answer: a\nQuestion: b\nObservation: c", "a\nQuestion: b"),
         ]  # fmt: skip
         for reply, want in rows:
             with self.subTest(reply=reply):
