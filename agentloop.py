@@ -7056,7 +7056,8 @@ class _Adapter(_Client):
         elif failure.error.get("param"):
             words = f"'{_to_text(failure.error['param'])}': {words}"
         for name, words_before in tried.items():
-            if words_before == words:
+            if words_before == words and name in self._refused | self._demanded:
+                _log(f"{name!r} was not the reason: it is as before")
                 self._refused -= {name}
                 self._demanded -= {name}
         if failure.status not in (400, 422) or len(tried) >= _MAX_CHANGES:

@@ -13544,8 +13544,9 @@ class RepairTests(_ModelCase):
         server = _Server("chat", [refused, refused, _text("chat", "ok")], prefix=False)
         model = _model("chat", server)
         later = run.follow_up("more")
-        with self.assertRaisesRegex(agentloop.ModelError, "Invalid schema"):
+        with _logged() as log, self.assertRaisesRegex(agentloop.ModelError, "Invalid schema"):
             agentloop.run(model, later)
+        self.assertIn("'refusal' was not the reason", log.getvalue())
         self.assertEqual(agentloop.run(model, later).output, "ok")
         kept = ["refusal" in server.said(at)[1] for at in range(3)]
         self.assertEqual(kept, [True, False, True])
