@@ -4470,7 +4470,7 @@ def _match_copies(steps: List[AgentStep], chosen: Iterable[AgentStep]) -> Dict[i
     copies are theirs in order. ValueError for anything else.
     """
     by_action = {id(step.action): step for step in steps}
-    by_key: Dict[Any, List[AgentStep]] = {}
+    by_key: Dict[Tuple[str, int, str], List[AgentStep]] = {}
     for step in steps:
         by_key.setdefault(_key_of_copies(step.action), []).append(step)
     kept: Dict[int, AgentStep] = {}
@@ -4495,9 +4495,11 @@ def _match_copies(steps: List[AgentStep], chosen: Iterable[AgentStep]) -> Dict[i
     return kept
 
 
-def _key_of_copies(action: AgentAction) -> Any:
-    """What a copy of the action has too: "c1"; without a call (3, "I think ...")."""
-    return action.call_id or (action.request, action.log)
+def _key_of_copies(action: AgentAction) -> Tuple[str, int, str]:
+    """What a copy of the action has too: ("c1", 0, ""), ("", 3, "I think ...") for a notice."""
+    if action.call_id:
+        return action.call_id, 0, ""
+    return "", action.request, action.log
 
 
 def _is_about_call(notice: AgentAction, call: AgentAction) -> bool:
@@ -7117,7 +7119,8 @@ class _Adapter(_Client):
                 if assembler.is_over:
                     break
         except _RequestFailed:
-            if _end_of(assembler.reason) != "cut":  # then, an error says nothing more
+            # It counts after a finish reason too, but for "length": Token limit reached.
+            if _end_of(assembler.reason) != "cut":
                 raise
         if not assembler.is_complete():
             return None
@@ -7171,9 +7174,10 @@ class _Adapter(_Client):
     def _used_the_limit(self, reply: _ParsedReply) -> bool:
         """Whether the reply has as many tokens as the request allows: then it was cut.
 
-        Some routers report `stop` for a reply cut at the limit. Some servers count one
-        token more, that of the end. Still more means that other tokens count too, such as
-        those of reasoning.
+        Some routers report `stop` or `tool_calls` for a reply cut at the limit. A whole one
+        of just as many tokens is not used either: nothing tells it from those. Some servers
+        count one token more, that of the end. Still more means that other tokens count too,
+        such as those of reasoning.
         """
         if _whole_number(self.body_fields.get("n")) > 1:
             return False
