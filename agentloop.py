@@ -2151,7 +2151,7 @@ _HEADING = r"""(?x)
       | Returns? | Yields? | Raises | Examples?
       | \u8fd4\u56de | \u5f02\u5e38                         # Chinese: returns, raises
     )
-    [ \t]* (?P<colon> [:\uff1a] )? [ \t]* \Z             # also the wide colon of Chinese
+    [ \t]* (?: (?P<colon> [:\uff1a] ) [ \t]* )? \Z       # also the wide colon of Chinese
 """
 _UNDERLINE = r"[ \t]*---+[ \t]*\Z"
 # "sku (str, optional): the product's SKU"
