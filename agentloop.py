@@ -1025,7 +1025,7 @@ _OBJECT_FIELDS = {"action": "AgentAction", "finish": "AgentFinish"}
 # The other fields whose values are of one type.
 _FIELD_TYPES = {
     "tool": str, "call_id": str, "request": int, "status": str, "reason": str,
-    "started": list, "requests": int, "usage": dict,
+    "started": list, "state": str, "requests": int, "usage": dict,
 }  # fmt: skip
 
 
@@ -1053,8 +1053,10 @@ def _unpack_value(entries: _JsonObject, name: str) -> Any:
         return entries[name]
     value = entries[f"{name}_images"]
     if not isinstance(value, list):
-        return from_json(value)
-    return [from_json(item) if "type" in item else _unpack_value(item, "value") for item in value]
+        return _read_object(value)
+    return [
+        _read_object(item) if "type" in item else _unpack_value(item, "value") for item in value
+    ]
 
 
 def to_json(x: Any) -> _JsonObject:
@@ -1095,20 +1097,25 @@ def from_json(d: _JsonObject) -> Any:
     ValueError for anything else; it names the field.
     """
     try:
-        if d["type"] == "Image":
-            import base64
-
-            return Image(base64.b64decode(d["data"]), d.get("media_type", "image/png"))
-        cls = _CLASSES[d["type"]]
-        values = {}
-        for f in dataclasses.fields(cls):
-            if f.name in d or f"{f.name}_images" in d:
-                values[f.name] = _field_from_json(d, f.name)
-        return cls(**values)
+        return _read_object(d)
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"not what to_json wrote ({type(error).__name__}: {error}): {_short_repr(d)}"
         ) from None
+
+
+def _read_object(d: _JsonObject) -> Any:
+    """from_json, with any of its errors."""
+    if d["type"] == "Image":
+        import base64
+
+        return Image(base64.b64decode(d["data"]), d.get("media_type", "image/png"))
+    cls = _CLASSES[d["type"]]
+    values = {}
+    for f in dataclasses.fields(cls):
+        if f.name in d or f"{f.name}_images" in d:
+            values[f.name] = _field_from_json(d, f.name)
+    return cls(**values)
 
 
 def _field_from_json(d: _JsonObject, name: str) -> Any:
@@ -1129,27 +1136,26 @@ def _field_from_json(d: _JsonObject, name: str) -> Any:
 def _check_field(name: str, value: Any) -> None:
     """("requests", 7) -> None; TypeError or ValueError for ("requests", "7").
 
-    Those that may hold any value are not checked: `tool_input`, `message`, `observation`,
-    `output`, and `log`, which a model of the caller's own fills in.
+    Not checked are those that may hold any value, and what nothing checks on its way into a
+    journal, which must stay readable: the `task` of a run made by hand, the `log` of a
+    finish.
     """
-    if name == "task":
-        _check_task(value)
-    elif name == "state" and value not in typing.get_args(State):
-        raise ValueError(f"state: there is no {_preview(value)}")
-    elif name in _FIELD_TYPES and type(value) is not _FIELD_TYPES[name]:
+    if name in _FIELD_TYPES and type(value) is not _FIELD_TYPES[name]:
         raise TypeError(f"{name} is {_preview(value)}, not of type {_FIELD_TYPES[name].__name__}")
-    elif name == "status" and not value:
+    if name == "state" and value not in typing.get_args(State):
+        raise ValueError(f"state: there is no {_preview(value)}")
+    if name == "status" and not value:
         raise ValueError("status is empty")
-    elif name == "started" and not all(type(call_id) is str for call_id in value):
+    if name == "started" and not all(type(call_id) is str for call_id in value):
         raise TypeError(f"started holds something else than call ids: {_preview(value)}")
-    elif name == "usage" and not all(type(n) in (int, float) for n in value.values()):
+    if name == "usage" and not all(isinstance(n, (int, float)) for n in value.values()):
         raise TypeError(f"usage holds something else than numbers: {_preview(value)}")
 
 
 def _object_from_json(d: Any, tag: str) -> Any:
     if d["type"] != tag:
         raise TypeError(f"expected {tag}")
-    return from_json(d)
+    return _read_object(d)
 
 
 # == tools =========================================================================================

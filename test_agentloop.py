@@ -2089,7 +2089,7 @@ class JsonTests(unittest.TestCase):
             (step, "status", (5, None, "")), (finish, "reason", (5, None)),
             (run, "state", ("zzz", None, [])), (run, "requests", ("7", True, None)),
             (run, "started", ([1], "c1", None)), (run, "usage", ([1], {"input_tokens": "9"}, None)),
-            (run, "task", (5, None, [], [1])), (run, "steps", (None, {})),
+            (run, "steps", (None, {})),
         ]  # fmt: skip
         for good, name, values in rows:
             agentloop.from_json(good)
