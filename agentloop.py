@@ -1221,8 +1221,8 @@ def _path_step(key: Any) -> str:
     return f'["{name}"]'
 
 
-class _Mismatch(Exception):
-    """A value does not fit its annotation; `faults` say why."""
+class _Mismatch(ValueError):
+    """A value does not fit its annotation; `faults` say why. Its text is what a model is shown."""
 
     def __init__(self, faults: List[_Fault]) -> None:
         super().__init__()
@@ -1242,10 +1242,6 @@ class _Mismatch(Exception):
         if more:
             shown.append(f"and {more:,} more")
         return "; ".join(shown)
-
-
-class _InvalidArguments(ValueError):
-    """Arguments that do not fit. The text is what the model is shown; it is bounded."""
 
 
 class _BoundArguments:
@@ -2563,7 +2559,7 @@ def _show_default(shown: _Type, default: Any) -> _Type:
         sent = _to_json_form(default)
         converted = shown.convert(sent, _TOP)
         json_form = _to_json_form(converted)
-    except (_Mismatch, AttributeError, *_REFUSALS):  # what the class of the default raises
+    except (AttributeError, *_REFUSALS):  # what the class of the default raises
         return shown
     return shown.extended(default=json_form)
 
@@ -2778,10 +2774,8 @@ class _Signature:
         """def f(n: int, /, run: AgentRun), {"n": "5"} -> args (5,), kwargs {"run": run}."""
         try:
             kwargs = self.record.convert(arguments, _TOP)
-        except _Mismatch as mismatch:
-            raise _InvalidArguments(str(mismatch)) from None
         except RecursionError:
-            raise _InvalidArguments("args: nested too deeply") from None
+            raise ValueError("args: nested too deeply") from None
         if self.is_by_name:
             return _BoundArguments((), kwargs)
         values = {"AgentAction": action, "AgentRun": run}
@@ -2871,7 +2865,7 @@ class Tool(_Data):
         action: AgentAction,
         run: AgentRun,
     ) -> _BoundArguments:
-        """What the function is called with. _InvalidArguments says all that is wrong."""
+        """What the function is called with. ValueError says all that is wrong."""
         if self._signature is not None:
             return self._signature.bind(arguments, action, run)
         required = self.parameters.get("required") or []
@@ -2882,7 +2876,7 @@ class Tool(_Data):
                 if name not in known:
                     faults.append(_TOP.unknown(name, known))
         if faults:
-            raise _InvalidArguments(str(_Mismatch(faults)))
+            raise _Mismatch(faults)
         return _BoundArguments((), arguments)
 
 
@@ -3000,15 +2994,12 @@ def registry(tools: Any) -> Registry:
 
 
 def _bind_arguments(tool: Tool, action: AgentAction, run: AgentRun) -> _BoundArguments:
-    """What the function is called with. _InvalidArguments where it cannot be called."""
+    """What the function is called with. ValueError, with a text for the model, if it cannot be."""
     try:
         arguments = _read_arguments(action.tool_input)
     except ValueError as error:
-        raise _InvalidArguments(_describe_input(tool, action.tool_input, error)) from None
-    try:
-        return tool._bind(arguments, action, run)
-    except ValueError as error:  # this copy's _InvalidArguments, or another's
-        raise _InvalidArguments(str(error)) from None
+        raise ValueError(_describe_input(tool, action.tool_input, error)) from None
+    return tool._bind(arguments, action, run)
 
 
 def _describe_input(tool: Tool, tool_input: Any, error: ValueError) -> str:
@@ -3393,7 +3384,7 @@ class _Driver:
             return _RefusedCall(action, text, "unknown_tool")
         try:
             bound = _bind_arguments(tool, action, self.run)
-        except _InvalidArguments as error:
+        except ValueError as error:
             if has_started:  # the function took them then, and may have had its effect
                 return _RefusedCall(action, _UNKNOWN_OUTCOME, "unknown_outcome")
             return _RefusedCall(action, str(error), "invalid_arguments")
