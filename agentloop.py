@@ -69,8 +69,8 @@ from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
 
 # subtle: `dataclass` looks this module up in sys.modules, because the annotations are
 # strings. It is not there where importlib's spec_from_file_location and exec_module
-# loaded the file and nobody entered it, or where `exec` ran its text. Then another module
-# stands in for it, until the last dataclass, `Tool`, is made.
+# loaded the file and nobody entered it, or where `exec` ran its text. Then `typing` stands
+# in for it; it is taken out again below the last dataclass, `Tool`.
 sys.modules.setdefault(__name__, typing)
 
 __version__ = "1.1.0"
@@ -188,7 +188,9 @@ def _safe_str(value: Any, show: Callable[[Any], str] = str) -> str:
 def _class_tag(value: Any) -> str:
     """The class attribute `type`: "AgentRun" for an AgentRun of this or another copy.
 
-    "" for anything else. The value itself is not looked at: a tool may have returned it,
+    "" for anything else. It is asked wherever a caller, a tool or a model may hand over an
+    object of ours: pictures, `to_json`, `registry`, the task, a model's reply, errors. The
+    value itself is not looked at: a tool may have returned it,
     and its attributes may raise, or exist whatever their name (a mock).
     """
     try:
@@ -204,6 +206,14 @@ def _is_image(value: Any) -> bool:
         return False
     fields = getattr(value, "__dict__", {})
     return type(fields.get("data")) is bytes and type(fields.get("media_type")) is str
+
+
+def _is_tool(value: Any) -> bool:
+    """True for a Tool of this or another copy; not for what only has its `type`."""
+    if _class_tag(value) != "Tool":
+        return False
+    fields = getattr(value, "__dict__", {})
+    return "function" in fields and "parameters" in fields
 
 
 def _images_in(value: Any) -> List["Image"]:
@@ -348,7 +358,7 @@ def _parse_json(
     """One JSON value, read strictly: '{"n": 1}' -> {"n": 1}.
 
     ValueError for anything else, NaN, or more than `max_depth` lists and objects in one
-    another.
+    another. 1e999 is infinity: the types refuse it later, with the path to it.
     """
     if len(text) > max_depth and _is_deeper(text, max_depth):
         raise ValueError(f"nested more than {max_depth} deep")
@@ -1012,6 +1022,11 @@ _CLASSES: Dict[str, Any] = {
 # The fields that hold objects of ours: lists of them, or one.
 _LIST_FIELDS = {"steps": "AgentStep", "pending": "AgentAction", "history": "AgentRun"}
 _OBJECT_FIELDS = {"action": "AgentAction", "finish": "AgentFinish"}
+# The other fields whose values are of one type.
+_FIELD_TYPES = {
+    "tool": str, "call_id": str, "request": int, "status": str, "reason": str,
+    "started": list, "state": str, "requests": int, "usage": dict,
+}  # fmt: skip
 
 
 def _pack_value(name: str, value: Any) -> _JsonObject:
@@ -1038,8 +1053,10 @@ def _unpack_value(entries: _JsonObject, name: str) -> Any:
         return entries[name]
     value = entries[f"{name}_images"]
     if not isinstance(value, list):
-        return from_json(value)
-    return [from_json(item) if "type" in item else _unpack_value(item, "value") for item in value]
+        return _read_object(value)
+    return [
+        _read_object(item) if "type" in item else _unpack_value(item, "value") for item in value
+    ]
 
 
 def to_json(x: Any) -> _JsonObject:
@@ -1077,23 +1094,28 @@ def from_json(d: _JsonObject) -> Any:
     """What `to_json` wrote: {"type": "AgentFinish", "output": "5"} -> AgentFinish("5").
 
     A field that is missing takes its default, so that JSON of an older file is read.
-    ValueError for anything else.
+    ValueError for anything else; it names the field.
     """
     try:
-        if d["type"] == "Image":
-            import base64
-
-            return Image(base64.b64decode(d["data"]), d.get("media_type", "image/png"))
-        cls = _CLASSES[d["type"]]
-        values = {}
-        for f in dataclasses.fields(cls):
-            if f.name in d or f"{f.name}_images" in d:
-                values[f.name] = _field_from_json(d, f.name)
-        return cls(**values)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        return _read_object(d)
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"not what to_json wrote ({type(error).__name__}: {error}): {_short_repr(d)}"
         ) from None
+
+
+def _read_object(d: _JsonObject) -> Any:
+    """from_json, with any of its errors."""
+    if d["type"] == "Image":
+        import base64
+
+        return Image(base64.b64decode(d["data"]), d.get("media_type", "image/png"))
+    cls = _CLASSES[d["type"]]
+    values = {}
+    for f in dataclasses.fields(cls):
+        if f.name in d or f"{f.name}_images" in d:
+            values[f.name] = _field_from_json(d, f.name)
+    return cls(**values)
 
 
 def _field_from_json(d: _JsonObject, name: str) -> Any:
@@ -1106,13 +1128,34 @@ def _field_from_json(d: _JsonObject, name: str) -> Any:
         if name == "finish" and d[name] is None:
             return None
         return _object_from_json(d[name], _OBJECT_FIELDS[name])
-    return _copy_value(_unpack_value(d, name))
+    value = _copy_value(_unpack_value(d, name))
+    _check_field(name, value)
+    return value
+
+
+def _check_field(name: str, value: Any) -> None:
+    """("requests", 7) -> None; TypeError or ValueError for ("requests", "7").
+
+    Not checked are those that may hold any value, and what nothing checks on its way into a
+    journal, which must stay readable: the `task` of a run made by hand, the `log` of a
+    finish.
+    """
+    if name in _FIELD_TYPES and type(value) is not _FIELD_TYPES[name]:
+        raise TypeError(f"{name} is {_preview(value)}, not of type {_FIELD_TYPES[name].__name__}")
+    if name == "state" and value not in typing.get_args(State):
+        raise ValueError(f"state: there is no {_preview(value)}")
+    if name == "status" and not value:
+        raise ValueError("status is empty")
+    if name == "started" and not all(type(call_id) is str for call_id in value):
+        raise TypeError(f"started holds something else than call ids: {_preview(value)}")
+    if name == "usage" and not all(isinstance(n, (int, float)) for n in value.values()):
+        raise TypeError(f"usage holds something else than numbers: {_preview(value)}")
 
 
 def _object_from_json(d: Any, tag: str) -> Any:
     if d["type"] != tag:
         raise TypeError(f"expected {tag}")
-    return from_json(d)
+    return _read_object(d)
 
 
 # == tools =========================================================================================
@@ -1178,8 +1221,8 @@ def _path_step(key: Any) -> str:
     return f'["{name}"]'
 
 
-class _Mismatch(Exception):
-    """A value does not fit its annotation; `faults` say why."""
+class _Mismatch(ValueError):
+    """A value does not fit its annotation; `faults` say why. Its text is what a model is shown."""
 
     def __init__(self, faults: List[_Fault]) -> None:
         super().__init__()
@@ -1201,10 +1244,6 @@ class _Mismatch(Exception):
         return "; ".join(shown)
 
 
-class _InvalidArguments(ValueError):
-    """Arguments that do not fit. The text is what the model is shown; it is bounded."""
-
-
 class _BoundArguments:
     """What a tool's function is called with: function(*args, **kwargs)."""
 
@@ -1221,48 +1260,40 @@ class _BoundArguments:
 class _Place:
     """Where a value stands in the arguments, and how it is converted there.
 
-    A union tries each of its alternatives strictly, then each leniently, and so does
-    every union in its value, again for each try of the outer one. In recursive types that
-    would be exponential. So the unions in a union share `outcomes`: each converts what
-    stands at a place once.
-
     Attributes:
         path: the keys that lead to the value, for example ("items", 2, "qty").
         strict: take no other spelling, such as "5" for an integer.
-        outcomes: by union, path and `strict`, what the value became and what is wrong
-            with it. None outside of any union.
+        memo: what the unions that hold the value have converted so far, see `_Union`; None
+            where no union holds it.
     """
 
     def __init__(
         self,
         path: Tuple[Any, ...] = (),
         strict: bool = False,
-        outcomes: Optional[Dict[Tuple["_Union", Tuple[Any, ...], bool], Any]] = None,
+        memo: Optional[Dict[Tuple["_Union", Tuple[Any, ...], bool], Any]] = None,
     ) -> None:
         self.path = path
         self.strict = strict
-        self.outcomes = outcomes
+        self.memo = memo
 
     def below(self, key: Any) -> "_Place":
         """The place of an item of the value."""
-        return _Place((*self.path, key), self.strict, self.outcomes)
+        return _Place((*self.path, key), self.strict, self.memo)
 
     def expected(
         self, what: str, value: Any, hint: Optional[Callable[[Any], str]] = None
-    ) -> _Mismatch:
-        """The _Mismatch that says 'expected integer, got "many"', and a hint."""
+    ) -> _Fault:
+        """The fault 'expected integer, got "many"', followed by a hint about the value."""
 
         def describe() -> str:
             text = f"expected {what}, got {_preview(value)}"
             return text if hint is None else text + hint(value)
 
-        return _Mismatch([_Fault(self.path, describe)])
+        return _Fault(self.path, describe)
 
-    def missing(self, names: Iterable[str], arguments: _JsonObject) -> List[_Fault]:
-        """A fault for each name that the arguments lack."""
-        return [
-            _Fault((*self.path, name), lambda: "missing") for name in names if name not in arguments
-        ]
+    def missing(self, name: str) -> _Fault:
+        return _Fault((*self.path, name), lambda: "missing")
 
     def unknown(self, name: Any, known: Iterable[str]) -> _Fault:
         return _Fault((*self.path, name), lambda: "unknown name" + _suggest_name(name, known))
@@ -1374,12 +1405,12 @@ class _Array(_Type):
         """[1, "2"] -> [1, 2], "[1, 2]" -> [1, 2]. A single item is never made a list."""
         items = _decode(value, "[", place)
         if type(items) is not list:
-            raise place.expected("array", items, self._hint)
+            raise _Mismatch([place.expected("array", items, self._hint)])
         types: Iterable[_Type] = itertools.repeat(self.item)
         if self.types is not None:
             types = self.types
             if len(items) != len(self.types):
-                raise place.expected(f"array of {len(self.types)} items", items)
+                raise _Mismatch([place.expected(f"array of {len(self.types)} items", items)])
         converted: List[Any] = []
         faults: List[_Fault] = []  # all of them, for one message
         for index, (item, item_type) in enumerate(zip(items, types)):
@@ -1392,7 +1423,7 @@ class _Array(_Type):
         try:
             return self.make(converted)
         except TypeError:
-            raise place.expected("array of items that a set can hold", items) from None
+            raise _Mismatch([place.expected("array of items that a set can hold", items)]) from None
 
     def _hint(self, value: Any) -> str:
         if type(value) is str and value.lstrip()[:1] == "[":
@@ -1427,7 +1458,7 @@ class _Mapping(_Type):
         """{"1": "2"} -> {1: 2} for Dict[int, int]."""
         entries = _decode(value, "{", place)
         if type(entries) is not dict:
-            raise place.expected("object", entries, _object_hint)
+            raise _Mismatch([place.expected("object", entries, _object_hint)])
         converted: Dict[Any, Any] = {}
         faults: List[_Fault] = []
         for name, item in entries.items():
@@ -1440,7 +1471,7 @@ class _Mapping(_Type):
         if faults:
             raise _Mismatch(faults)
         if len(converted) < len(entries):
-            raise place.expected("object with distinct keys", entries)
+            raise _Mismatch([place.expected("object with distinct keys", entries)])
         return converted
 
 
@@ -1477,32 +1508,29 @@ class _Record(_Type):
         self.fields = fields
         self.required = required
         self.make = make
-        self.body_fields = extra
+        self.extra = extra
         self.reserved = frozenset(reserved)
         # A str for a str field needs no look: this saves two calls for most arguments.
         scalars = {name: each for name, each in fields.items() if isinstance(each, _Scalar)}
-        self.exact = {name: each.cls for name, each in scalars.items() if each.is_exact}
+        self.exact_classes = {name: each.cls for name, each in scalars.items() if each.is_exact}
         # null for a field that may be left out, and takes no null, means "not given".
         optional = [name for name in fields if name not in required]
-        self.skips_null = {name for name in optional if not fields[name].takes_null()}
+        self.null_means_absent = {name for name in optional if not fields[name].takes_null()}
 
     def convert(self, value: Any, place: _Place) -> Any:
         """{"sku": "a", "qty": "2"} -> Item("a", 2)."""
         entries = value
         if type(value) is not dict:
             entries = self._read_entries(value, place)
-        exact = self.exact
         converted: _JsonObject = {}
         faults: List[_Fault] = []
         for name, item in entries.items():
-            if exact.get(name) is type(item):
+            if self.exact_classes.get(name) is type(item):
                 converted[name] = item
                 continue
-            if item is None and name in self.skips_null:
+            if item is None and name in self.null_means_absent:
                 continue
-            field_type = self.fields.get(name)
-            if field_type is None and name not in self.reserved:
-                field_type = self.body_fields
+            field_type = self._find_type(name)
             if field_type is None:
                 faults.append(place.unknown(name, self.fields))
                 continue
@@ -1513,13 +1541,19 @@ class _Record(_Type):
         # Where as many values were converted as there are fields, no field is missing,
         # unless some of the values are extra ones. This saves a look for each name in
         # most calls.
-        if self.body_fields is not None or len(converted) < len(self.fields):
-            faults += place.missing(self.required, entries)
+        if self.extra is not None or len(converted) < len(self.fields):
+            faults += [place.missing(name) for name in self.required if name not in entries]
         if faults:
             raise _Mismatch(faults)
         if self.make is None:
             return converted
         return self._construct(converted, place)
+
+    def _find_type(self, name: str) -> Optional[_Type]:
+        """The type of a field, or of a further name; None for a name that is unknown."""
+        if name in self.fields or name in self.reserved:
+            return self.fields.get(name)
+        return self.extra
 
     def _construct(self, converted: _JsonObject, place: _Place) -> Any:
         make: Any = self.make
@@ -1536,7 +1570,7 @@ class _Record(_Type):
             return dict(zip(names, entries))
         if type(entries) is dict:
             return entries
-        raise place.expected("object", entries, _object_hint)
+        raise _Mismatch([place.expected("object", entries, _object_hint)])
 
     def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         if type(value) is not dict:
@@ -1548,7 +1582,7 @@ class _Record(_Type):
             if field_type is None:
                 wrong_names += 1
             elif isinstance(field_type, _Choice) and not field_type.resembles(item):
-                if item is not None or name not in self.skips_null:
+                if item is not None or name not in self.null_means_absent:
                     wrong_tags += 1
         return wrong_tags, wrong_names
 
@@ -1597,7 +1631,7 @@ class _Choice(_Type):
             same = self.spellings.get(_spelling(value), [])
             if len(same) == 1 and not place.strict:
                 return same[0]
-        raise place.expected(self.description, value, self._hint)
+        raise _Mismatch([place.expected(self.description, value, self._hint)])
 
     def resembles(self, value: Any) -> bool:
         return type(value) in _SCALAR_TYPES and _spelling(value) in self.spellings
@@ -1625,7 +1659,7 @@ class _Reference(_Type):
     def convert(self, value: Any, place: _Place) -> Any:
         target = self.types[self.hint]
         if target is None:  # `takes_null` asks before it is built: most types do not
-            raise place.expected("object", value)
+            raise _Mismatch([place.expected("object", value)])
         return target.convert(value, place)
 
     def distance(self, value: Any) -> Optional[Tuple[int, int]]:
@@ -1634,7 +1668,13 @@ class _Reference(_Type):
 
 
 class _Union(_Type):
-    """One of several types: Union[int, str], Optional[int]."""
+    """One of several types: Union[int, str], Optional[int].
+
+    Each alternative is tried strictly, then each leniently. So does every union in the
+    value, again in each try of the outer one: in recursive types that would be exponential.
+    Therefore the outermost union makes a memo, which the places in the value carry on: each
+    union converts what stands at one place once strictly, once leniently.
+    """
 
     def __init__(self, alternatives: List[_Type]) -> None:
         schemas: List[_JsonObject] = []
@@ -1647,22 +1687,21 @@ class _Union(_Type):
         self.alternatives = alternatives
 
     def convert(self, value: Any, place: _Place) -> Any:
-        """Each is tried strictly, then each leniently: Union[int, str] keeps "5"."""
-        outcomes = place.outcomes
-        if outcomes is None:
-            outcomes = {}
+        """5 -> 5 and "5" -> "5" for Union[int, str]; "5" -> 5 for Union[int, date]."""
+        memo = {} if place.memo is None else place.memo
         key = (self, place.path, place.strict)
-        if key not in outcomes:
-            attempts = [_Place(place.path, True, outcomes)]
+        if key not in memo:
+            attempts = [_Place(place.path, True, memo)]
             if not place.strict:
-                attempts.append(_Place(place.path, False, outcomes))
-            outcomes[key] = self._try_each(value, attempts)
-        converted, faults = outcomes[key]
+                attempts.append(_Place(place.path, False, memo))
+            memo[key] = self._try_each(value, attempts)
+        converted, faults = memo[key]
         if faults:
             raise _Mismatch(faults)
         return converted
 
     def _try_each(self, value: Any, attempts: List[_Place]) -> Tuple[Any, List[_Fault]]:
+        """(the converted value, []), or (None, the faults)."""
         candidates = self.alternatives
         if type(value) is dict:  # those whose names and tags fit, if there are any
             fitting = [each for each in candidates if each.distance(value) == (0, 0)]
@@ -1686,7 +1725,7 @@ class _Union(_Type):
         if shortest is not None and len(meant) == 1:
             return mismatches[meant[0]]
         words = [str(each.schema.get("type", "object")) for each in self.alternatives]
-        return place.expected(" or ".join(dict.fromkeys(words)), value).faults
+        return [place.expected(" or ".join(dict.fromkeys(words)), value)]
 
     def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         distances = [alternative.distance(value) for alternative in self.alternatives]
@@ -1702,8 +1741,8 @@ def _call_class(cls: Any, value: Any) -> Any:
     return cls(value)
 
 
-class _Scalar(_Type):
-    """A type whose values JSON has as one text, number or word.
+class _ScalarForm:
+    """How JSON has the values of a class: a row of the table `_SCALARS`.
 
     Args:
         description: what a model is shown, for example "date like 2024-01-31".
@@ -1712,10 +1751,6 @@ class _Scalar(_Type):
         parse: (class, JSON value) to the Python value. It raises one of _REFUSALS.
         respell: another spelling to the one that `parse` takes. It raises the same.
         to_json: a Python value to the JSON that a model would have sent.
-
-    Attributes:
-        cls: the Python class.
-        is_exact: its values are in JSON as they are in Python: 5 -> 5.
     """
 
     def __init__(
@@ -1727,41 +1762,50 @@ class _Scalar(_Type):
         respell: Callable[[Any], Any] = str.strip,
         to_json: Callable[[Any], Any] = str,
     ) -> None:
-        super().__init__(schema)
         self.description = description
+        self.schema = schema
         self.json_types = json_types
         self.parse = parse
         self.respell = respell
         self.to_json = to_json
-        self.cls: Any = None
-        self.is_exact = False
 
-    def of(self, cls: Any) -> "_Scalar":
-        """The type of a class, which the row of the table only names."""
-        twin = copy.copy(self)
-        twin.cls = cls
-        twin.is_exact = cls in _SCALAR_TYPES and cls is not float
+
+class _Scalar(_Type):
+    """The type of a class whose values JSON has as one text, number or word.
+
+    Attributes:
+        form: the row of the table.
+        cls: the Python class.
+        is_exact: its values are in JSON as they are in Python: 5 -> 5.
+    """
+
+    def __init__(self, form: _ScalarForm, cls: Any) -> None:
+        super().__init__(form.schema)
+        self.form = form
+        self.cls = cls
+        self.json_types = form.json_types
+        self.is_exact = cls in _SCALAR_TYPES and cls is not float
         if cls is str:
-            twin.length_keyword = "Length"
-        elif self.schema["type"] in ("integer", "number"):
-            twin.limit_types = (int, float, cls)
-        elif not twin.is_exact:
-            twin.limit_types = (cls,)
-        return twin
+            self.length_keyword = "Length"
+        elif form.schema["type"] in ("integer", "number"):
+            self.limit_types = (int, float, cls)
+        elif not self.is_exact:
+            self.limit_types = (cls,)
 
     def convert(self, value: Any, place: _Place) -> Any:
         """ "2024-01-31" -> date(2024, 1, 31)."""
-        if type(value) in self.json_types:
+        form = self.form
+        if type(value) in form.json_types:
             try:
-                return self.parse(self.cls, value)
+                return form.parse(self.cls, value)
             except _REFUSALS:
                 pass  # it may be another spelling
         if not place.strict:
             try:
-                return self.parse(self.cls, self.respell(value))
+                return form.parse(self.cls, form.respell(value))
             except _REFUSALS:
                 pass
-        raise place.expected(self.description, value)
+        raise _Mismatch([place.expected(form.description, value)])
 
 
 def _match(pattern: str, text: str) -> "re.Match[str]":
@@ -1927,56 +1971,56 @@ def _parse_decimal(cls: Any, value: Any) -> Any:
 
 # By name, since the modules are not imported here. Another type needs one more row.
 _SCALARS = {
-    "builtins.NoneType": _Scalar(
+    "builtins.NoneType": _ScalarForm(
         "null",
         {"type": "null"},
         json_types=(type(None),),
         parse=_parse_null,
         respell=_respell_null,
     ),
-    "builtins.bool": _Scalar(
+    "builtins.bool": _ScalarForm(
         "boolean", {"type": "boolean"}, json_types=(bool,), respell=_respell_boolean
     ),
-    "builtins.int": _Scalar(
+    "builtins.int": _ScalarForm(
         "integer", {"type": "integer"}, json_types=(int,), respell=_respell_integer
     ),
-    "builtins.float": _Scalar(
+    "builtins.float": _ScalarForm(
         "number",
         {"type": "number"},
         json_types=(float, int),
         parse=_parse_number,
         respell=_respell_number,
     ),
-    "builtins.str": _Scalar("string", {"type": "string"}, respell=_respell_string),
-    "datetime.date": _Scalar(
+    "builtins.str": _ScalarForm("string", {"type": "string"}, respell=_respell_string),
+    "datetime.date": _ScalarForm(
         "date like 2024-01-31",
         {"type": "string", "format": "date"},
         parse=_parse_date,
         respell=_respell_date,
     ),
-    "datetime.datetime": _Scalar(
+    "datetime.datetime": _ScalarForm(
         "date-time like 2024-01-31T09:30:00Z",
         {"type": "string", "format": "date-time"},
         parse=_parse_datetime,
         respell=_respell_datetime,
         to_json=operator.methodcaller("isoformat"),
     ),
-    "datetime.time": _Scalar(
+    "datetime.time": _ScalarForm(
         "time like 09:30:00",
         {"type": "string", "format": "time"},
         parse=_parse_time,
     ),
-    "datetime.timedelta": _Scalar(
+    "datetime.timedelta": _ScalarForm(
         "duration like P1DT2H30M",
         {"type": "string", "format": "duration"},
         parse=_parse_duration,
         respell=_respell_duration,
         to_json=_write_duration,
     ),
-    "uuid.UUID": _Scalar("UUID", {"type": "string", "format": "uuid"}),
-    "pathlib.Path": _Scalar("string (a path)", {"type": "string"}, parse=_parse_path),
-    "pathlib.PurePath": _Scalar("string (a path)", {"type": "string"}, parse=_parse_path),
-    "decimal.Decimal": _Scalar(
+    "uuid.UUID": _ScalarForm("UUID", {"type": "string", "format": "uuid"}),
+    "pathlib.Path": _ScalarForm("string (a path)", {"type": "string"}, parse=_parse_path),
+    "pathlib.PurePath": _ScalarForm("string (a path)", {"type": "string"}, parse=_parse_path),
+    "decimal.Decimal": _ScalarForm(
         "number",
         {"type": "number"},
         json_types=(int, float),
@@ -1992,8 +2036,8 @@ def _full_name(cls: Any) -> str:
     return f"{module}.{getattr(cls, '__qualname__', '')}"
 
 
-_NULL = _SCALARS["builtins.NoneType"].of(type(None))
-_STRING = _SCALARS["builtins.str"].of(str)
+_NULL = _Scalar(_SCALARS["builtins.NoneType"], type(None))
+_STRING = _Scalar(_SCALARS["builtins.str"], str)
 
 
 # -- constraints -----------------------------------------------------------------------------------
@@ -2091,7 +2135,7 @@ class _Constrained(_Type):
                 if is_met(converted, limit):
                     continue
             shown = limit.pattern if isinstance(limit, re.Pattern) else limit
-            faults += place.expected(f"{words} {shown}", value).faults
+            faults.append(place.expected(f"{words} {shown}", value))
         if faults:
             raise _Mismatch(faults)
         return converted
@@ -2099,17 +2143,19 @@ class _Constrained(_Type):
 
 # -- docstrings ------------------------------------------------------------------------------------
 
-# A line that begins a section in Google style.
-_GOOGLE_HEADING = r"""(?x)
-    ( (?: Keyword[ ] | Other[ ] )? (?: Arg | Argument | Parameter | Param | Attribute )s
-    | \u53c2\u6570 | \u8fd4\u56de | \u5f02\u5e38   # Chinese: parameters, returns, raises
-    | Returns? | Yields? | Raises | Examples? | Notes? | References | See[ ]Also
-    | Warnings? | Warns | Todo
-    ) [ \t]* [:\uff1a] \Z                          # also the wide colon of Chinese
+# A line that begins a section, in Google style with a colon, in NumPy style underlined.
+# What is under any other heading ("Note:") belongs to the description.
+_HEADING = r"""(?x)
+    (?: (?P<parameters>
+            (?: Keyword[ ] | Other[ ] )? (?: Arg | Argument | Parameter | Param | Attribute )s?
+          | \u53c2\u6570                                   # Chinese
+        )
+      | Returns? | Yields? | Raises | Examples?
+      | \u8fd4\u56de | \u5f02\u5e38                         # Chinese: returns, raises
+    )
+    [ \t]* (?: (?P<colon> [:\uff1a] ) [ \t]* )? \Z       # also the wide colon of Chinese
 """
-_ABOUT_PARAMETERS = r"""(?x)  # such a heading in lower case
-    (?: keyword[ ] | other[ ] )? (?: arg | param | attribute | \u53c2\u6570 )
-"""
+_UNDERLINE = r"[ \t]*---+[ \t]*\Z"
 # "sku (str, optional): the product's SKU"
 _GOOGLE_ENTRY = r"""(?x)
     \*{0,2} (?P<name> \w+ ) [ \t]*
@@ -2127,22 +2173,23 @@ _REST_FIELD = r"""(?x)
 
 
 def _read_docstring(text: Optional[str]) -> Tuple[str, Dict[str, str]]:
-    r"""The text before the first section, and what is said of each parameter.
+    r"""The text outside of the sections, and what is said of each parameter.
 
     "Sell.\n\nArgs:\n    sku: which one" -> ("Sell.", {"sku": "which one"}), in Google, NumPy
     or reST style.
     """
     about: List[str] = []
-    sections: List[Tuple[Callable[..., Any], List[str]]] = []  # with what reads them
+    sections: List[Tuple[Callable[..., Dict[str, List[str]]], List[str]]] = []
+    current = about  # where the next line goes
     lines = inspect.cleandoc(text or "").splitlines()
     for line, next_line in zip(lines, [*lines[1:], ""]):
         read = _find_reader(line, next_line)
         if read is not None:
-            sections.append((read, [line]))
-        elif sections:
-            sections[-1][1].append(line)
-        else:
-            about.append(line)
+            current = []
+            sections.append((read, current))
+        elif sections and _ends_section(line, next_line, sections[-1][0] is _read_numpy):
+            current = about
+        current.append(line)
     notes: Dict[str, str] = {}
     for read, lines in sections:
         for name, parts in read(lines).items():
@@ -2152,20 +2199,25 @@ def _read_docstring(text: Optional[str]) -> Tuple[str, Dict[str, str]]:
     return "\n".join(about).strip(), notes
 
 
-def _find_reader(line: str, next_line: str) -> Optional[Callable[..., Any]]:
+def _find_reader(line: str, next_line: str) -> Optional[Callable[..., Dict[str, List[str]]]]:
     """What reads the section that a line begins; None where it begins none."""
     if re.match(_REST_FIELD, line):
         return _read_rest
-    is_underlined = re.match(r"---+\Z", next_line.strip())
-    if re.match(_GOOGLE_HEADING, line):
-        read = _read_google
-    elif is_underlined and re.match(r"[A-Z][\w ]*\Z", line.rstrip()):
-        read = _read_numpy
-    else:
-        return None
-    if not re.match(_ABOUT_PARAMETERS, line.lower()):
-        return lambda lines: {}
-    return read
+    heading = re.match(_HEADING, line)
+    if heading and re.match(_UNDERLINE, next_line):
+        return _read_numpy
+    if heading and heading["colon"]:
+        return _read_google
+    return None
+
+
+def _ends_section(line: str, next_line: str, is_numpy: bool) -> bool:
+    """True where a line belongs to the description again: it is not indented.
+
+    In NumPy style a section's entries are not indented either: there only a heading ends it.
+    """
+    is_heading = re.match(_UNDERLINE, next_line) is not None
+    return line[:1].strip() != "" and (is_heading or not is_numpy)
 
 
 def _indentation(line: str) -> int:
@@ -2175,13 +2227,13 @@ def _indentation(line: str) -> int:
 def _read_google(lines: List[str]) -> Dict[str, List[str]]:
     """Entries are indented alike, their further lines more."""
     notes: Dict[str, List[str]] = {}
+    if not _match(_HEADING, lines[0])["parameters"]:
+        return notes
     note: List[str] = []
     depth = 0
     for line in lines[1:]:
         text = line.strip()
         indentation = _indentation(line)
-        if text and indentation == 0:
-            break
         depth = depth or indentation
         if indentation > depth:
             note.append(text)
@@ -2195,6 +2247,8 @@ def _read_google(lines: List[str]) -> Dict[str, List[str]]:
 def _read_numpy(lines: List[str]) -> Dict[str, List[str]]:
     """Entries ("sku, size : str") are not indented, the lines about them are."""
     notes: Dict[str, List[str]] = {}
+    if not _match(_HEADING, lines[0])["parameters"]:
+        return notes
     note: List[str] = []
     for line in lines[2:]:
         text = line.strip()
@@ -2213,12 +2267,8 @@ def _read_rest(lines: List[str]) -> Dict[str, List[str]]:
     words = heading["words"].split()
     if not words or not heading["parameter"]:
         return {}
-    note = [heading["note"].strip()]
-    for line in lines[1:]:
-        if _indentation(line) == 0:
-            break
-        note.append(line.strip())
-    return {words[-1].lstrip("*"): note}
+    note = [heading["note"], *lines[1:]]
+    return {words[-1].lstrip("*"): [line.strip() for line in note]}
 
 
 # -- annotations -----------------------------------------------------------------------------------
@@ -2303,7 +2353,7 @@ class _SchemaBuilder:
         if hint is None:
             return _NULL
         if isinstance(hint, type) and _full_name(hint) in _SCALARS:
-            return _SCALARS[_full_name(hint)].of(hint)
+            return _Scalar(_SCALARS[_full_name(hint)], hint)
         if hasattr(hint, "__metadata__"):
             return self.build_annotated(hint, where)
         if _qualifier_of(hint):
@@ -2341,6 +2391,8 @@ class _SchemaBuilder:
         if not values or not all(type(value) in _SCALAR_TYPES for value in values):
             raise _no_json_form(hint, where)
         names = [(m.name, m) for m in members if isinstance(m, enum.Enum)]
+        if isinstance(hint, enum.EnumMeta):
+            names = list(hint.__members__.items())  # aliases too
         return _Choice(list(zip(values, members)), names)
 
     def build_mapping(self, hint: Any, where: str) -> _Type:
@@ -2504,34 +2556,55 @@ def _show_default(shown: _Type, default: Any) -> _Type:
     As the model would send it and the annotation reads it: "5" of an int is shown as 5.
     """
     try:
-        sent = _as_sent(shown.convert(_as_sent(default), _TOP))
-    except (_Mismatch, *_REFUSALS):  # Decimal("sNaN") cannot be converted
+        sent = _to_json_form(default)
+        converted = shown.convert(sent, _TOP)
+        json_form = _to_json_form(converted)
+    except (AttributeError, *_REFUSALS):  # what the class of the default raises
         return shown
-    return shown.extended(default=sent)
+    return shown.extended(default=json_form)
 
 
-def _as_sent(value: Any) -> Any:
-    """A value as the model would have sent it: date(2024, 1, 31) -> "2024-01-31".
+def _to_json_form(value: Any, depth: int = _MAX_DEPTH) -> Any:
+    """A value as the model would have sent it: {date(2024, 1, 31)} -> ["2024-01-31"].
 
-    ValueError where it has no JSON form.
+    ValueError where it has no JSON form, or holds itself.
     """
-    if _is_plain_json(value):
-        return value
+    if depth == 0:
+        raise ValueError("it is nested too deeply, or in itself")
     cls = type(value)
     if hasattr(cls, "_fields"):  # a NamedTuple
         value = value._asdict()
     elif dataclasses.is_dataclass(cls) or isinstance(value, (enum.Enum, set, frozenset)):
         value = _to_jsonable(value)
     if isinstance(value, (list, tuple)):
-        return [_as_sent(item) for item in value]
+        return [_to_json_form(item, depth - 1) for item in value]
     if isinstance(value, dict):
-        return {key: _as_sent(item) for key, item in value.items()}
-    if _is_plain_json(value):
-        return value
-    for base in cls.__mro__:  # a Path is a PosixPath
-        if _full_name(base) in _SCALARS and cls not in _SCALAR_TYPES:
-            return _SCALARS[_full_name(base)].to_json(value)
-    raise ValueError("it has no JSON form")
+        names = [_name_in_json(key, depth - 1) for key in value]
+        return dict(zip(names, [_to_json_form(item, depth - 1) for item in value.values()]))
+    return _scalar_to_json(value)
+
+
+def _name_in_json(key: Any, depth: int) -> str:
+    """A key of a dict as JSON has it: 5 -> "5"; ValueError for (1, 2), which it has not."""
+    name = _to_json_form(key, depth)
+    if type(name) is int:
+        name = str(name)
+    if type(name) is not str:
+        raise ValueError("the keys of a JSON object are texts")
+    return name
+
+
+def _scalar_to_json(value: Any) -> Any:
+    """5 -> 5, Path("a") -> "a"; ValueError for infinity, an object without a JSON form."""
+    cls = type(value)
+    if cls not in _SCALAR_TYPES:
+        for base in cls.__mro__:  # a Path is a PosixPath
+            if _full_name(base) in _SCALARS:
+                value = _SCALARS[_full_name(base)].to_json(value)
+                break
+    if not _is_plain_json(value):  # Decimal("inf") was changed, but is none either
+        raise ValueError("it has no JSON form")
+    return value
 
 
 # -- functions -------------------------------------------------------------------------------------
@@ -2560,6 +2633,11 @@ class _Target:
             raise TypeError(
                 f"{_short_repr(function)} is not a tool: pass a function, "
                 "an object with __call__, or a Tool made by hand"
+            )
+        if _is_tool(function):
+            raise TypeError(
+                f"{function.name!r} is a Tool already: use its .function here, or change it "
+                "with dataclasses.replace(the_tool, read_only=True)"
             )
         self.callable = function
         if inspect.isroutine(function) or hasattr(function, "__wrapped__"):
@@ -2646,7 +2724,8 @@ class _Signature:
     """How a function is called with what a model sends.
 
     Attributes:
-        description: the docstring's text before its first section.
+        description: the docstring's text, without what its sections say of parameters,
+            results, exceptions and examples.
         record: the type of the arguments.
         injected: what the loop fills in, by the parameter's name: {"run": "AgentRun"}.
         by_position: the parameters that cannot be given by name.
@@ -2695,10 +2774,8 @@ class _Signature:
         """def f(n: int, /, run: AgentRun), {"n": "5"} -> args (5,), kwargs {"run": run}."""
         try:
             kwargs = self.record.convert(arguments, _TOP)
-        except _Mismatch as mismatch:
-            raise _InvalidArguments(str(mismatch)) from None
         except RecursionError:
-            raise _InvalidArguments("args: nested too deeply") from None
+            raise ValueError("args: nested too deeply") from None
         if self.is_by_name:
             return _BoundArguments((), kwargs)
         values = {"AgentAction": action, "AgentRun": run}
@@ -2788,17 +2865,18 @@ class Tool(_Data):
         action: AgentAction,
         run: AgentRun,
     ) -> _BoundArguments:
-        """What the function is called with. _InvalidArguments says all that is wrong."""
+        """What the function is called with. ValueError says all that is wrong."""
         if self._signature is not None:
             return self._signature.bind(arguments, action, run)
-        faults = _TOP.missing(self.parameters.get("required") or [], arguments)
+        required = self.parameters.get("required") or []
+        faults = [_TOP.missing(name) for name in required if name not in arguments]
         if self.parameters.get("additionalProperties") is False:
             known = self.parameters.get("properties") or {}
             for name in arguments:
                 if name not in known:
                     faults.append(_TOP.unknown(name, known))
         if faults:
-            raise _InvalidArguments(str(_Mismatch(faults)))
+            raise _Mismatch(faults)
         return _BoundArguments((), arguments)
 
 
@@ -2822,8 +2900,8 @@ Registry = Dict[str, Tool]
 Model = Callable[[AgentRun, Registry], Decision]  # what `run` and `stream` take
 
 
-# The last dataclass is made: nothing stands in for this module any more (see the
-# imports).
+# Where this module is not in sys.modules, `typing` was put in its place for `dataclass`
+# (below the imports). The last dataclass is made, so it is taken out again.
 if sys.modules[__name__] is typing:
     del sys.modules[__name__]
 
@@ -2865,7 +2943,7 @@ def tool(
     """`@tool`, `@tool(read_only=True)`: a function as a Tool, still callable as before.
 
     TypeError or ValueError, with the fix, for what cannot be a tool: a lambda, a method
-    without its object, a parameter whose type has no JSON form.
+    without its object, a parameter whose type has no JSON form, what is a Tool already.
 
     Args:
         function: a function, a method, a functools.partial, or an object with __call__,
@@ -2904,7 +2982,7 @@ def registry(tools: Any) -> Registry:
     by_name: Registry = {}
     for value in values:
         one: Tool = value
-        if _class_tag(value) != "Tool":
+        if not _is_tool(value):
             one = _from_function(value)
         if one.name in by_name:
             raise ValueError(f"two tools are called {one.name!r}: rename one")
@@ -2916,15 +2994,12 @@ def registry(tools: Any) -> Registry:
 
 
 def _bind_arguments(tool: Tool, action: AgentAction, run: AgentRun) -> _BoundArguments:
-    """What the function is called with. _InvalidArguments where it cannot be called."""
+    """What the function is called with. ValueError, with a text for the model, if it cannot be."""
     try:
         arguments = _read_arguments(action.tool_input)
     except ValueError as error:
-        raise _InvalidArguments(_describe_input(tool, action.tool_input, error)) from None
-    try:
-        return tool._bind(arguments, action, run)
-    except ValueError as error:  # this copy's _InvalidArguments, or another's
-        raise _InvalidArguments(str(error)) from None
+        raise ValueError(_describe_input(tool, action.tool_input, error)) from None
+    return tool._bind(arguments, action, run)
 
 
 def _describe_input(tool: Tool, tool_input: Any, error: ValueError) -> str:
@@ -3309,7 +3384,7 @@ class _Driver:
             return _RefusedCall(action, text, "unknown_tool")
         try:
             bound = _bind_arguments(tool, action, self.run)
-        except _InvalidArguments as error:
+        except ValueError as error:
             if has_started:  # the function took them then, and may have had its effect
                 return _RefusedCall(action, _UNKNOWN_OUTCOME, "unknown_outcome")
             return _RefusedCall(action, str(error), "invalid_arguments")

@@ -2079,6 +2079,39 @@ class JsonTests(unittest.TestCase):
             with self.subTest(repr(value)), self.assertRaises(ValueError):
                 agentloop.from_json(value)
 
+    def test_fields_of_a_wrong_kind_are_named(self):
+        action = {"type": "AgentAction", "tool": "f", "tool_input": {}}
+        step = {"type": "AgentStep", "action": action, "observation": 1}
+        finish = {"type": "AgentFinish", "output": 1}
+        run = {"type": "AgentRun", "task": "go"}
+        rows = [
+            (action, "tool", (5, None)), (action, "call_id", (7, None)),
+            (action, "request", ("1", True, 1.0)),
+            (step, "status", (5, None, "")), (finish, "reason", (5, None)),
+            (run, "state", ("zzz", None, [])), (run, "requests", ("7", True, None)),
+            (run, "started", ([1], "c1", None)), (run, "usage", ([1], {"input_tokens": "9"}, None)),
+            (run, "steps", (None, {})),
+        ]  # fmt: skip
+        for good, name, values in rows:
+            agentloop.from_json(good)
+            for value in values:
+                with self.subTest(name, value=value):
+                    with self.assertRaisesRegex(ValueError, r"not what to_json wrote .*" + name):
+                        agentloop.from_json(dict(good, **{name: value}))
+        run["usage"] = {"cost": 0.25}  # a caller's own
+        self.assertEqual(agentloop.from_json(run).usage, {"cost": 0.25})
+
+    @_real_stack
+    def test_nested_too_deeply(self):
+        run = {"type": "AgentRun", "task": "go"}
+        value: Any = []
+        for _ in range(3000):
+            run = {"type": "AgentRun", "task": "go", "history": [run]}
+            value = [value]
+        for document in (run, {"type": "AgentFinish", "output": value}):
+            with self.assertRaises(ValueError):
+                agentloop.from_json(document)
+
     def test_a_picture_without_its_media_type(self):
         """A field that is missing takes its default, unless the bytes say what they are."""
         for data, media_type in ((b"", "image/png"), (b"GIF89a", "image/gif")):
@@ -2550,6 +2583,21 @@ class ConversionTests(unittest.TestCase):
             "Mode": [("write", _Mode.WRITE), ("READ", _Mode.READ)],
             "Swapped": [("A", _Swapped.B), ("B", _Swapped.A), ("a", _bad())],
         })  # fmt: skip
+
+    def test_an_alias_in_an_enum(self):
+        class Colour(enum.Enum):
+            RED = "red"
+            ROT = "red"  # noqa: PIE796
+
+        def paint(colour: Colour):
+            return colour
+
+        for given in ("red", "RED", "Rot"):
+            self.assertIs(_step_of(paint, {"colour": given}).observation, Colour.RED)
+        self.assertEqual(
+            agentloop.tool(paint).parameters["properties"]["colour"],
+            {"type": "string", "enum": ["red"]},
+        )
 
     def test_unions(self):
         shape = {"kind": "circle", "radius": 2}
@@ -3065,7 +3113,6 @@ class DocstringTests(unittest.TestCase):
             ("Args:\n    path: a: b", {"path": "a: b"}),
             ("Args:\n    path:\n        file to read", path),
             ("Args:\n\tpath: file to read\n\tlimit: most lines\n", both),
-            ("Args:\n    path: file to read\nSo much for that.\n    limit: no", path),
             ("Args:\n    Nothing here to see\n    path: file to read", path),
             ("Args:\n        lost\n    path: file to read", {}),
             ("Returns:\n    path: no\n\nArgs:\n    path: file to read", path),
@@ -3087,7 +3134,6 @@ class DocstringTests(unittest.TestCase):
                 ":param path: file\n    to read\n:type path: str\n:param limit: most\n    lines",
                 both,
             ),
-            (":param path: file to read\nnot indented\n:param limit: most lines\n", both),
             (":param: nothing\n:param path: file to read", path),
             (":arg path: file to read\n:keyword limit: most lines", both),
             (":type path: str\n:param path: file to read", path),
@@ -3095,6 +3141,37 @@ class DocstringTests(unittest.TestCase):
         ]
         for section, notes in rows:
             self.check("Read.\n\n" + section, "Read.", notes)
+
+    def test_prose_after_the_sections_belongs_to_the_description(self):
+        numpy = "Parameters\n----------\npath : str\n    file to read\n\n"
+        rows = [
+            ("Args:\n    path: file to read\n\n", "Cannot be undone."),
+            ("Args:\n    path: file to read\n", "So much for that.\n    limit: no"),
+            ("Args:\n    path: file to read\n", "Note:\n    Cannot be undone."),
+            ("Args:\n    path: file to read\n\n", "Warning:\n    Cannot be undone.\n\n    Slow."),
+            ("Args:\n    path: file to read\n\n", "Warning: cannot be undone.\n\nSlow."),
+            (numpy, "Notes\n-----\nCannot be undone.\n\nlimit\n    no"),
+            (numpy + "Returns\n-------\nstr\n    The text.\n\n", "Usage\n-----\nRarely."),
+            (":param path: file to read\n:returns: x\n\n", ".. note:: Cannot be undone."),
+            (":param path: file\n    to read\n", "not indented\n"),
+        ]
+        for section, prose in rows:
+            self.check("Read.\n\n" + section + prose, "Read.\n\n" + prose.strip(),
+                       {"path": "file to read"})  # fmt: skip
+        self.check(
+            "Read.\n\nNote:\n    Slow.\n\nReturns:\n    limit: no\n\nWarnings:\n    None.\n\n"
+            "Raises:\n    OSError: no.\nExample:\n    limit: no\n\nArgs:\n    path: file to read",
+            "Read.\n\nNote:\n    Slow.\n\nWarnings:\n    None.",
+            {"path": "file to read"},
+        )
+
+    def test_headings(self):
+        for heading in (
+            "Parameters:", "Parameter:", "Arguments\uff1a", "Args: ", "Other Parameters:",
+            "Params:\n-------", "Parameters\n  ---", "Keyword Arguments\n-----------------",
+        ):  # fmt: skip
+            entry = "path\n    file" if "-" in heading else "    path: file"
+            self.check("Read.\n\n%s\n%s" % (heading, entry), "Read.", {"path": "file"})
 
     def test_star_parameters(self):
         for section in (
@@ -3510,6 +3587,37 @@ class DefaultTests(unittest.TestCase):
                 made = agentloop.tool(_tool(signature))
                 self.assertNotIn("default", made.parameters["properties"]["x"])
                 self.assertEqual(made.parameters["required"], [])
+
+    def test_a_default_without_a_json_form_is_left_out(self):
+        circle: List[Any] = []
+        circle.append(circle)
+        ring: Dict[str, Any] = {}
+        ring["ring"] = ring
+        field = ("x", int, dataclasses.field(init=False, repr=False))
+        half_made = dataclasses.make_dataclass("Half", [field])
+        for default in (
+            {(1, 2): 3}, {"k": {(1, 2): 3}}, {None: 1}, {True: 1}, {1.5: 1}, circle, ring, [ring],
+            decimal.Decimal("1e999"), {"k": decimal.Decimal("inf")}, [{"k": float("nan")}],
+            half_made(),
+        ):  # fmt: skip
+            for hint in ("Any", "dict", "list", "Decimal", "Dict[str, Any]"):
+                with self.subTest(repr(default)[:40], hint=hint):
+                    names = dict(_names(), default=default)
+                    exec("def tool(x: %s = default): return x is default" % hint, names)
+                    (made,) = agentloop.registry([names["tool"]]).values()
+                    self.assertNotIn("default", made.parameters["properties"]["x"])
+                    json.dumps(made.parameters)
+                    self.assertIs(_step_of(names["tool"], {}).observation, True)
+
+    def test_keys_of_a_default_are_shown_as_the_model_would_send_them(self):
+        for hint, default, shown in (
+            ("Dict[int, str]", "{1: 'a'}", {"1": "a"}), ("dict", "{1: 'a'}", {"1": "a"}),
+            ("Dict[Colour, int]", "{Colour.RED: 1}", {"r": 1}),
+            ("Dict[str, dict]", "{'a': {2: {3: 4}}}", {"a": {"2": {"3": 4}}}),
+        ):  # fmt: skip
+            with self.subTest(hint):
+                made = agentloop.tool(_tool("x: %s = %s" % (hint, default)))
+                self.assertEqual(made.parameters["properties"]["x"]["default"], shown)
 
     def test_the_function_gets_its_default_as_it_is(self):
         step = _step_of(_tool("x: int = '5'"), {})
@@ -3973,6 +4081,43 @@ class RegistryTests(unittest.TestCase):
             # Still callable as the function.
             self.assertEqual((made(4), made(n=5), made()), (8, 10, 2))
             self.assertEqual(_step_of(made, {"n": "3"}).observation, 6)
+
+    def test_a_tool_is_not_made_a_tool_again(self):
+        """It would be called "tool" and have the parameters of __call__."""
+
+        def look(n: int, key: str = "") -> str:
+            "Look."
+            return "found %d with %r" % (n, key)
+
+        made = agentloop.tool(name="find-it", read_only=True)(look)
+        for again in (
+            lambda: agentloop.tool(made), lambda: agentloop.tool(idempotent=True)(made),
+            lambda: agentloop.tool(functools.partial(made, key="k")),
+            lambda: agentloop.registry([functools.partial(made, key="k")]),
+        ):  # fmt: skip
+            with self.assertRaisesRegex(TypeError, r"'find-it' is a Tool already: .*\.function"):
+                again()
+        changed = dataclasses.replace(made, idempotent=True)
+        self.assertEqual((changed.read_only, changed.idempotent), (True, True))
+        self.assertEqual(_step_of(changed, {"n": "2"}).observation, "found 2 with ''")
+        (bound,) = agentloop.registry([functools.partial(made.function, key="k")]).values()
+        self.assertEqual(list(bound.parameters["properties"]), ["n"])
+
+    def test_what_only_has_the_type_of_a_tool(self):
+        class Mine:
+            type = "Tool"
+
+            def run(self):
+                pass
+
+        class Callable(Mine):
+            def __call__(self, n: int) -> int:
+                "Twice."
+                return 2 * n
+
+        with self.assertRaisesRegex(TypeError, "not a tool: pass a function"):
+            agentloop.registry([Mine()])
+        self.assertEqual(_step_of(Callable(), {"n": "2"}).observation, 4)
 
     def test_another_name(self):
         def look(n: int) -> str:
