@@ -4589,7 +4589,7 @@ _MAX_LINE = 64 << 10  # bytes of a line of a reply's head
 _MAX_HEADERS = 100
 _MAX_INTERIM = 20  # replies 1xx before the one that counts
 _MAX_CONNECT = 30.0  # seconds for one address of a host
-_MAX_WRITE = 3600.0  # seconds in one write, which takes no larger number
+_MAX_WRITE = 3600.0  # seconds in one write: a socket takes no infinite time limit
 _MAX_READ = 2.0  # seconds in one read: on Windows Ctrl-C gets through between two reads
 _MAX_DRAIN = 0.2  # seconds for the end of a body whose content is complete
 
@@ -5439,7 +5439,7 @@ class _HttpReply:
                 first = first[3:].lstrip()
             if len(first) >= 6:
                 break
-            if not first and time.monotonic() - began > self.timeout:
+            if not first and time.monotonic() - began > self.timeout:  # some send them for ever
                 reason = f"silence for {self.timeout:g} s: only blank lines came"
                 raise _RequestFailed(reason, "timeout")
         self.chunks = itertools.chain([first], self.chunks)
@@ -8432,7 +8432,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     out: Any
     for name in ("stdout", "stderr"):
         if _is_closed(getattr(sys, name)):  # subtle: print(file=None) writes to the other
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  for all that follows
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for out in (sys.stdout, sys.stderr):
         if hasattr(out, "reconfigure"):
             out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
