@@ -4680,6 +4680,7 @@ _MAX_LINE = 64 << 10  # bytes of a line of a reply's head
 _MAX_HEADERS = 100
 _MAX_INTERIM = 20  # replies 1xx before the one that counts
 _MAX_CONNECT = 30.0  # seconds for one address of a host
+_MAX_WRITE = 3600.0  # seconds in one write: a socket takes no infinite time limit
 _MAX_READ = 2.0  # seconds in one read: on Windows Ctrl-C gets through between two reads
 _MAX_DRAIN = 0.2  # seconds for the end of a body whose content is complete
 
@@ -4696,29 +4697,47 @@ _URL = r"""(?xi)
 """
 
 
+def _quote_letters(text: str) -> str:
+    """As HTTP sends it: "/caf\u00e9%20" -> "/caf%C3%A9%20"."""
+    if text.isascii():
+        return text
+    from urllib.parse import quote
+
+    return re.sub("[^\x00-\x7f]+", lambda letters: quote(letters[0]), text)
+
+
+def _no_url(text: str) -> ValueError:
+    # Up to the last @ it may be a password, however odd.
+    shown = re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", text)
+    return ValueError(f"base_url is like http://127.0.0.1:8080/v1; got {shown!r}")
+
+
 class _Url:
     """The parts of a URL, for example "https://u:p@[::1]/v1?k=1".
 
-    Raises ValueError, which shows no login and no query, for anything but http and https.
+    Raises ValueError, which shows no userinfo and no query, for anything but http and https.
 
     Attributes:
         scheme, host, port: "https", "::1", 443.
-        login, path, query: "u:p", "/v1", "?k=1"; each may be "".
+        userinfo, path, query: "u:p", "/v1", "?k=1"; each may be "".
         authority: host and port as in a URL: "[::1]", "[::1]:8080".
         origin: scheme and authority: "https://[::1]".
-        public: the URL without login, query and fragment: "https://[::1]/v1".
+        public: the URL without userinfo, query and fragment: "https://[::1]/v1".
         target: what the server is asked for: "/v1?k=1".
     """
 
     def __init__(self, url: str) -> None:
         match = re.match(_URL, url)
         if match is None or int(match[4] or 0) > 65535:
-            # Up to the last @ it may be a password, however odd.
-            shown = re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", url)
-            raise ValueError(f"base_url is like http://127.0.0.1:8080/v1; got {shown!r}")
-        scheme, self.login, host, port, self.path, self.query = match.groups("")
-        if not host.isascii():
-            host = host.encode("idna").decode("ascii")
+            raise _no_url(url)
+        scheme, self.userinfo, host, port, path, query = match.groups("")
+        try:
+            if not host.isascii():
+                host = host.encode("idna").decode("ascii")
+            self.path = _quote_letters(path)
+            self.query = _quote_letters(query)
+        except UnicodeError:  # a label without a letter, a lone surrogate
+            raise _no_url(url) from None
         self.scheme = scheme.lower()
         self.host = host.strip("[]").lower()
         default_port = {"http": 80, "https": 443}[self.scheme]
@@ -4747,15 +4766,16 @@ def _endpoint(base_url: str, path: str) -> str:
         if not given or lacks_version:
             given += "/v1"
         given += path
-    login = f"{url.login}@" if url.login else ""
-    return f"{url.scheme}://{login}{url.authority}{given}{url.query}"
+    userinfo = f"{url.userinfo}@" if url.userinfo else ""
+    return f"{url.scheme}://{userinfo}{url.authority}{given}{url.query}"
 
 
 class _RequestFailed(OSError):
     """A request that came to nothing.
 
     Attributes:
-        words: what the server, or the network, says about it.
+        words: what the network says about it, or this client.
+        body: what the server says, as it came; its words follow. None where it is silent.
         kind: see ModelError.
         retryable: True where asking again may help.
         retry_after: seconds to wait before that, where the server names them.
@@ -4771,10 +4791,11 @@ class _RequestFailed(OSError):
     def __init__(
         self, words: str, kind: str = "connection", retryable: bool = True,
         retry_after: Optional[float] = None, status: Optional[int] = None,
-        error: Optional[_JsonObject] = None,
+        error: Optional[_JsonObject] = None, body: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(words)
         self.words = words
+        self.body = body
         self.kind = kind
         self.retryable = retryable
         self.retry_after = retry_after
@@ -4799,33 +4820,43 @@ def _parse_proxy(text: str) -> _Url:
     A password may hold any character, escaped or not. Raises _RequestFailed for a kind of
     proxy that is not supported.
     """
-    scheme, mark, address = text.strip().rpartition("://")
-    login, _, address = address.rpartition("@")
+    scheme, userinfo, address = _split_proxy(text)
     try:
         proxy = _Url(f"http://{address}")
     except ValueError:  # not shown: it may hold a password
         reason = "the proxy's address is not like http://127.0.0.1:3128"
         raise _RequestFailed(reason, retryable=False) from None
-    if mark and scheme.lower() != "http":
+    if scheme.lower() not in ("", "http"):
         reason = f"{scheme}://{proxy.authority} is a kind of proxy that is not supported"
         raise _RequestFailed(reason, retryable=False)
-    proxy.login = login
+    proxy.userinfo = userinfo
     return proxy
 
 
-def _encode_login(login: str) -> str:
+def _split_proxy(text: str) -> Tuple[str, str, str]:
+    """Scheme, userinfo and address: "http://u:a://b@h:1" -> "http", "u:a://b", "h:1"."""
+    scheme, mark, rest = text.strip().partition("://")
+    if not mark or not re.fullmatch(r"[\w+.-]*", scheme):  # "h:1", "u:a://b@h:1"
+        scheme = ""
+        rest = text.strip()
+    userinfo, _, address = rest.rpartition("@")
+    return scheme, userinfo, address
+
+
+def _encode_userinfo(userinfo: str) -> str:
     """As HTTP sends it: "us%40er:pass" -> base64 of "us@er:pass"; "user" is "user:"."""
     from urllib.parse import unquote
 
-    if ":" not in login:
-        login += ":"
-    return _encode_base64(unquote(login).encode())
+    if ":" not in userinfo:
+        userinfo += ":"
+    return _encode_base64(unquote(userinfo).encode("utf-8", "replace"))
 
 
-def _login_headers(proxy: _Url) -> Dict[str, str]:
-    if not proxy.login:
+def _basic_login(header: str, url: _Url) -> Dict[str, str]:
+    """The header that logs in with the userinfo of a URL; {} where that has none."""
+    if not url.userinfo:
         return {}
-    return {"Proxy-Authorization": "Basic " + _encode_login(proxy.login)}
+    return {header: "Basic " + _encode_userinfo(url.userinfo)}
 
 
 def _find_proxy(url: _Url) -> Optional[_Url]:
@@ -4962,7 +4993,8 @@ class _Connection:
             # subtle: a server may refuse a long request before it has read it all
             with contextlib.suppress(ConnectionError):
                 for start in range(0, len(data), 1 << 20):  # each piece has the time limit
-                    self._socket.settimeout(self._time_left(time.monotonic()))
+                    left = self._time_left(time.monotonic())
+                    self._socket.settimeout(min(left, _MAX_WRITE))
                     self._socket.sendall(data[start : start + (1 << 20)])
             return self._read_head()
         except BaseException:
@@ -5007,7 +5039,7 @@ class _Connection:
             line = self._read_line()
             match = re.match(rb"HTTP/1\.(\d) (\d{3})(?!\d)", line)
             if match is None:
-                raise _bad_reply(f"it begins with {_preview(line)}")
+                raise _bad_reply(f"it begins with {line.decode('latin-1')}")
             headers = self._read_headers()
             if match[1] == b"0":  # HTTP/1.0 closes, unless it says otherwise
                 headers.setdefault("connection", "close")
@@ -5150,12 +5182,12 @@ class _HttpTransport:
         target = parts.target
         if proxy and parts.scheme == "http":
             target = parts.origin + target
-            own.update(_login_headers(proxy))
+            own.update(_basic_login("Proxy-Authorization", proxy))
         data = _encode_head(method, target, _merge_headers(own, headers)) + (body or b"")
 
         # Idle connections. A forked child has its own.
         pool = self._local.__dict__.setdefault("pool", {})
-        key = (os.getpid(), parts.origin, proxy and (proxy.login, proxy.origin))
+        key = (os.getpid(), parts.origin, proxy and (proxy.userinfo, proxy.origin))
         connection = pool.pop(key, None)
         head = None
         if connection and connection.is_idle():
@@ -5185,7 +5217,7 @@ class _HttpTransport:
         if proxy and url.scheme == "https":
             host = f"[{url.host}]" if ":" in url.host else url.host
             target = f"{host}:{url.port}"
-            headers = {"Host": target, **_login_headers(proxy)}
+            headers = {"Host": target, **_basic_login("Proxy-Authorization", proxy)}
             status = connection.request(_encode_head("CONNECT", target, headers))[0]
             if status != 200:
                 connection.close()
@@ -5232,16 +5264,20 @@ _lenient_decoder = json.JSONDecoder(parse_constant=lambda constant: None)  # NaN
 # what the server says
 
 
+def _parse_body(body: Any) -> Any:
+    """A body, or an error object in it, as JSON; a text that is none stays: "no" -> "no"."""
+    try:
+        return _parse_json(body, _lenient_decoder) if isinstance(body, str) else body
+    except ValueError:
+        return body
+
+
 def _find_error(body: Any) -> _JsonObject:
     """The error object in a body.
 
     '[{"error": {"code": 1}}]' -> {"code": 1}; "no" -> {"message": "no"}
     """
-    if isinstance(body, str):
-        try:
-            body = _parse_json(body, _lenient_decoder)
-        except ValueError:
-            return {"message": body}
+    body = _parse_body(body)
     if isinstance(body, list) and body:
         body = body[0]
     if not isinstance(body, dict):
@@ -5429,7 +5465,7 @@ def _classify_error(status: Optional[int], headers: Dict[str, str], body: Any) -
     `status`: None for an error inside a reply with 200. `body`: a text, or JSON.
 
     (429, {"retry-after": "7"}, '{"error": {"message": "Slow down"}}')
-    -> words "Slow down", kind "rate_limit", retryable, retry_after 7.0
+    -> kind "rate_limit", retryable, retry_after 7.0
     """
     error, words = _read_error(body)
     labels = [_to_text(error.get(name) or "").lower() for name in ("code", "type")]
@@ -5439,12 +5475,13 @@ def _classify_error(status: Optional[int], headers: Dict[str, str], body: Any) -
     kind = _decide_kind(status, all_words, labels)
     if kind == "bad_response":
         location = headers.get("location", "")
-        words = f"a redirect to {location}, which is not followed; set base_url to it"
+        reason = f"a redirect to {location}, which is not followed; set base_url to it"
+        return _RequestFailed(reason, kind, False, None, status, error)
     retryable = kind == "server"
     if kind == "rate_limit":
         retryable = not re.search(_QUOTA_EXHAUSTED, all_words)
     wait = _find_wait(headers, error, words) if retryable else None
-    return _RequestFailed(words, kind, retryable, wait, status, error)
+    return _RequestFailed("", kind, retryable, wait, status, error, body)
 
 
 def _check_no_error(document: Any) -> None:
@@ -5475,22 +5512,27 @@ class _HttpReply:
     def __init__(self, headers: Dict[str, str], chunks: Iterator[bytes], timeout: float) -> None:
         self.headers = {name.lower(): value for name, value in headers.items()}
         encoding = self.headers.get("content-encoding", "")
-        self.chunks = _unpack(chunks, encoding.strip().lower())
+        self.chunks = _unpack(chunks, encoding.strip())
         self.timeout = timeout
         self.failure: Optional[_RequestFailed] = None
 
-    def peek(self) -> bytes:
+    def skip_blanks(self) -> bytes:
         """The first bytes that are not blank, at least six if available: b'{"id":'.
 
-        They are still to be read. A byte order mark is left out.
+        They are still to be read. What is skipped, blanks and a byte order mark, is
+        silence.
         """
         first = b""
+        began = time.monotonic()
         for chunk in self.chunks:
             first = (first + chunk).lstrip()
             if first.startswith(b"\xef\xbb\xbf"):  # byte order mark
                 first = first[3:].lstrip()
             if len(first) >= 6:
                 break
+            if not first and time.monotonic() - began > self.timeout:  # some send them for ever
+                reason = f"silence for {self.timeout:g} s: only blank lines came"
+                raise _RequestFailed(reason, "timeout")
         self.chunks = itertools.chain([first], self.chunks)
         return first
 
@@ -5538,14 +5580,21 @@ def _find_zlib_window(first: bytes, encoding: str) -> Optional[int]:
     """
     if first[:2] == b"\x1f\x8b":
         return 31
-    if encoding == "deflate" and first:
+    if encoding.lower() == "deflate" and first:
         # With the two bytes of zlib in front, or, as some servers send it, without.
         has_header = first[0] & 15 == 8 and int.from_bytes(first[:2], "big") % 31 == 0
         return 15 if has_header else -15
-    if encoding not in ("", "identity", "gzip", "x-gzip", "deflate", "utf-8"):
-        reason = f"the body is packed as {_one_line(encoding)}, which cannot be read here"
+    if encoding.lower() not in ("", "identity", "gzip", "x-gzip", "deflate", "utf-8"):
+        reason = f"the body is packed as {encoding}, which cannot be read here"
         raise _RequestFailed(reason, "bad_response", retryable=False)
     return None
+
+
+def _in_pieces(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """([b"abc", b"d"], 2) -> b"ab", b"c", b"d" """
+    for chunk in chunks:
+        for start in range(0, len(chunk), size):
+            yield chunk[start : start + size]
 
 
 def _inflate(chunks: Iterable[bytes], window: int) -> Iterator[bytes]:
@@ -5554,10 +5603,14 @@ def _inflate(chunks: Iterable[bytes], window: int) -> Iterator[bytes]:
 
     unpacker = zlib.decompressobj(window)
     try:
-        for chunk in chunks:
+        for chunk in _in_pieces(chunks, 1 << 14):  # each member copies what follows in it
             while chunk:
+                if unpacker.eof:  # gzip may go on with another member; all else is padding
+                    if window != 31 or chunk[:1] != b"\x1f":
+                        break
+                    unpacker = zlib.decompressobj(window)
                 yield unpacker.decompress(chunk, 1 << 20)
-                chunk = unpacker.unconsumed_tail
+                chunk = unpacker.unconsumed_tail or unpacker.unused_data
     except zlib.error as error:
         raise _RequestFailed(f"a damaged body: {error}", "bad_response") from None
 
@@ -5573,11 +5626,11 @@ def _read_document(
     A server may answer with either, so the first bytes decide, then the content type.
     `assemble` returns None where the stream is not complete. Raises _RequestFailed.
     """
-    first = reply.peek()
-    content_type = reply.headers.get("content-type", "").lower()
+    first = reply.skip_blanks()
+    content_type = reply.headers.get("content-type", "")
     is_json = first[:1] in (b"{", b"[")
     begins_like_events = re.match(rb"(data|event|id|retry|error)?:", first)
-    if not is_json and (begins_like_events or "event-stream" in content_type):
+    if not is_json and (begins_like_events or "event-stream" in content_type.lower()):
         document = assemble(_read_events(reply))
         if document is None:
             reason = "the stream ended before the reply was complete"
@@ -5585,9 +5638,9 @@ def _read_document(
         return document
     text = reply.read().strip()
     if not is_json:
-        words = _plain_text(text) or "the body is empty"
-        reason = f"no reply of this protocol (content type {content_type}): {words}"
-        raise _RequestFailed(reason, "bad_response", retryable=not text)
+        reason = f"no reply of this protocol (content type {content_type})"
+        body = text or "the body is empty"
+        raise _RequestFailed(reason, "bad_response", retryable=not text, body=body)
     if text.endswith("[DONE]"):  # a document in place of the events of a stream
         text = text.rpartition("data:")[0]
     document = _parse_reply(text)
@@ -5601,8 +5654,7 @@ def _parse_reply(text: str) -> Any:
     try:
         return _parse_json(text, _lenient_decoder)
     except ValueError:
-        reason = f"what came is not JSON: {_one_line(text, 20_000)}"
-        raise _RequestFailed(reason, "bad_response") from None
+        raise _RequestFailed(f"what came is not JSON: {text}", "bad_response") from None
 
 
 def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -5610,14 +5662,14 @@ def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     begun = bytearray()  # a line whose end is still to come
     after_cr = False
     for chunk in chunks:
-        if after_cr and chunk[:1] == b"\n":
-            chunk = chunk[1:]
         if not chunk:
             continue
+        if after_cr and chunk[:1] == b"\n":
+            chunk = chunk[1:]
         after_cr = chunk[-1:] == b"\r"
         lines = chunk.splitlines()
         unfinished = b""
-        if chunk[-1:] not in (b"\r", b"\n"):
+        if lines and chunk[-1:] not in (b"\r", b"\n"):
             unfinished = lines.pop()
         if lines and begun:
             lines[0] = bytes(begun) + lines[0]
@@ -5696,6 +5748,8 @@ _ADVICE = {
 _NOT_PICKLED = "not-in-the-pickle"  # stands in a pickle where a secret was
 # Values of headers and of a query that tell nothing, and stand in many messages.
 _FLAGS = frozenset(("true", "false", "yes", "no", "on", "off", "0", "1"))
+# Headers whose values are no secret: what may be wrong with them, messages say.
+_PUBLIC_HEADERS = r"(?i)accept(-\w+)?|content-type|user-agent|anthropic-(beta|version)|openai-beta"
 _T = typing.TypeVar("_T")
 
 
@@ -5734,6 +5788,9 @@ class _Client:
         self.url = _endpoint(base_url, self._path)
         self.api_key = api_key
         self.headers = headers or {}
+        for name, value in self.headers.items():
+            if not isinstance(name, str) or not isinstance(value, str):
+                raise TypeError(f"headers: the value of {_short_repr(name)} is to be a str")
         self.timeout = timeout
         self.deadline = deadline
         self.retries = retries
@@ -5849,6 +5906,7 @@ class _Client:
             "Content-Type": "application/json",
             "Accept-Encoding": "identity",
             "User-Agent": f"agentloop/{__version__}",
+            **_basic_login("Authorization", _Url(self.url)),
             **self._login(key),
         }
         headers = _merge_headers(own, self.headers)
@@ -5860,9 +5918,8 @@ class _Client:
             _check_headers(headers)
             status, response_headers, chunks = self.transport(*request)
         except Exception as error:
-            self._check_failure(error, key, deadline)
-            raise
-        received = self._receive(chunks, key, deadline)
+            raise self._translate_error(error, key, deadline)
+        received = self._limit_chunks(chunks, key, deadline)
         reply = _HttpReply(response_headers, received, self.timeout)
         try:
             if not 200 <= status < 300:
@@ -5874,7 +5931,7 @@ class _Client:
         finally:
             _call_if_any(chunks, "close")
 
-    def _receive(self, chunks: Iterable[bytes], key: str, deadline: float) -> Iterator[bytes]:
+    def _limit_chunks(self, chunks: Iterable[bytes], key: str, deadline: float) -> Iterator[bytes]:
         """The chunks as they come from the transport; the deadline holds for any transport."""
         iterator = iter(chunks)
         while True:
@@ -5885,15 +5942,13 @@ class _Client:
             except StopIteration:
                 return
             except Exception as error:
-                self._check_failure(error, key, deadline)
-                raise
+                raise self._translate_error(error, key, deadline)
             yield chunk
 
-    def _check_failure(self, error: Exception, key: str, deadline: float) -> None:
-        """Raises _RequestFailed for an exception of the transport.
+    def _translate_error(self, error: Exception, key: str, deadline: float) -> Exception:
+        """The _RequestFailed that an exception of the transport stands for.
 
-        A developer's mistake passes, with its traceback, unless there is a secret in what
-        that shows.
+        A developer's mistake stays what it is, unless a traceback would show a secret.
         """
         import http.client  # transports of the caller's may raise its exceptions
 
@@ -5901,9 +5956,9 @@ class _Client:
         if not isinstance(error, (OSError, http.client.HTTPException, UnicodeError)):
             shown = _text_with_causes(error)
             if _hide_secrets(shown, self._find_secrets(key)) == shown:
-                return
+                return error
             reason = f"the transport raised {name}: {error}"
-            raise _RequestFailed(reason, "connection", retryable=False)
+            return _RequestFailed(reason, "connection", retryable=False)
         host = _Url(self.url).authority
         kind = "connection"
         retryable = True
@@ -5912,7 +5967,7 @@ class _Client:
             kind = "timeout"
             retryable = False
         elif isinstance(error, _RequestFailed):  # in the transport's own words
-            raise error
+            return error
         elif _is_timeout(error):
             reason = f"silence for {self.timeout:g} s"
             kind = "timeout"
@@ -5922,20 +5977,28 @@ class _Client:
         else:
             reason = f"no connection to {host}, or it broke: {name}: {error}"
             retryable = not isinstance(error, UnicodeError)
-        raise _RequestFailed(reason, kind, retryable)
+        return _RequestFailed(reason, kind, retryable)
 
     # secrets
 
     def _without_secrets(self, failure: _RequestFailed, key: str) -> _RequestFailed:
         """The failure anew: no secret in it, and nothing behind it (`__context__`)."""
         secrets = self._find_secrets(key)
+        words = failure.words
+        error = failure.error
+        if failure.body is not None:
+            # subtle: from the body as it came, since half a secret would not be found in
+            # words that were cut, or whose tags and white space were removed
+            body = _hide_secrets(_parse_body(failure.body), secrets)
+            error, said = _read_error(body)
+            words = f"{words}: {said}" if words else said
         made = _RequestFailed(
-            _hide_secrets(failure.words, secrets),
+            _hide_secrets(words, secrets),
             failure.kind,
             failure.retryable,
             failure.retry_after,
             failure.status,
-            _hide_secrets(failure.error, secrets),
+            _hide_secrets(error, secrets),
         )
         made.was_key_sent = bool(key)
         return made
@@ -5947,16 +6010,16 @@ class _Client:
 
         url = _Url(self.url)
         values = [pair.partition("=")[2] or pair for pair in url.query[1:].split("&")]
-        for value in self.headers.values():
-            values += [value, value.partition(" ")[2]]  # "Bearer X", X
+        for name, value in self.headers.items():
+            if not re.fullmatch(_PUBLIC_HEADERS, name):
+                values += [value, value.partition(" ")[2]]  # "Bearer X", X
         secrets = [key] + [value for value in values if value.lower() not in _FLAGS]
-        proxies = [text.rpartition("@")[0] for text in getproxies().values()]
-        for start in [url.login, *proxies]:
-            login = start.rpartition("://")[2]
-            secrets += [login, *login.split(":", 1), _encode_login(login)]
+        proxies = [_split_proxy(text)[1] for text in getproxies().values()]
+        for userinfo in [url.userinfo, *proxies]:
+            secrets += [userinfo, *userinfo.split(":", 1), _encode_userinfo(userinfo)]
         secrets += [unquote(secret) for secret in secrets]
         secrets += [unquote_plus(secret) for secret in secrets]
-        secrets += [json.dumps(secret)[1:-1] for secret in secrets]
+        secrets += [json.dumps(s, ensure_ascii=a)[1:-1] for s in secrets for a in (True, False)]
         return sorted({s for s in secrets if s.strip()}, key=len, reverse=True)
 
     def _model_error(self, failure: _RequestFailed) -> ModelError:
@@ -6004,29 +6067,34 @@ def _text_with_causes(error: BaseException) -> str:
 def _hide_secrets(value: Any, secrets: List[str]) -> Any:
     """A text, or JSON, with "[hidden]" in place of secrets.
 
-    One of up to three characters, or a plain word of up to five letters, is hidden only
-    where it is a word of its own: ("a bad badge", ["bad"]) -> "a [hidden] badge".
+    One of up to three characters, or a plain word of up to seven letters ("ollama"), is
+    hidden only where it is a word of its own: ("a bad badge", ["bad"]) -> "a [hidden] badge".
     """
-    if isinstance(value, str):
-        for secret in secrets:
-            pattern = re.escape(secret)
-            if re.fullmatch(r"(?s).{1,3}|[A-Za-z]{4,5}", secret):
-                pattern = rf"(?<!\w){pattern}(?!\w)"
-            value = re.sub(pattern, "[hidden]", value)
+    patterns = []
+    for secret in secrets:  # the longest first
+        pattern = re.escape(secret)
+        if re.fullmatch(r"(?s).{1,3}|[A-Za-z]{4,7}", secret):
+            pattern = rf"(?<!\w){pattern}(?!\w)"
+        patterns.append(pattern)
+    any_secret = re.compile("|".join(patterns) or r"(?!)")
+
+    def hide(value: Any) -> Any:
+        if isinstance(value, str):
+            return any_secret.sub("[hidden]", value)
+        if isinstance(value, list):
+            return [hide(item) for item in value]
+        if isinstance(value, dict):
+            return {hide(key): hide(item) for key, item in value.items()}
         return value
-    if isinstance(value, list):
-        return [_hide_secrets(item, secrets) for item in value]
-    if isinstance(value, dict):
-        items = value.items()
-        return {_hide_secrets(k, secrets): _hide_secrets(v, secrets) for k, v in items}
-    return value
+
+    return hide(value)
 
 
 def _backoff(tries: int) -> float:
     """Seconds to wait where the server names none: about 0.5, 1, 2, 4, 8, 8, ..."""
     import random
 
-    return float(min(8.0, 0.5 * 2 ** (tries - 1)) * random.uniform(0.75, 1.25))
+    return 0.5 * 2.0 ** min(tries - 1, 4) * random.uniform(0.75, 1.25)
 
 
 # -- what the deltas of a stream add up to ---------------------------------------------------------
@@ -7517,7 +7585,7 @@ class OpenAIChat(_Adapter):
         reason = _reason_of(choices)
         messages = [c["message"] for c in choices if isinstance(c.get("message"), dict)]
         if not messages and _end_of(reason) not in ("refused", "aborted"):
-            words = f"no choices in the reply: {_preview(document, 300)}"
+            words = f"no choices in the reply: {_to_text(document)}"
             raise _RequestFailed(words, "bad_response")
         message = _join_messages(messages)
         reply = _ParsedReply(
@@ -7681,7 +7749,7 @@ class OpenAIResponses(_Adapter):
     def _read(self, document: _JsonObject) -> _ParsedReply:
         output = document.get("output")
         if document.get("status") == "failed" or not isinstance(output, list):
-            words = f"no output in the reply: {_preview(document, 300)}"
+            words = f"no output in the reply: {_to_text(document)}"
             raise _RequestFailed(words, "server")
         messages = [item for item in _dicts(output) if item.get("type") == "message"]
         texts = [_join_text(item.get("content"), "output_text") for item in messages]
@@ -7946,7 +8014,7 @@ class AnthropicMessages(_Adapter):
         if isinstance(content, str):
             content = [self._block(content)]
         if not isinstance(content, list):
-            words = f"no content in the reply: {_preview(document, 300)}"
+            words = f"no content in the reply: {_to_text(document)}"
             raise _RequestFailed(words, "bad_response")
         message: _JsonObject = {"role": "assistant", "content": content}
         if isinstance(document.get("container"), dict):
@@ -8334,6 +8402,17 @@ def _is_terminal(stream: Any) -> bool:
     return stream is not None and bool(stream.isatty())
 
 
+def _is_closed(stream: Any) -> bool:
+    """True for None, and for a number that is no open file (`2>&-` in a shell)."""
+    if not hasattr(stream, "fileno"):
+        return stream is None
+    try:
+        os.fstat(stream.fileno())
+    except OSError as error:  # a notebook's stream has no number, and no errno
+        return error.errno == errno.EBADF
+    return False
+
+
 def _has_colours() -> bool:
     """Of a terminal: whether it says so, and never with NO_COLOR (https://no-color.org)."""
     if os.environ.get("NO_COLOR"):
@@ -8345,7 +8424,8 @@ def _has_colours() -> bool:
 
 def _escape_lines(text: str) -> str:
     r"""Text for a terminal: "a<escape>b" -> "a\x1bb"; line ends and tabs are kept."""
-    return "\n".join("\t".join(map(_escape, line.split("\t"))) for line in text.split("\n"))
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join("\t".join(map(_escape, line.split("\t"))) for line in lines)
 
 
 class _Screen:
@@ -8392,8 +8472,10 @@ class _Screen:
     def show_text(self, text: str) -> None:
         """A piece of the reply, as it arrives."""
         self.stop_waiting()
+        begun = "\r" if self.streamed.endswith("\r") else ""  # of a CRLF in two pieces
         self.streamed += text
-        self._write_out(text, end="")
+        text = begun + text
+        self._write_out(text[:-1] if text.endswith("\r") else text, end="")
 
     def show(self, text: str, colour: str = "") -> None:
         self._write_err(self._paint(_escape_lines(text), colour))
@@ -8411,7 +8493,7 @@ class _Screen:
         answer = _to_text(run.output)
         shown = self.streamed.strip()
         self._end_streamed_line()
-        if not shown or shown != answer.strip():
+        if not shown or not shown.endswith(answer.strip()):  # a draft may stand before it
             self._write_out(answer, end="\n")
 
     def show_totals(self, run: AgentRun, was_recorded: bool) -> None:
@@ -8548,6 +8630,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
     """The command line; `arguments` as in sys.argv[1:]. Returns the exit status: 0 answer, 1 the
     server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C."""
     out: Any
+    for name in ("stdout", "stderr"):
+        if _is_closed(getattr(sys, name)):  # subtle: print(file=None) writes to the other
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for out in (sys.stdout, sys.stderr):
         if hasattr(out, "reconfigure"):
             out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
@@ -8559,11 +8644,22 @@ def main(arguments: Optional[List[str]] = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of `| head` has left
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _drop_output()
         return 0
     except (ValueError, TypeError, OSError) as error:
         print(f"agentloop: {_one_line(_safe_str(error), 600)}", file=sys.stderr)
-        return 2
+        if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EIO):
+            return 2
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _drop_output()
+        return 1
+
+
+def _drop_output() -> None:
+    """What standard output still holds goes nowhere; else Python would fail at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _run_command(options: Any, arguments: List[str]) -> int:
@@ -8659,17 +8755,19 @@ def _parse_settings(pairs: List[str]) -> _JsonObject:
     """["temperature=0.2"] -> {"temperature": 0.2}; ValueError with the fix for what does not fit."""
     settings: _JsonObject = {}
     for pair in pairs:
-        name, _, text = pair.partition("=")
+        name, mark, text = pair.partition("=")
+        # What is shown holds no value: it may be a key.
+        option = f"--set {name}" if mark and name.isidentifier() else "--set"
         try:
             value = _parse_json(text)
         except ValueError:
             raise ValueError(
-                f"--set {pair}: expected KEY=JSON, for example temperature=0.2 or, with quotes "
+                f"{option}: expected KEY=JSON, for example temperature=0.2 or, with quotes "
                 "around a text, 'user=\"ann\"'"
             ) from None
         if not name.isidentifier() or name in _NOT_SETTABLE:
-            raise ValueError(f"--set {pair}: {name or 'nothing'} cannot be set")
-        _check_setting(f"--set {pair}", name, value)
+            raise ValueError(f"{option}: this cannot be set")
+        _check_setting(option, name, value)
         settings[name] = value
     return settings
 
@@ -8681,7 +8779,8 @@ def _check_setting(option: str, name: str, value: Any) -> None:
     """
     shapes: List[Tuple[str, str, Callable[[Any], bool]]] = [
         ("api_key base_url system", "a text", lambda v: type(v) is str),
-        ("timeout deadline", "a number of seconds above 0", lambda v: type(v) in (int, float) and v > 0),
+        ("timeout deadline", "a number of seconds above 0, at most 1e9",
+         lambda v: type(v) in (int, float) and 0 < v <= 1e9),
         ("retries trim", "an integer from 0 up", lambda v: type(v) is int and v >= 0),
         ("max_observation max_tokens", "an integer above 0", lambda v: type(v) is int and v > 0),
         ("tools", "a list of objects", lambda v: type(v) is list and all(type(t) is dict for t in v)),
@@ -8769,6 +8868,8 @@ class _Session:
         question = self.options.question
         if question == "-":
             question = _read_all()
+        if not question.strip():
+            raise ValueError("the question is empty")
         if run is None:
             run = AgentRun(question)
         elif run.task != question:
@@ -8809,6 +8910,7 @@ class _Session:
         screen = self.screen
         screen.begin_turn()
         has_answered = False
+        failed = 0
         events = stream(
             self.model, run, self.tools,
             max_requests=self.options.max_requests, journal=self.options.journal,
@@ -8825,18 +8927,25 @@ class _Session:
                 screen.wait()
         except ModelError as error:
             screen.show(_one_line(str(error), 1_500), "31")
-            return 1
+            failed = 1
         except SystemExit as error:
             screen.show(_one_line(f"a tool ended the program: SystemExit: {error}", 1_500), "31")
-            return 2
+            failed = 2
         finally:
             events.close()
             screen.stop_waiting()
+        return self._end_turn(run, failed, has_answered)
+
+    def _end_turn(self, run: AgentRun, failed: int, has_answered: bool) -> int:
+        """Show what came of a turn. `failed`: its exit status where it was interrupted."""
         if self.options.json:
-            print(json.dumps(to_json(run), indent=2))
+            print(json.dumps(to_json(run), indent=2), flush=True)
         elif run.finish is not None:
-            screen.show_answer(run)
-        screen.show_totals(run, was_recorded=run.finish is not None and not has_answered)
+            self.screen.show_answer(run)
+        if failed:
+            return failed
+        was_recorded = run.finish is not None and not has_answered
+        self.screen.show_totals(run, was_recorded)
         if run.finish is None:
             return 3
         return 4 if run.finish.reason == "refusal" else 0
@@ -8853,19 +8962,22 @@ class _Session:
             return
         self.screen.show(f"run {action.tool}?", "1")
         for name, value in action.arguments.items():  # whole: nobody approves what is cut off
-            self.screen.show(f"  {_one_line(name)} = {_to_text(value)}")
-        line = _read_line("[y]es, [a]lways for this tool, or [n]o and a reason: ")
-        if line is None:
+            lines = _to_text(value).replace("\n", "\n    | ")  # it must not look like more values
+            self.screen.show(f"  {_one_line(name)} = {lines}")
+        line = None
+        if self.options.question is not None or _is_terminal(sys.stdin):
+            line = _read_line("[y]es, [a]lways for this tool, or [n]o and a reason: ")
+        if line is None:  # or the lines are questions
             run.close(action, "Denied: nobody was there to be asked.", "denied")
             return
-        word, _, reason = line.strip().partition(" ")
-        word = word.lower()
-        if word in ("a", "always"):
+        answer = line.strip()  # all of it counts: "yes, but after a backup" is none
+        if answer.lower() in ("a", "always"):
             self.always_approved.add(tool.name)
-        if word in ("y", "yes", "a", "always"):
+        if answer.lower() in ("y", "yes", "a", "always"):
             return
-        if word not in ("n", "no"):
-            reason = line.strip()
+        word, _, reason = answer.partition(" ")
+        if word.lower() not in ("n", "no"):
+            reason = answer
         denial = f"The user denied this call: {reason}" if reason else "The user denied this call."
         run.close(action, denial, "denied")
 

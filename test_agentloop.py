@@ -10116,6 +10116,12 @@ class UrlTests(_ModelCase):
                 with self.assertRaisesRegex(ValueError, "base_url.*http"):
                     _model(protocol, None, base_url=base_url)
 
+    def test_letters_in_a_path(self):
+        url = "http://h/caf\xe9%20/v1?k=\u6771%41"
+        server = self.play("chat", [_text("chat", "ok")], base_url=url)[1]
+        sent = "http://h/caf%C3%A9%20/v1/chat/completions?k=%E6%9D%B1%41"
+        self.assertEqual(server.seen[0][1], sent)
+
     def test_what_is_shown_of_a_url(self):
         good = [
             "http://u:SECRET@h/v1",
@@ -10133,6 +10139,9 @@ class UrlTests(_ModelCase):
             "http://u:a?SECRET@h/v1",
             "http://h:99999/v1",
             "http://h/a b",
+            "http://\xfc..x",
+            "http://%s.test" % ("\xfc" * 70),
+            "http://h/\ud800",
         ]
         for url in good:
             with self.subTest(url=url):
@@ -10512,6 +10521,16 @@ class ProxyTests(_HttpCase):
                     found = re.search(r"Proxy-Authorization: Basic (.*)\r", proxy.heads[0])
                     self.assertEqual(found and base64.b64decode(found.group(1)).decode(), login)
 
+    def test_a_password_with_an_address_in_it_is_not_shown(self):
+        password = "pa://ssWORD"
+        for start in ("http://", "socks5://", "", "x:"):
+            with self.subTest(start=start):
+                proxy = f"{start}user:{password}@127.0.0.1:9"
+                with mock.patch.dict(os.environ, {"http_proxy": proxy}):
+                    error = self.refused("http://model.invalid", "connection", retries=0)
+                self.assertNotIn("ssWORD", str(error))
+                self.assertNotIn("pa:", str(error))
+
     def test_proxies_that_cannot_be_used(self):
         with socket.socket() as gone:
             gone.bind(("127.0.0.1", 0))
@@ -10830,6 +10849,21 @@ class HttpReplyTests(_HttpCase):
 
 class TimeLimitTests(_HttpCase):
     """`timeout` is for silence, `deadline` for all of a request."""
+
+    def test_limits_that_no_socket_takes(self):
+        with _Http(self.answer("chat")) as server:
+            for limit in (float("inf"), 1e10, 1e300):
+                with self.subTest(limit=limit):
+                    run = self.ask(server.url, timeout=limit, deadline=limit)
+                    self.assertEqual(run.output, "ok")
+
+    def test_blanks_only(self):
+        over = threading.Event()
+        start = b"HTTP/1.1 200 x\r\ncontent-type: application/json\r\n\r\n"
+        blanks = [b"\n", lambda: over.wait(0.02)] * 200
+        with _Http(lambda n, head, body: [start, *blanks, None]) as server:
+            self.refused(server.url, "timeout", retries=0, timeout=0.2)
+            over.set()
 
     def test_silence(self):
         head = b"HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n\r\n"
@@ -11249,6 +11283,7 @@ class ReplyBodyTests(_ModelCase):
         good = _text("chat", "ok")
         text = json.dumps(good)
         packed = gzip.compress(text.encode())
+        members = gzip.compress(text[:30].encode()) + gzip.compress(text[30:].encode())
         rows = [  # what is special; the body, the headers
             ("list", json.dumps([good]), {}),
             ("bom", "\ufeff" + text, {}),
@@ -11257,6 +11292,9 @@ class ReplyBodyTests(_ModelCase):
             ("gzip declared", packed, {"content-encoding": "gzip"}),
             ("gzip undeclared", packed, {}),
             ("gzip in pieces", [packed[:9], packed[9:30], packed[30:]], {}),
+            ("gzip of two members", members, {}),
+            ("gzip of two members in pieces", _pieces(members, 1), {}),
+            ("gzip and padding", [packed + b"\0\0", b"\0"], {}),
             ("created", text, {"content-type": "text/html"}),
         ]
         for name, body, head in rows:
@@ -11373,6 +11411,16 @@ class ReplyBodyTests(_ModelCase):
 
 class EventStreamTests(_ModelCase):
     """Lines become events; a stream that is cut is asked for again."""
+
+    def test_a_line_end_in_two_pieces(self):
+        """The blank line after it still ends the event."""
+        document = {"choices": [{"delta": {"content": "ok"}}]}
+        event = b"data: " + json.dumps(document).encode()
+        end = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\n'
+        for pieces in ([event + b"\r", b"\n", b"\n"], [event + b"\r", b"\n\r", b"", b"\n"]):
+            with self.subTest(pieces=pieces):
+                run, server = self.play("chat", [[*pieces, end]], on_text=len)
+                self.assertEqual((run.output, len(server.raw)), ("ok", 1))
 
     def test_lines_of_the_stream(self):
         document = {"choices": [{"delta": {"content": "o\u4f60k"}, "finish_reason": "stop"}]}
@@ -11711,6 +11759,32 @@ class HeaderTests(_ModelCase):
     """The key and the headers of a request, and where they come from."""
 
     @_each_protocol
+    def test_the_userinfo_of_a_url_logs_in(self, protocol):
+        """Where nothing else does in the same header."""
+        own = {"authorization": "Token t"}
+        sent_key = "Basic dXM6cEBzcw==" if protocol == "anthropic" else "Bearer k"
+        rows = [  # settings; the header
+            ({"api_key": ""}, "Basic dXM6cEBzcw=="),
+            ({"api_key": "k"}, sent_key),
+            ({"api_key": "", "headers": own}, "Token t"),
+        ]
+        for settings, login in rows:
+            with self.subTest(settings=settings):
+                answers = [_text(protocol, "ok")]
+                url = "http://us:p%40ss@h.test"
+                server = self.play(protocol, answers, base_url=url, **settings)[1]
+                sent = {k.lower(): v for k, v in server.seen[0][2].items()}
+                self.assertEqual(sent["authorization"], login)
+                self.assertEqual(len(sent), len(server.seen[0][2]))
+
+    @_each_protocol
+    def test_headers_that_are_no_texts(self, protocol):
+        for headers in ({"X-Number": 2}, {"X-None": None}, {"X-Bytes": b"x"}):
+            with self.subTest(headers=headers):
+                with self.assertRaisesRegex(TypeError, "headers.*" + next(iter(headers))):
+                    _model(protocol, None, headers=headers)
+
+    @_each_protocol
     def test_the_environment_gives_the_defaults(self, protocol):
         url = {
             "chat": "https://api.openai.com/v1/chat/completions",
@@ -11770,6 +11844,11 @@ class HeaderTests(_ModelCase):
 
 class RetryTests(_ModelCase):
     """What is asked again, how often, and when."""
+
+    def test_very_many_retries(self):
+        self.fails("chat", [OSError("x")] * 1101, retries=1100)
+        self.assertEqual(len(self.waits), 1100)
+        self.assertLess(max(self.waits), 11)
 
     @_each_protocol
     def test_what_is_asked_again(self, protocol):
@@ -12116,6 +12195,48 @@ class SecretTests(_ModelCase):
                     error, _ = self.fails("chat", answers, tools=(), api_key=key)
                     self.assertNotIn("KkKk", str(error))
 
+    def test_a_key_is_hidden_before_other_texts_are_cut(self):
+        key = "sk-" + "Kk" * 30
+        page = "<p>" + " " * 19_980 + key
+        answers = [(401, {}, page), (200, {}, page), (401, {}, {"error": {"message": page}})]
+        answers += [(200, {}, (key * 2000)[:-9]), (200, {"content-type": key}, "no")]
+        answers += [(200, {"content-encoding": "x" * 180 + key}, "no")]
+        bodies = ["choices", "output", "content"]
+        for protocol, name in zip(_PROTOCOLS, bodies):
+            for n in (*range(200, 300, 20), 0):
+                document = {name: None, "id": "x" * n + " " + key}
+                with self.subTest(protocol=protocol, n=n):
+                    error, _ = self.fails(protocol, [document], retries=0, tools=(), api_key=key)
+                    self.assertNotIn("kk", str(error).lower())
+        for answer in answers:
+            with self.subTest(answer=str(answer)[:60]):
+                error, _ = self.fails("chat", [answer], retries=0, tools=(), api_key=key)
+                self.assertNotIn("kk", str(error).lower())
+
+    def test_a_key_is_hidden_before_tags_are_removed(self):
+        for key in ("sk-<Kk>-Kk99", "sk-Kk  Kk99", "sk-Kk\xa0\xa0Kk99"):
+            for status, body in (
+                (401, "<p>no " + key),
+                (401, {"error": "no " + key}),
+                (200, "<p>" + key),
+            ):
+                with self.subTest(key=key, status=status, body=body):
+                    error, _ = self.fails("chat", [(status, {}, body)], api_key=key, retries=0)
+                    self.assertNotIn("Kk", str(error))
+
+    def test_a_header_that_is_no_secret_is_shown(self):
+        headers = {"anthropic-beta": "files-api-2025-04-14", "Accept": "application/json"}
+        words = "Unexpected value(s) files-api-2025-04-14; application/json is sent"
+        error, _ = self.fails("anthropic", [(400, {}, words)], headers=headers)
+        self.assertIn(words, str(error))
+
+    def test_a_placeholder_for_a_key_leaves_words_readable(self):
+        for key in ("ollama", "test", "none", "dummy"):
+            words = f"testing nonesuch dummyish ollamas, key {key}."
+            with self.subTest(key=key):
+                error, _ = self.fails("chat", [(401, {}, words)], api_key=key)
+                self.assertIn(words.replace(f"key {key}", "key [hidden]").rstrip("."), str(error))
+
     def test_a_short_key_is_hidden_where_it_stands_alone(self):
         words = "no such key: %s! A bad alphabet was asked for"
         for key in ("a", "as", "bad", "q9z", "anna7"):
@@ -12135,7 +12256,8 @@ class SecretTests(_ModelCase):
             ("model", words.replace("a model,", "a [hidden],")),
             ("12", words.replace("12 of", "[hidden] of")),
             ("gamma", words.replace("gamma", "[hidden]")),
-            ("struct", words.replace("struct", "[hidden]")),
+            ("struct", words),
+            ("struct7", words),
             ("Bearer gamma", words.replace("gamma", "[hidden]")),
         ]
         for value, shown in rows:
@@ -14757,6 +14879,24 @@ class ScreenTests(_CommandLineCase):
     """The answer on standard output, events on standard error."""
 
     @_sockets
+    def test_a_failed_run_as_json(self):
+        answers = [("lookup_stock", {"sku": "A1"}), 401]
+        status, out, _ = self.ask("q", "--json", "--tools", self.tools, answers=answers)
+        run = agentloop.from_json(json.loads(out))
+        self.assertEqual((status, run.state, _statuses(run)), (1, "running", ["ok"]))
+
+    @_sockets
+    def test_without_standard_error(self):
+        """What would go there does not go into the answer."""
+        self.server.seen[:], self.server.answers[:] = [], ["the answer"]
+        args = ["q", "--model", "m", "--base-url", self.server.url]
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            with mock.patch.object(sys, "stderr", None):
+                self.assertEqual(agentloop.main(args), 0)
+                sys.stderr.close()
+        self.assertEqual(out.getvalue(), "the answer\n")
+
+    @_sockets
     def test_a_question(self):
         status, out, err = self.ask(
             "How many?",
@@ -14853,6 +14993,8 @@ class ScreenTests(_CommandLineCase):
         rows = [  # pieces of the stream; what the terminal shows
             (["The ", "answer", "\x1b."], "The answer\\x1b.\n"),
             (["x\n"], "x\n"),
+            (["<think>", "So", "</think>\n", "ok"], "<think>So</think>\nok\n"),
+            (["one\r", "\ntwo\r\n", "a\rb"], "one\ntwo\na\\rb\n"),
         ]
         for pieces, shown in rows:
             with self.subTest(pieces=pieces):
@@ -14934,7 +15076,7 @@ class TypedTests(_CommandLineCase):
                 self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
         with mock.patch.object(sys, "stdin", None):
             self.assertEqual(
-                self.call("-", "--model", "m", "--max-requests", "0", stdin=None)[0], 3
+                self.call("-", "--model", "m", "--max-requests", "0", stdin=None)[0], 2
             )
             self.assertEqual(self.call("--model", "m", stdin=None)[:2], (0, ""))
 
@@ -14950,6 +15092,11 @@ class TypedTests(_CommandLineCase):
             ("\n", [call], ["denied"], "The user denied this call."),
             ("n too dear\n", [call], ["denied"], "denied this call: too dear"),
             ("not on a Sunday\n", [call], ["denied"], "denied this call: not on a Sunday"),
+            ("no, thanks\n", [call], ["denied"], "denied this call: no, thanks"),
+            ("yes but after a backup\n", [call], ["denied"], "call: yes but after a backup"),
+            ("Y?\n", [call], ["denied"], "denied this call: Y?"),
+            ("a copy first, please\n\n", [call, call], ["denied"] * 2, "a copy first, please"),
+            (" Always \n", [call, call], ["ok", "ok"], ""),
             ("", [call], ["denied"], "nobody"),
             ("a\n", [call, call], ["ok", "ok"], ""),
             ("n\nalways\n", [call, call, call], ["denied", "ok", "ok"], ""),
@@ -14966,6 +15113,27 @@ class TypedTests(_CommandLineCase):
                 self.assertIn(denial, str(run.steps[0].observation))
                 if calls[0] is call:
                     self.assertIn("run order?\n  sku = %s\n  n = 2\n" % ("A" * 300), err)
+
+    @_sockets
+    def test_a_line_of_a_conversation_is_no_answer(self):
+        """Without a terminal the lines are questions: none of them approves a call."""
+        tools = self.write("ask.py", _ASK_TOOLS)
+        answers = [("order", {"sku": "A1", "n": 2}), "denied", "second"]
+        _, out, err = self.ask("--ask", "--tools", tools, stdin="Order.\nyes\n", answers=answers)
+        self.assertEqual(out, "denied\nsecond\n")
+        self.assertIn("denied: Denied: nobody was there", err)
+        self.assertEqual(self.bodies[-1]["messages"][-1]["content"], "yes")
+
+    @_sockets
+    def test_a_value_does_not_look_like_others(self):
+        tools = self.write("ask.py", _ASK_TOOLS)
+        for end in ("\n", "\r\n", "\r", "\u2028"):
+            with self.subTest(end=end):
+                call = ("order", {"sku": f"A1{end}  n = 0{end}run look?", "n": 2})
+                _, _, err = self.ask("q", "--ask", "--tools", tools, answers=[call, "done"])
+                shown = [line for line in err.splitlines() if line[:2] == "  " and line[2] in "snr"]
+                self.assertEqual(len(shown), 2, err)
+                self.assertNotIn("run look?", err.splitlines())
 
 
 # -- the program -----------------------------------------------------------------------------------
@@ -15228,6 +15396,26 @@ class ModelOptionTests(_CommandLineCase):
                 status, out, err = self.call("q", "--model", "m", "--set", pair)
                 self.assertEqual((status, out, len(err.splitlines())), (2, "", 1), err)
 
+    def test_a_setting_that_is_wrong_is_not_shown(self):
+        """It may be a key."""
+        key = "sk-" + "Kk" * 9
+        for pair in (
+            "api_key=" + key, 'headers={"x-api-key": "%s"' % key, 'headers=["%s"]' % key,
+            'timeout="%s"' % key, 'self="%s"' % key, key, "api-key=" + key, "Bearer %s=1" % key,
+        ):  # fmt: skip
+            with self.subTest(pair=pair):
+                status, out, err = self.call("q", "--model", "m", "--set", pair)
+                self.assertEqual((status, out), (2, ""))
+                self.assertNotIn("Kk", err)
+
+    def test_times(self):
+        for option in ("--timeout", "--deadline"):
+            for value in ("inf", "nan", "-1", "0", "1e12"):
+                with self.subTest(option=option, value=value):
+                    status, _, err = self.call("q", "--model", "m", option, value)
+                    self.assertEqual(status, 2)
+                    self.assertIn("a number of seconds above 0", err)
+
 
 class CommandLineConversationTests(_CommandLineCase):
     """Without a question: turn by turn from standard input."""
@@ -15417,6 +15605,23 @@ class CommandLineInterruptTests(_CommandLineCase):
 
 class ProcessTests(_CommandLineCase):
     """As a process of its own, wherever the file is."""
+
+    @_sockets
+    @unittest.skipUnless(os.path.exists("/dev/full"), "needs a disk that is full")
+    def test_closed_and_full_streams(self):
+        rows = [  # redirections; exit status, standard output, a part of standard error
+            ("2>&-", 0, "the answer\n", ""),
+            (">&-", 0, "", "model_ended"),
+            (">/dev/full", 1, "", "No space left"),
+        ]
+        for streams, status, out, err in rows:
+            with self.subTest(streams):
+                self.server.seen[:], self.server.answers[:] = [], ["the answer"]
+                args = [sys.executable, str(_FILE), "q", "--model", "m", "--base-url"]
+                line = ["sh", "-c", 'exec "$@" ' + streams, "sh", *args, self.server.url]
+                done = subprocess.run(line, capture_output=True)
+                self.assertEqual((done.returncode, done.stdout.decode()), (status, out))
+                self.assertIn(err, done.stderr.decode())
 
     @_sockets
     def test_as_a_script(self):
