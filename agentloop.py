@@ -1808,7 +1808,7 @@ class _Scalar(_Type):
         raise _Mismatch([place.expected(form.description, value)])
 
 
-def _match(pattern: str, text: str) -> "re.Match[str]":
+def _match(pattern: str, text: Any) -> "re.Match[str]":
     """The match; ValueError where there is none, TypeError where it is not a text."""
     match = re.match(pattern, text)
     if match is None:
@@ -1830,7 +1830,7 @@ def _respell_boolean(value: Any) -> bool:
     """1, "true", " True" -> True. Not "yes", "1", 1.0."""
     if type(value) is int and value in (0, 1):
         return value == 1
-    word = str.strip(value).lower()
+    word = _match(r"\s*(\w+)\s*\Z", value)[1].lower()
     if word not in ("true", "false"):
         raise ValueError("not a boolean")
     return word == "true"
@@ -2629,15 +2629,15 @@ class _Target:
             self.bound_count += len(function.args)
             self.bound_names.update(function.keywords)
             function = function.func
-        if isinstance(function, type) or not callable(function):
-            raise TypeError(
-                f"{_short_repr(function)} is not a tool: pass a function, "
-                "an object with __call__, or a Tool made by hand"
-            )
         if _is_tool(function):
             raise TypeError(
                 f"{function.name!r} is a Tool already: use its .function here, or change it "
                 "with dataclasses.replace(the_tool, read_only=True)"
+            )
+        if isinstance(function, type) or not callable(function):
+            raise TypeError(
+                f"{_short_repr(function)} is not a tool: pass a function, "
+                "an object with __call__, or a Tool made by hand"
             )
         self.callable = function
         if inspect.isroutine(function) or hasattr(function, "__wrapped__"):
@@ -5615,11 +5615,8 @@ def _inflate(chunks: Iterable[bytes], window: int) -> Iterator[bytes]:
         raise _RequestFailed(f"a damaged body: {error}", "bad_response") from None
 
 
-_Events = Iterator[Optional[_JsonObject]]
-
-
 def _read_document(
-    reply: _HttpReply, assemble: Callable[[_Events], Optional[_JsonObject]]
+    reply: _HttpReply, assemble: Callable[[Iterator[Optional[_JsonObject]]], Optional[_JsonObject]]
 ) -> _JsonObject:
     """The document that a reply is; a stream of events is put together by `assemble`.
 
@@ -5680,7 +5677,7 @@ def _read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield bytes(begun)
 
 
-def _read_events(reply: _HttpReply) -> _Events:
+def _read_events(reply: _HttpReply) -> Iterator[Optional[_JsonObject]]:
     """The data of server-sent events, as JSON objects; None for [DONE].
 
     Raises _RequestFailed for an event with an error, and for a line `error: {...}`.
@@ -6109,22 +6106,20 @@ _WRITTEN_TEXTS = (
 )  # fmt: skip
 _SET_ONCE = ("role", "type", "id", "index")  # the first value stays
 
-_Collected = Dict[str, List[Any]]  # what came for each key: {"text": ["a", "b"]}
 
-
-def _collect(values: _Collected, delta: _JsonObject) -> None:
+def _collect(values: Dict[str, List[Any]], delta: _JsonObject) -> None:
     for key, value in delta.items():
         values.setdefault(key, []).append(value)
 
 
-def _merge_collected(values: _Collected) -> _JsonObject:
+def _merge_collected(values: Dict[str, List[Any]]) -> _JsonObject:
     """{"text": ["a", "b"], "index": [0, 0]} -> {"text": "ab", "index": 0}"""
     return {key: _merge_values(key, found) for key, found in values.items()}
 
 
 def _merge_objects(objects: Iterable[_JsonObject]) -> _JsonObject:
     """{"text": "a"}, {"text": "b"} -> {"text": "ab"}"""
-    values: _Collected = {}
+    values: Dict[str, List[Any]] = {}
     for one in objects:
         _collect(values, one)
     return _merge_collected(values)
@@ -6234,7 +6229,7 @@ class _StreamedCall:
         self.call_id = ""
         self.name = ""
         self.arguments: List[Any] = []
-        self.values: _Collected = {}
+        self.values: Dict[str, List[Any]] = {}
         self.last_list = 0
 
     def is_continued_by(self, call_id: str, name: str, arguments: Any) -> bool:
@@ -6324,7 +6319,7 @@ class _StreamedChoice:
         self.reason = ""
         self.has_begun = False
         self.calls = _StreamedCalls()
-        self.message: _Collected = {"role": ["assistant"]}
+        self.message: Dict[str, List[Any]] = {"role": ["assistant"]}
 
     def add(self, choice: _JsonObject) -> None:
         _update(self.fields, choice)
@@ -6471,10 +6466,10 @@ class _AnthropicAssembler(_Assembler):
     def __init__(self, on_text: Callable[[Any], None]) -> None:
         super().__init__(on_text)
         self.fields: _JsonObject = {}
-        self.usage: _Collected = {}
+        self.usage: Dict[str, List[Any]] = {}
         self.blocks = _IndexedItems()
         # Of several blocks at an index, the one that the deltas belong to.
-        self.block_by_index: Dict[int, _Collected] = {}
+        self.block_by_index: Dict[int, Dict[str, List[Any]]] = {}
         self.has_stopped = False
 
     def add(self, event: _JsonObject) -> None:
@@ -6504,7 +6499,7 @@ class _AnthropicAssembler(_Assembler):
         _collect(self.usage, {name: count for name, count in usage.items() if count})
 
     def _start_block(self, index: int, start: _JsonObject) -> None:
-        block: _Collected = {}
+        block: Dict[str, List[Any]] = {}
         _collect(block, start)
         self.blocks.add(index, block)
         self.block_by_index[index] = block
@@ -8742,7 +8737,7 @@ def _is_defined_in(module: Any, value: Any) -> bool:
     """True for functions and Tools of the module, not for those that it imports."""
     if inspect.isfunction(value):
         return bool(value.__module__ == module.__name__)
-    if _class_tag(value) != "Tool" or isinstance(value, type):
+    if not _is_tool(value):
         return False
     home = sys.modules.get(getattr(value.function, "__module__", None) or "")
     return home is None or home is module or not any(v is value for v in vars(home).values())
