@@ -108,7 +108,6 @@ def work(options):
         return options.why if customer in options.deny else None
 
     folder = Path(options.folder)
-    folder.mkdir(exist_ok=True)
     run = agentloop.AgentRun(TASK)  # what the journal has more is taken over into it
     tools = shop_tools(folder)
     for event in supervised(model, run, tools, str(folder / "run.jsonl"), decide):
@@ -129,6 +128,10 @@ def main():
     parser.add_argument("--why", default="no reason given")
     options = parser.parse_args()
     if options.folder:
+        try:
+            Path(options.folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            parser.error(f"--folder {options.folder}: {error.strerror}")
         return work(options)
 
     with tempfile.TemporaryDirectory() as folder:

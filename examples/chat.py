@@ -95,6 +95,14 @@ def main():
     for name in ("--model", "--base-url", "--journal"):
         parser.add_argument(name)
     options = parser.parse_args()
+    journal = Path(options.journal or "chat.jsonl")
+    if journal.is_dir() or not journal.parent.is_dir():
+        parser.error(f"--journal {journal}: no file can be written there")
+    try:
+        if options.model and journal.exists():
+            agentloop.AgentRun.load(journal)
+    except ValueError as error:  # a file, and no journal
+        parser.error(str(error))
     screen = Screen()
 
     def transport(*request):
@@ -106,7 +114,7 @@ def main():
     settings["on_text"] = lambda text: screen.show("answer", text)
     model = agentloop.OpenAIChat(options.model or "recorded", **settings)
     while options.model:
-        take_turn(model, screen, input("\nyou: "), options.journal or "chat.jsonl")
+        take_turn(model, screen, input("\nyou: "), journal)
     with tempfile.TemporaryDirectory() as folder:
         for line in ["What time is it in Oslo?", "Thank you."]:
             print(f"\nyou: {line}", end=" ")

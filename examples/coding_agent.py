@@ -383,6 +383,8 @@ def main():
     parser.add_argument("--folder", help="a repository; it is copied")
     parser.add_argument("--task", default="The tests of this repository fail. Find out why.")
     options = parser.parse_args()
+    if options.folder and not Path(options.folder).is_dir():
+        parser.error(f"--folder {options.folder}: there is no such folder")
     with scratch_folder() as scratch:
         folder = Path(scratch) / "repository"
         if options.folder:

@@ -248,6 +248,9 @@ def main():
     parser.add_argument("--save", help="a file for the runs, as JSON Lines")
     parser.add_argument("--plot", help="a file for the plot")
     options = parser.parse_args()
+    for path in filter(None, (options.save, options.plot)):
+        if Path(path).is_dir() or not Path(path).parent.is_dir():  # said before any trial is paid
+            parser.error(f"{path}: no file can be written there")
     model = options.model and agentloop.OpenAIChat(
         options.model, base_url=options.base_url, max_tokens=1000
     )

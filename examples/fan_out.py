@@ -199,7 +199,10 @@ def main():
     parser.add_argument("--max-requests", type=int, default=10)
     options = parser.parse_args()
     if options.folder:
-        Path(options.folder).mkdir(parents=True, exist_ok=True)
+        try:
+            Path(options.folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            parser.error(f"--folder {options.folder}: {error.strerror}")
         one_pass(options, options.folder, fault=False, max_requests=options.max_requests)
         return
     with tempfile.TemporaryDirectory() as folder:

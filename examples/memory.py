@@ -335,7 +335,11 @@ def main():
     if options.question is None:
         return compare(model, options.embeddings)
     memory = kinds(model, options.embeddings)[options.memory]
-    with open_archive(options.file) as archive:
+    try:
+        archive = Archive(options.file)
+    except sqlite3.Error as error:
+        parser.error(f"--file {options.file}: {error}")
+    with contextlib.closing(archive.db):
         print(ask(model, archive, memory, options.question).output)
 
 

@@ -160,6 +160,10 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             return demo(str(Path(folder) / "talk.jsonl"))
     transport = agentloop.http_transport
+    if options.record and not Path(options.record).parent.is_dir():
+        parser.error(f"--record {options.record}: no file can be written there")
+    if options.replay and not Path(options.replay).is_file():
+        parser.error(f"--replay {options.replay}: there is no such file")
     if options.record:
         transport = Recorder(options.record)
     elif options.replay:

@@ -1,9 +1,15 @@
 """How far am I? Every lesson's check.py is built on this file, and run by itself it runs them all.
 
-    python3 examples/course/checking.py               one line for each lesson
-    python3 examples/course/checking.py --solution    the same with the solutions, for teachers
-    python3 examples/course/checking.py --reset       all exercises as they were handed out
-    python3 examples/course/checking.py --reset 03    only that of lesson 03; what you wrote is kept
+From the folder of a lesson (on Windows: py ..\\checking.py):
+
+    python3 ../checking.py               one line for each lesson
+    python3 ../checking.py --reset 03    the exercise of lesson 03 as it was; what you wrote is kept
+    python3 ../checking.py --reset       the same for all exercises
+
+For teachers:
+
+    python3 ../checking.py --solution     one line for each lesson, with the solutions
+    python3 ../checking.py --new-group    all exercises as they were; what was written is deleted
 
 A check is a function that gets the participant's module. It raises NotYet with a hint, or returns
 what to say when all is right. It runs in a process of its own, so that an exercise that hangs or
@@ -29,6 +35,24 @@ COURSE = Path(__file__).resolve().parent
 SECONDS = 20  # a check that takes longer is in a loop that never ends
 RIGHT, NOT_YET = 71, 72  # exit statuses of the process of its own: none that comes by chance
 NONE = "Something is None there: given as None, or from a function that lacks its `return`."
+PYTHON = "py" if os.name == "nt" else "python3"  # what is typed to start it
+FROM = {"dataclass": "dataclasses", "field": "dataclasses", "Path": "pathlib"}
+ELSEWHERE = {  # what other languages call it
+    "string": "str",
+    "number": "int",
+    "integer": "int",
+    "boolean": "bool",
+    "array": "list",
+    "null": "None",
+}
+CONTAINERS = {  # (its type, what was asked of it): what was meant, most likely
+    ("dict", "add"): "{} is an empty dict; an empty set is set().",
+    ("dict", "append"): "{} is an empty dict; an empty list is [].",
+    ("list", "add"): "A list has append(). add() is for a set: an empty one is set().",
+    ("set", "append"): "A set has add(). append() is for a list: an empty one is [].",
+    ("tuple", "append"): "() is an empty tuple, and no tuple grows; an empty list is [].",
+    ("tuple", "add"): "() is an empty tuple, and no tuple grows; an empty set is set().",
+}
 THIS_MACHINE = ("127.0.0.1", "::1", "localhost", "", None)
 
 
@@ -111,23 +135,49 @@ def judge(path, check):
         text = f"{place(error, path)} ends the program, like sys.exit(). Use return, or raise."
     except BaseException as error:
         text = describe(error, path)
-    missing = re.search(r"name '(\w+)' is not defined", text)
-    if missing:  # also where a `try` of the exercise made an observation of it
-        text = (
-            text.rstrip(".") + ". " + find_name(missing.group(1), path.read_text(encoding="utf-8"))
-        )
+    hint = hint_in(text, source_of(path))
+    if hint and hint not in text:
+        text = text.rstrip(".") + ". " + hint
     return False, text
+
+
+def source_of(path):
+    """The text of an exercise, or "" where there is none. Some editors begin it with a mark."""
+    return path.read_text(encoding="utf-8-sig", errors="replace") if path.exists() else ""
+
+
+def hint_in(text, source):
+    """What to say to an error whose text stands in `text`; there a `try` may have put it.
+
+    It may have become an observation, and this is all that is left of it.
+    """
+    if "exceptions must derive from BaseException" in text:
+        return 'A text alone cannot be raised: raise ValueError("...").'
+    found = re.search(r"'(\w+)' object has no attribute '(\w+)'", text)
+    if found and found.groups() in CONTAINERS:
+        return CONTAINERS[found.groups()]
+    found = re.search(r"name '(\w+)' is not defined", text)
+    return find_name(found.group(1), source) if found else ""
 
 
 def load(path):
     """The module at the path. It is registered, since dataclasses and pickle look there."""
-    need(path.exists(), f"there is no {path} here. `checking.py --reset` brings it back.")
+    bring_back = f"{PYTHON} {shown_path(COURSE / 'checking.py')} --reset {path.parent.name[:2]}"
+    need(path.exists(), f"there is no {path.name} here. `{bring_back}` brings it back.")
     spec = importlib.util.spec_from_file_location(path.stem, str(path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     sys.dont_write_bytecode = True  # what was edited within one second would not be noticed
     spec.loader.exec_module(module)
     return module
+
+
+def shown_path(path):
+    """The path as it is typed in this terminal: `../checking.py` in the folder of a lesson."""
+    try:
+        return os.path.relpath(str(path))
+    except ValueError:  # on Windows: another drive
+        return str(path)
 
 
 @contextlib.contextmanager
@@ -203,8 +253,13 @@ def explain(error, path):
         return "Is that input()? Nobody types while a check runs: leave it out."
     if isinstance(error, TypeError) and "'NoneType'" in text:
         return NONE
-    if isinstance(error, TypeError) and ") missing" in text:
-        return "Keep the parameters as handed out; a function to be returned has no () behind it."
+    found = re.search(r"(\w+)\(\) missing", text)
+    if isinstance(error, TypeError) and found:
+        if found.group(1) in names_in(source_of(path)):
+            return (
+                "Keep the parameters as handed out; a function to be returned has no () behind it."
+            )
+        return ""
     if isinstance(error, TypeError) and "list indices must be integers" in text:
         return "It is a list: take one item of it first, for example with [0]."
     called = place(error, path) == path.name  # by the check: no line of the exercise is in between
@@ -229,6 +284,8 @@ def explain_attribute(kind, name):
     """
     if kind == "NoneType":
         return NONE
+    if (kind, name) in CONTAINERS:
+        return CONTAINERS[kind, name]
     if kind == "dict":
         return f'A dict is asked with brackets: ["{name}"].'
     if kind == "set":
@@ -239,7 +296,8 @@ def explain_attribute(kind, name):
     fields = [n for n in getattr(class_, "__dataclass_fields__", ()) if n[0] != "_"]
     if not fields:
         return ""
-    fields += [n for n, value in vars(class_).items() if isinstance(value, property)]
+    properties = [n for n, value in vars(class_).items() if isinstance(value, property)]
+    fields += [n for n in properties if n[0] != "_"]
     hint = f"An {kind} has {', '.join(fields)}."
     if kind in ("AgentStep", "AgentFinish", "AgentAction"):
         hint += " stream() gives actions, steps and a finish: ask isinstance() first which it is."
@@ -248,12 +306,13 @@ def explain_attribute(kind, name):
 
 def find_name(name, source):
     """What is missing where a name is not defined: an import, mostly; else a name like it."""
-    if hasattr(typing, name):
-        return f"Is `from typing import {name}` missing at the top?"
-    if name in ("dataclass", "field"):
-        return f"Is `from dataclasses import {name}` missing at the top?"
+    module = "typing" if name in typing.__all__ else FROM.get(name)
+    if module:
+        return f"Is `from {module} import {name}` missing at the top?"
     if name in getattr(sys.modules.get("agentloop"), "__all__", ()):
         return f"Is `import agentloop` there, and is it agentloop.{name}?"
+    if name in ELSEWHERE and f"{name}." not in source:  # string.digits is of the module string
+        return f"Did you mean {ELSEWHERE[name]}?"
     with contextlib.suppress(ImportError, ValueError):
         if importlib.util.find_spec(name):
             return f"Is `import {name}` missing at the top?"
@@ -305,18 +364,20 @@ def progress(options):
 def reset(which):
     """Put exercises back as they were handed out; what was written is kept beside them.
 
-    `which`: beginnings of lessons' names ("03"); none: all. The number of names that fit none.
+    `which`: lessons as somebody types them ("3", "03", "03_errors/"); none: all. The number of
+    those that are no lesson.
     """
-    originals = sorted((COURSE / "handed_out").glob("[0-9]*.py"))
-    wrong = [w for w in which if not any(o.name.startswith(w) for o in originals)]
+    originals = {path.stem: path for path in sorted((COURSE / "handed_out").glob("[0-9]*.py"))}
+    lessons = {name: find_lesson(name, originals) for name in which}
+    wrong = [name for name, lesson in lessons.items() if lesson is None]
     for name in wrong:
         print(f"there is no lesson {name}")
-    for original in originals:
-        if which and not original.name.startswith(tuple(which)):
+    for lesson, original in originals.items():
+        if which and lesson not in lessons.values():
             continue
-        exercise = COURSE / original.stem / "exercise.py"
+        exercise = COURSE / lesson / "exercise.py"
         if exercise.exists() and exercise.read_bytes() == original.read_bytes():
-            print(f"{original.stem:<20} as it was handed out")
+            print(f"{lesson:<20} as it was handed out")
             continue
         note = "new"
         if exercise.exists():
@@ -326,8 +387,33 @@ def reset(which):
             exercise.rename(exercise.parent / f"my_exercise_{number}.py")
             note = f"new; what you wrote is in my_exercise_{number}.py"
         exercise.write_bytes(original.read_bytes())
-        print(f"{original.stem:<20} {note}")
+        print(f"{lesson:<20} {note}")
     return len(wrong)
+
+
+def find_lesson(name, lessons):
+    """The lesson that is meant by what was typed, or None.
+
+    "1", "01", "01_build", "../01_build_your_own/" -> "01_build_your_own"
+    """
+    parts = [part for part in re.split(r"[/\\]", name) if part[:1].isdigit()]
+    if not parts:
+        return None
+    number, rest = re.match(r"(\d+)(.*)", parts[-1]).groups()
+    fitting = [lesson for lesson in lessons if lesson.startswith(number.zfill(2) + (rest or "_"))]
+    return fitting[0] if fitting else None
+
+
+def new_group():
+    """Put all exercises back, and delete what the group before has written."""
+    for original in sorted((COURSE / "handed_out").glob("[0-9]*.py")):
+        exercise = COURSE / original.stem / "exercise.py"
+        kept = sorted(exercise.parent.glob("my_exercise_*.py"))
+        for path in kept:
+            path.unlink()
+        exercise.write_bytes(original.read_bytes())
+        deleted = f"; deleted: {', '.join(path.name for path in kept)}" if kept else ""
+        print(f"{original.stem:<20} as it was handed out{deleted}")
 
 
 def course():
@@ -335,9 +421,15 @@ def course():
     parser = argparse.ArgumentParser(description="Run the check of every lesson.")
     parser.add_argument("--solution", action="store_true", help="check the solutions")
     parser.add_argument("--reset", nargs="*", metavar="LESSON", help="exercises as handed out")
+    parser.add_argument(
+        "--new-group", action="store_true", help="all as handed out; what was written is deleted"
+    )
     options = parser.parse_args()
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
+    if options.new_group:
+        new_group()
+        return 0
     if options.reset is not None:
         return 1 if reset(options.reset) else 0
     return 1 if progress(["--solution"] if options.solution else []) else 0

@@ -4,9 +4,10 @@
     python3 examples/course/make_archive.py /media/stick/c.zip
     python3 examples/course/make_archive.py --test c.zip        only checks an archive
 
-In it: agentloop.py, the course and the examples that it names, in one folder. Exercises are in it as
-they are handed out, whatever you have written into yours. What you and Python left behind (journals,
-caches, my_exercise_1.py) is not. The same files give the same bytes.
+In it: agentloop.py, the course and the examples of examples/README.md, in one folder. Exercises are
+in it as they are handed out, whatever you have written into yours. Only files that belong there are
+taken: what else lies in the folders (notes, journals, recordings, a file of yours with a key) stays
+out, and its names are printed. The same files give the same bytes.
 
 The check unpacks the archive into a new folder with a space and an accent in its name, as laptops
 have them, and runs lesson 00 and all solutions from there, with nothing but what was unpacked.
@@ -14,6 +15,7 @@ have them, and runs lesson 00 and all solutions from there, with nothing but wha
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,33 +25,64 @@ from pathlib import Path
 COURSE = Path(__file__).resolve().parent
 ROOT = COURSE.parents[1]
 TOP = "agentloop-course"  # the folder that comes out of the archive
-KINDS = (".py", ".md", ".json", ".svg")
+REFERENCE = ROOT / "examples" / "reference"
+PAGES = ["api", "journal", "servers", "troubleshooting"]  # those of the reference
+OF_THE_COURSE = [
+    "README.md",
+    "answers.md",
+    "handout.md",
+    "slides.md",
+    "loop.svg",
+    "stages.svg",
+    "checking.py",
+    "make_archive.py",
+]
+OF_A_LESSON = ["README.md", "lesson.py", "check.py", "solution.py"]
+OF_ONE_LESSON = [
+    *(f"01_build_your_own/step_{number}.py" for number in (1, 2, 3, 4)),
+    "04_real_model/replies.json",
+    "10_read_a_framework/framework.py",
+]
 OLDEST = (1980, 1, 1, 0, 0, 0)  # a zip file knows no earlier time; one for all, so that bytes agree
 
 
 def files():
     """(name in the archive, path) of each file, in order."""
-    found = {"agentloop.py": ROOT / "agentloop.py", "README.md": ROOT / "README.md"}
-    for path in (ROOT / "examples").rglob("*"):
-        name = path.relative_to(ROOT).as_posix()
-        left_behind = "/." in name or "/__" in name or "/my_exercise" in name
-        if path.suffix in KINDS and not left_behind:
-            found[name] = path
+    found = {name: ROOT / name for name in ("agentloop.py", "README.md", "examples/README.md")}
+    found.update((f"examples/reference/{name}.md", REFERENCE / f"{name}.md") for name in PAGES)
+    page = ROOT / "examples" / "README.md"
+    told = page.read_text(encoding="utf-8") if page.exists() else ""
+    for name in re.findall(r"[\w/]+\.(?:py|md)\b", told):  # those that it tells of
+        if not name.startswith("course/"):
+            found["examples/" + name] = ROOT / "examples" / name
+    course = {name: COURSE / name for name in [*OF_THE_COURSE, *OF_ONE_LESSON]}
     for path in (COURSE / "handed_out").glob("[0-9]*.py"):
-        found[f"examples/course/{path.stem}/exercise.py"] = path
+        course["handed_out/" + path.name] = path
+        course.update({f"{path.stem}/{name}": COURSE / path.stem / name for name in OF_A_LESSON})
+        course[path.stem + "/exercise.py"] = path
+    found.update(("examples/course/" + name, path) for name, path in course.items())
     return sorted((name, path) for name, path in found.items() if path.is_file())
 
 
-def write(target):
-    """Write the archive; how many files there are in it."""
-    listed = files()
+def left_out(listed):
+    """The names of the other files in the folder of the examples; what Python makes is not said."""
+    taken = {name for name, _ in listed}
+    names = [
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "examples").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+    return sorted(name for name in names if name not in taken)
+
+
+def write(target, listed):
+    """Write the archive."""
     with zipfile.ZipFile(str(target), "w") as archive:
         for name, path in listed:
             entry = zipfile.ZipInfo(f"{TOP}/{name}", OLDEST)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system, entry.external_attr = 3, 0o644 << 16
             archive.writestr(entry, path.read_bytes())
-    return len(listed)
 
 
 def test(target):
@@ -100,7 +133,11 @@ def main():
     target = Path(options.archive)
     try:
         if not options.test:
-            print(f"{target}: {write(target)} files, {target.stat().st_size // 1024} KB")
+            listed = files()
+            write(target, listed)
+            print(f"{target}: {len(listed)} files, {target.stat().st_size // 1024} KB")
+            for name in left_out(listed):
+                print(f"not in it: {name}")
         faults = test(target)
     except (OSError, zipfile.BadZipFile) as error:
         print(f"{target}: {error}")

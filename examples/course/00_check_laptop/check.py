@@ -17,7 +17,7 @@ def check(exercise):
     need(state, 'STATE is still "". Is the file saved? Editors show a dot beside the name if not.')
     need(
         state == "model_ended",
-        f"the demo did not end as {state!r}. Run it once more, and look at its last lines.",
+        f"the run did not end as {state!r}. Run it once more, and look at its last lines.",
     )
     return "you can edit, save and run. See you at the course."
 

@@ -120,7 +120,12 @@ def real_server(options):
 
     model = agentloop.OpenAIChat(options.model, base_url=options.base_url, timeout=60, retries=1)
     said = agentloop.run(model, "Say hello in one word.", max_requests=1)
-    return "real server: %s, %s" % (said.state, str(said.output)[:60])
+    if said.output is not None:
+        return "real server: it says " + str(said.output)[:60]
+    step = said.steps[-1]
+    if step.status == "unknown_tool":
+        return "real server: it answers with a call of a tool, though none was offered"
+    raise RuntimeError("real server: its reply cannot be used: " + str(step.observation)[:200])
 
 
 def main():

@@ -5,6 +5,7 @@ python3 check.py --solution    checks solution.py
 """
 
 import inspect
+import re
 import sys
 from pathlib import Path
 
@@ -72,7 +73,18 @@ def step_1(loop):
     answer, steps = shop.sell(loop)
     need(answer == "done", f"the model answered 'done'; your run() gave {answer!r}.")
     seen = [(action["id"], observation) for action, observation in steps]
-    need(seen == [("c1", 3), ("c2", "reserved")], f"each call should be one step; I got {seen}.")
+    wanted = [("c1", 3), ("c2", "reserved")]
+    need(seen == wanted, f"each call should be one step; I got {seen}.")
+    for _ in range(5):  # a counter outside of run() needs some runs before it shows
+        again = Shop({"actions": [call("c1"), call("c2", "reserve")]}, ANSWER)
+        answer, steps = again.sell(loop)
+        seen = [(action["id"], observation) for action, observation in steps]
+        need(
+            (answer, seen) == ("done", wanted),
+            f"a second run with the same replies gave {answer!r} and {seen}: it began with what "
+            "the first one left. Make the set, the list and the counter inside run(), not above it "
+            "and not among its parameters.",
+        )
 
 
 def step_2(loop):
@@ -95,7 +107,7 @@ def step_2(loop):
         need(len(steps) == 2, f"the model {what}: that should be a step, and the next call too.")
         seen[word] = text = steps[0][1]
         need(isinstance(text, str), f"the model {what}; the observation should be a text: {text!r}")
-        need(word in text, f"the model {what}; the observation should say so, not {text!r}.")
+        need(word in text, f"the model {what}; {word!r} should stand in the observation {text!r}.")
         need(steps[1][1] == 3, f"the model {what}; the call after it should still be executed.")
     text = seen["delete_stock"]
     both = "lookup_stock" in text and "reserve" in text
@@ -124,6 +136,8 @@ def step_3(loop):
     text = steps[1][1]
     need(isinstance(text, str), f"the step of the repeated call should say so in a text: {text!r}")
     need(text != "reserved", "the step of the repeated call should say it was not executed.")
+    slip = re.search(r"NameError|AttributeError|is not defined|exceptions must derive", text)
+    need(slip is None, f"the step of the repeated call has an error of your own loop: {text}")
     lost = {"actions": [call("c1", "reserve", sku="lost")]}
     broken = Shop(lost, lost, ANSWER)
     broken.sell(loop)
@@ -147,6 +161,13 @@ def step_4(loop):
     need(shop.asked == 3, f"with max_requests=3 the model was asked {shop.asked} times.")
     need(answer is None, f"without an answer of the model, None is the answer, not {answer!r}.")
     need(len(steps) == 3, f"the calls of the last reply are still run: 3 steps, not {len(steps)}.")
+    shop = Shop(*({"actions": [call(f"a{n}"), call(f"b{n}")]} for n in range(9)))
+    answer, steps = shop.sell(loop, max_requests=3)
+    need(
+        (shop.asked, len(steps)) == (3, 6),
+        "each reply had two calls, so 3 requests are 6 steps; with max_requests=3 the model was "
+        f"asked {shop.asked} times, for {len(steps)} steps. Count the requests, not the steps.",
+    )
     answer, steps = Shop({"actions": [call("c1")]}, ANSWER).sell(loop, max_requests=2)
     need(answer == "done", "an answer to the last request that is allowed counts.")
     shop = Shop()

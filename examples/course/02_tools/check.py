@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # agentloop.py lies three folders up
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # checking.py lies one folder up
 import checking  # noqa: E402
-from checking import need  # noqa: E402
+from checking import NotYet, need  # noqa: E402
 
 import agentloop  # noqa: E402
 
@@ -30,9 +30,32 @@ def send(function, **tool_input):
     return agentloop.run(agentloop.Scripted(decisions), "Send it.", [function]).steps[0]
 
 
+def refuses(function, quantity):
+    """Whether the function raises ValueError for this quantity, and not something by mistake."""
+    try:
+        function(sku="A1", quantity=quantity)
+    except ValueError:
+        return True
+    except NameError:
+        raise  # a slip: it gets its own hint
+    except Exception as error:
+        kind = type(error).__name__
+        raise NotYet(f"for {quantity} send_parcel() raised {kind}: {error}. Raise a ValueError.")
+    return False
+
+
 def check(exercise):
     function = exercise.send_parcel
-    tool = agentloop.registry([function])["send_parcel"]
+    try:
+        tool = agentloop.registry([function])["send_parcel"]
+    except (TypeError, ValueError) as error:
+        kind = function.__annotations__.get("size")
+        words = isinstance(kind, (list, tuple, set, frozenset, dict))
+        need(
+            not words and kind not in ("small", "medium", "large"),
+            f"size: {kind!r} is no type. Several words are Literal[...], as lesson.py has it.",
+        )
+        raise error
     fields = tool.parameters["properties"]
     names = sorted(fields)
     need(names == ["quantity", "size", "sku"], f"keep sku, quantity and size; I see {names}.")
@@ -57,6 +80,7 @@ def check(exercise):
 
     step = send(function, sku="A1", quantity="3")
     need(step.status == "ok", f"'3' is as good as 3 and should be sent; I got: {step}")
+    need(step.observation is not None, "send_parcel() returned None: does it lack its `return`?")
     need("3" in str(step.observation), f"the answer should name the quantity: {step.observation}")
     need("medium" in str(step.observation), "without a size, the box should be 'medium'.")
     status = send(function, sku="A1", quantity="three").status
@@ -67,9 +91,9 @@ def check(exercise):
         need(step.status == "ok", f"one to ten pieces can be sent; for {quantity} I got: {step}")
     for quantity in (0, 11, -1):
         step = send(function, sku="A1", quantity=quantity)
-        refused = step.status in ("tool_error", "invalid_arguments")
         need(
-            refused, f"a parcel holds one to ten pieces: {quantity} should raise ValueError; {step}"
+            step.status == "invalid_arguments" or refuses(function, quantity),
+            f"a parcel holds one to ten pieces: {quantity} should raise ValueError; {step}",
         )
     schema = fields["quantity"]
     limits = f"{said} {schema['description']} {schema.get('enum', '')} {schema.get('maximum', '')}"

@@ -145,13 +145,18 @@ def by_agentloop(exercise, replies, server):
     roles = [message["role"] for message in first["messages"]]
     need(roles[0] == "system", f"there is no system text; the messages are from {roles}.")
     need("temperature" in first, "the body has no temperature. OpenAIChat(..., temperature=0)")
-    need(first["temperature"] == 0, f"the temperature is {first['temperature']}, not 0.")
+    need(first["temperature"] == 0, f"the temperature is {first['temperature']!r}; 0 is a number.")
     need(first.get("tools"), "the request offers no tools: keep get_weather in ask().")
 
     said = replies[-1]["choices"][0]["message"]["content"]
     need(answer == said, f"the model said {said!r}, and ask() gave {answer!r}.")
     cost = sum(r["usage"]["prompt_tokens"] + r["usage"]["completion_tokens"] for r in replies)
-    need(tokens == cost, f"the two requests took {cost} tokens; ask() gave {tokens}.")
+    cached = sum(r["usage"]["prompt_tokens_details"]["cached_tokens"] for r in replies)
+    need(tokens != cost + cached, "the cached tokens are a part of the input: do not add them.")
+    need(
+        tokens == cost,
+        f"make_model() is right. Now ask(): the two requests took {cost} tokens; it gave {tokens}.",
+    )
 
     try:  # the server has no reply left and says 401
         answer, tokens = answer_of(exercise, model, "And in Rome?")

@@ -80,7 +80,7 @@ def main():
     except agentloop.ModelError as error:
         print(f"no reply ({error.kind}): {error}")
         return 1
-    print(f"{run.state} after {run.requests} requests and {len(run.steps)} steps")
+    print(f"{run.state}; requests: {run.requests}, steps: {len(run.steps)}")
 
     print("\n3. What each request held")
     for number, body in enumerate(wire.bodies, 1):

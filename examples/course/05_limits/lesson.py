@@ -49,7 +49,7 @@ def main():
     for _event in agentloop.stream(model, clock, [read_page], max_requests=100):
         if time.monotonic() - started > SECONDS:
             break
-    print(f"3. the clock: {clock.state}, stopped early: {'yes' if clock.requests < 100 else 'no'}")
+    show("3. the clock", clock)
 
     # 4. "Answer with what you have": one more turn, without tools, with a budget of its own.
     last = run.follow_up("Answer now with what you have.")

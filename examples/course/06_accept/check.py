@@ -30,6 +30,11 @@ def play(exercise, *decisions):
         """Say that a file was moved, and move nothing: tools have faults too."""
         return "moved"
 
+    def duplicate(name: str) -> str:
+        """Put a copy of one file into the archive; the inbox keeps its own."""
+        world["archive"].append(name)
+        return "copied"
+
     def delete(name: str) -> str:
         """Delete one file of the inbox."""
         world["inbox"].remove(name)
@@ -49,7 +54,7 @@ def play(exercise, *decisions):
         return reason
 
     before = copy.deepcopy(world)
-    tools = [move, pretend, delete]
+    tools = [move, pretend, duplicate, delete]
     run = agentloop.run(model, "Empty the inbox.", tools, max_requests=len(decisions), accept=noted)
     moved = sum(step.action.tool in ("move", "delete") for step in run.steps)
     kept = len(before["inbox"]) - len(world["inbox"]) == moved
@@ -85,6 +90,14 @@ def check(exercise):
         "shrinks while the model works: note its names in a list of your own first.",
     )
     need("b.txt" in reason, f"b.txt is gone; the reason should say so: {reason!r}")
+
+    state, reason = play(exercise, "move a.txt", "duplicate b.txt", "=done")
+    need(
+        state != "succeeded",
+        "b.txt is in the archive and in the inbox too, and that was accepted: the inbox is to be "
+        "empty.",
+    )
+    need("b.txt" in reason, f"b.txt is still in the inbox; the reason should say so: {reason!r}")
 
     state, reason = play(exercise, "move a.txt", "move b.txt", "=finished, dear")
     need(state == "succeeded", f"all is moved, but the run is {state}; the reason: {reason!r}")

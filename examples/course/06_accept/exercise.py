@@ -8,7 +8,7 @@ make_accept(world) returns the check of a run: None when the task is done, else 
 means: the inbox is empty, and every file that was in it when make_accept() was called is in the
 archive. (A model that deletes what it should move has emptied the inbox, too.)
 
-The reason goes to the model, so it has to name the files that are missing.
+The reason goes to the model, so it has to name the files that are still in the inbox or missing.
 
     python3 check.py
 """

@@ -13,6 +13,8 @@ and, when it knows the answer,
 parse(text) gets one such reply and returns an agentloop.AgentFinish or an agentloop.AgentAction.
 As it stands, it takes every reply for an answer. Make it get through what check.py sends:
 
+    step 1: an answer. It may have several lines: all that stands behind "Final Answer:" belongs to
+            it. (As handed out it does this. Keep it through the later steps.)
     step 2: an action. AgentAction(tool, tool_input, log=text): the tool's name, and what stands
             behind "Action Input:", as the text that it is. (The loop reads the JSON in it, and says
             so to the model when it is none.) `log` is the reply, so that the model sees later

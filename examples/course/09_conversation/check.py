@@ -55,11 +55,14 @@ def turns(exercise):
 
 def memory(exercise):
     """keep_last()"""
-    for count, tasks in ((2, ["b", "c"]), (1, ["c"]), (3, ["a", "b", "c"]), (9, ["a", "b", "c"])):
-        left = kept(exercise, count)
+    for count in (2, 1, 3, 4, 5, 9):
+        left, tasks = kept(exercise, count), list("abc")[-count:]
+        hint = ""
+        if count > 3 and len(left) < 3:
+            hint = f" (of three, [:3 - {count}] is [:{3 - count}], which counts from the end)"
         need(
             left == tasks,
-            f"of the turns a, b, c, keep_last(run, {count}) should leave {tasks}, not {left}.",
+            f"of the turns a, b, c, keep_last(run, {count}) should leave {tasks}, not {left}{hint}.",
         )
     left = kept(exercise, 0)
     hint = " (history[-0:] is history[0:], which is everything)" if left == ["a", "b", "c"] else ""

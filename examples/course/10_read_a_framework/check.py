@@ -26,7 +26,7 @@ WHERE = {
     "your function is called": (["self.func(tool_input)"], "look in the class Tool"),
     "the answer at the limit is made up": (
         ["I ran out of iterations"],
-        "what does _call do after its `while`?",
+        "look at what _call does after its `while`",
     ),
     "the memory is put into the inputs": (
         ["inputs.update(self.memory", "self.memory.load_memory_variables()"],

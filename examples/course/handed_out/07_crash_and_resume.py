@@ -5,8 +5,8 @@ the call is executed. It returns the actions that wait (run.pending); an empty l
 ended without such a call.
 
 decide(...), perhaps a day later and in another process, loads the run from the journal. Where the
-answer was no, it closes each waiting "pay" with the status "denied" and a text that the model can
-understand. Then the run goes on to its end, and is returned.
+answer was no, it ends each waiting "pay" with run.close(action, text, "denied"): the text is what
+the model is told. Then the run goes on to its end, and is returned.
 
 As they stand, both simply let it run. A `for` loop over agentloop.stream(), called like
 agentloop.run(), gets each action before it is executed.
