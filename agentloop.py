@@ -3693,8 +3693,9 @@ class Scripted:
 #     reply brings, readable or not, in one place of `_ask_model`;
 #  3. a function that applies it to a run, and its row in `_APPLY`; where a field is not
 #     plain JSON, also one that packs it, in `_PACK`;
-#  4. `_VERSION`, one more: an older copy of this file then says that it is too old. Not for
-#     a further entry of an event that there is: older copies leave it unread.
+#  4. `_VERSION`, one more, and in `test_a_newer_format_is_refused`: an older copy of this
+#     file then says that it is too old. Not for a further entry of an event that there is:
+#     older copies leave it unread.
 #
 # If it keeps something in the run, also:
 #
@@ -4320,8 +4321,8 @@ class _Journal:
 
     def write_step(self, step: AgentStep) -> None:
         """A `done` event, with the finish where the step is the answer."""
+        _mark_written(step, self._file.path)  # first: where Ctrl-C comes next, the file has it
         self.write("done", step=step, finish=self._run.finish, turn=self._written)
-        _mark_written(step, self._file.path)
 
     def close(self) -> None:
         """May be called twice."""
@@ -4367,6 +4368,9 @@ def _open_journal(path: str, run: AgentRun) -> _Journal:
         turns = [*run.history, run]
         for turn, written in zip(turns, written_turns):
             written.check(turn, written is written_turns[-1])
+        for turn in turns:  # the file has these steps, or gets them now
+            for step in turn.steps:
+                _mark_written(step, path)
         complete = data.rfind(b"\n") + 1
         if complete < len(data):  # a torn line
             file.cut(complete)
@@ -4378,9 +4382,6 @@ def _open_journal(path: str, run: AgentRun) -> _Journal:
                 journal.continue_turn(turn, written.run)
         for turn in turns[len(written_turns) :]:
             journal.begin_turn(turn)
-        for turn in turns:
-            for step in turn.steps:
-                _mark_written(step, path)
         return journal
     except BaseException:
         file.close()
