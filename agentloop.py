@@ -1493,7 +1493,7 @@ class _Record(_Type):
         self.fields = fields
         self.required = required
         self.make = make
-        self.extra = extra
+        self.body_fields = extra
         self.reserved = frozenset(reserved)
         # A str for a str field needs no look: this saves two calls for most arguments.
         scalars = {name: each for name, each in fields.items() if isinstance(each, _Scalar)}
@@ -1518,7 +1518,7 @@ class _Record(_Type):
                 continue
             field_type = self.fields.get(name)
             if field_type is None and name not in self.reserved:
-                field_type = self.extra
+                field_type = self.body_fields
             if field_type is None:
                 faults.append(place.unknown(name, self.fields))
                 continue
@@ -1529,7 +1529,7 @@ class _Record(_Type):
         # Where as many values were converted as there are fields, no field is missing,
         # unless some of the values are extra ones. This saves a look for each name in
         # most calls.
-        if self.extra is not None or len(converted) < len(self.fields):
+        if self.body_fields is not None or len(converted) < len(self.fields):
             faults += place.missing(self.required, entries)
         if faults:
             raise _Mismatch(faults)
@@ -4397,6 +4397,7 @@ def _open_journal(path: str, run: AgentRun) -> _Journal:
 
 _NO_TEXT = "(no text)"  # stands where servers refuse an empty text
 _NO_OUTPUT = "(no output)"
+_GO_ON = "Go on."
 _LEGAL_NAME = r"[a-zA-Z0-9_-]{1,64}\Z"
 _ANY_ID = r"(?s).+\Z"
 _PORTABLE_ID = r"[a-zA-Z0-9]{9}\Z"  # a call id that every provider takes
@@ -4481,7 +4482,9 @@ class _Conversation:
             return False
         # subtle: not `==`, which a tool's result may define, and which would look at all of
         # its parts. This runs over the whole conversation at each request: it must stay
-        # O(n), with a small constant.
+        # O(n), with a small constant. A flat list is enough: a step always adds as many
+        # entries, so one that was put in or taken out moves those behind it by one step,
+        # and steps of the same objects are sent alike.
         if not all(map(operator.is_, self.contents, contents)):
             return False
         try:
@@ -4586,27 +4589,40 @@ def _match_copies(steps: List[AgentStep], chosen: Iterable[AgentStep]) -> Dict[i
     """{id(step): the step or its changed copy}, for what a `trim` function returned.
 
     [one, two], [copy of two] -> {id(two): copy of two}. A copy has the action of the step,
-    or its call_id; without a call, its request and text. ValueError for anything else.
+    or its call_id; without a call, its request and text. Of several steps with these, the
+    copies are theirs in order. ValueError for anything else.
     """
-    originals: Dict[Any, AgentStep] = {}
+    by_action = {id(step.action): step for step in steps}
+    by_key: Dict[Tuple[str, int, str], List[AgentStep]] = {}
     for step in steps:
-        originals.setdefault(id(step.action), step)
-        originals.setdefault(_name_of(step.action), step)
-    kept = {}
-    for copied in chosen:
-        original = originals.get(id(copied.action)) or originals.get(_name_of(copied.action))
+        by_key.setdefault(_key_of_copies(step.action), []).append(step)
+    kept: Dict[int, AgentStep] = {}
+    copies = []
+    for step in chosen:
+        original = by_action.get(id(step.action))
         if original is None:
+            copies.append(step)
+        else:
+            kept[id(original)] = step
+    for copied in copies:
+        alike = by_key.get(_key_of_copies(copied.action))
+        if alike is None:
             raise ValueError(
                 "trim returns steps of the run or changed copies of them, with their "
                 f"call_id; got {_one_line(_safe_str(copied))}"
             )
-        kept[id(original)] = copied
+        remaining = [step for step in alike if id(step) not in kept] or alike
+        request = copied.action.request
+        same_request = [step for step in remaining if step.action.request == request]
+        kept[id((same_request or remaining)[0])] = copied
     return kept
 
 
-def _name_of(action: AgentAction) -> Any:
-    """What a copy of the action has too: "c1"; without a call (3, "I think ...")."""
-    return action.call_id or (action.request, action.log)
+def _key_of_copies(action: AgentAction) -> Tuple[str, int, str]:
+    """What a copy of the action has too: ("c1", 0, ""), ("", 3, "I think ...") for a notice."""
+    if action.call_id:
+        return action.call_id, 0, ""
+    return "", action.request, action.log
 
 
 def _is_about_call(notice: AgentAction, call: AgentAction) -> bool:
@@ -4687,8 +4703,8 @@ def _join_text(content: Any, part_type: str = "text") -> str:
     return "".join(_str(part.get("text")) for part in texts)
 
 
-def _count(value: Any) -> int:
-    """A count of tokens: a whole number from 0 to 10^15. Anything else counts as 0."""
+def _whole_number(value: Any) -> int:
+    """A count or an index of a server: a whole number from 0 to 10^15, else 0."""
     return value if type(value) is int and 0 < value <= 10**15 else 0
 
 
@@ -6187,12 +6203,35 @@ def _update(fields: _JsonObject, more: _JsonObject) -> None:
 
 
 class _StreamedCall:
-    """A call of a Chat Completions stream: its first id and name, and all that came for it."""
+    """A call of a Chat Completions stream: its first id and name, and all that came for it.
+
+    Attributes:
+        arguments: the pieces of its arguments.
+        last_list: the number of the last list of deltas that had one for it.
+    """
 
     def __init__(self) -> None:
         self.call_id = ""
         self.name = ""
+        self.arguments: List[Any] = []
         self.values: _Collected = {}
+        self.last_list = 0
+
+    def is_continued_by(self, call_id: str, name: str, arguments: Any) -> bool:
+        """Whether a delta with this id, name and arguments may be a piece of this call.
+
+        A name comes in pieces before the arguments, or as it is in each delta. To whole
+        arguments nothing is added.
+        """
+        if not name or not self.name:
+            return True
+        if call_id and self.call_id:
+            return call_id == self.call_id
+        if not self.arguments:
+            return True
+        # Of one piece: servers that omit index and id send each call at once.
+        is_whole = len(self.arguments) == 1 and _is_strict_object(_to_text(self.arguments[0]))
+        return name == self.name and not (is_whole and arguments)
 
 
 class _StreamedCalls:
@@ -6202,36 +6241,51 @@ class _StreamedCalls:
 
     1. The one that its `index` names; without an index the one with its id, else the last
        opened.
-    2. It opens one where there is none to belong to, or where it brings a name and an id,
-       and the call there has a name and another id already.
+    2. It opens one where there is none to belong to, or where it brings a name, and the
+       call there has a name and another id already, or the arguments of another call.
+    3. Two deltas with a name in one list are never of one call.
     """
 
     def __init__(self) -> None:
         self.calls: List[_StreamedCall] = []
         self.by_index: Dict[Any, _StreamedCall] = {}
         self.by_id: Dict[str, _StreamedCall] = {}
+        self.list_count = 0
 
-    def add(self, delta: _JsonObject) -> None:
-        """Add a piece of a call to the call that it belongs to, which may be a new one.
+    def add(self, deltas: List[_JsonObject], are_whole: bool = False) -> None:
+        """Add each delta of a list to the call that it belongs to, which may be a new one.
 
         {"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}} opens a call;
-        {"index": 0, "function": {"arguments": "{}"}} then is a piece of it.
+        {"index": 0, "function": {"arguments": "{}"}} then is a piece of it. `are_whole`:
+        each is a call of its own.
         """
-        index = delta.get("index")
-        call_id = _str(delta.get("id"))
-        name = _str(_dict(delta.get("function")).get("name"))
-        call = self._find(index, call_id)
-        is_another = bool(call and call.name and call.call_id not in ("", call_id))
-        if call is None or (is_another and name and call_id):
-            call = _StreamedCall()
-            self.calls.append(call)
-            if isinstance(index, (int, str)):
-                self.by_index[index] = call
-        call.call_id = call.call_id or call_id
-        call.name = call.name or name
-        if call_id:
-            self.by_id.setdefault(call_id, call)
-        _collect(call.values, {key: value for key, value in delta.items() if key != "index"})
+        self.list_count += 1
+        for delta in deltas:
+            index = delta.get("index")
+            call_id = _str(delta.get("id"))
+            function = _dict(delta.get("function"))
+            name = _str(function.get("name"))
+            arguments = function.get("arguments")
+            call = None if are_whole else self._find(index, call_id)
+            if call and name and call.last_list == self.list_count:
+                call = None
+            if call is None or not call.is_continued_by(call_id, name, arguments):
+                call = self._open(index)
+            call.call_id = call.call_id or call_id
+            call.name = call.name or name
+            call.last_list = self.list_count
+            if arguments:
+                call.arguments.append(arguments)
+            if call_id:
+                self.by_id[call_id] = call
+            _collect(call.values, {key: value for key, value in delta.items() if key != "index"})
+
+    def _open(self, index: Any) -> _StreamedCall:
+        call = _StreamedCall()
+        self.calls.append(call)
+        if isinstance(index, (int, str)):
+            self.by_index[index] = call
+        return call
 
     def _find(self, index: Any, call_id: str) -> Optional[_StreamedCall]:
         """The call that a delta belongs to, see rule 1."""
@@ -6256,8 +6310,8 @@ class _StreamedChoice:
         _update(self.fields, choice)
         self.reason = _str(self.fields.get("finish_reason"))
         delta = _dict(choice.get("delta"))
-        message = choice.get("message")
-        if message and isinstance(message, dict):  # MiniMax: at last all of it once more
+        message = _dict(choice.get("message"))
+        if message:  # MiniMax: at last all of it once more
             self.calls = _StreamedCalls()
             self.message = {"role": ["assistant"]}
             delta = message
@@ -6265,8 +6319,8 @@ class _StreamedChoice:
             self.has_begun = True
         if "tool_calls" in delta:
             delta = dict(delta)
-            for call in _dicts(delta.pop("tool_calls")):
-                self.calls.add(call)
+            calls = _dicts(delta.pop("tool_calls"))
+            self.calls.add(calls, are_whole=bool(message))
         _collect(self.message, delta)
 
     def value(self) -> _JsonObject:
@@ -6335,7 +6389,7 @@ class _ChatAssembler(_Assembler):
         _update(self.fields, event)
         for choice in _dicts(event.get("choices")):
             _check_no_error(choice)
-            index = _count(choice.get("index"))
+            index = _whole_number(choice.get("index"))
             if index > 0 and self.only_first:
                 continue
             if index not in self.choices:
@@ -6367,7 +6421,7 @@ class _ResponsesAssembler(_Assembler):
         if kind == "response.output_text.delta":
             self.on_text(event.get("delta"))
         elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
-            index = _count(event.get("output_index", self.items.next_index))
+            index = _whole_number(event.get("output_index", self.items.next_index))
             self.items.add(index, event["item"])
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             self._end(_dict(event.get("response")), str(kind)[len("response.") :])
@@ -6405,11 +6459,11 @@ class _AnthropicAssembler(_Assembler):
 
     def add(self, event: _JsonObject) -> None:
         kind = event.get("type")
-        index = _count(event.get("index"))
-        _collect(self.usage, _dict(event.get("usage")))
+        index = _whole_number(event.get("index"))
+        self._add_usage(_dict(event.get("usage")))
         if kind == "message_start":
             message = _dict(event.get("message"))
-            _collect(self.usage, _dict(message.get("usage")))
+            self._add_usage(_dict(message.get("usage")))
             self._add_fields(message)
         elif kind == "content_block_start":
             self._start_block(index, _dict(event.get("content_block")))
@@ -6424,6 +6478,10 @@ class _AnthropicAssembler(_Assembler):
     def _add_fields(self, fields: _JsonObject) -> None:
         _update(self.fields, fields)
         self.reason = _str(self.fields.get("stop_reason"))
+
+    def _add_usage(self, usage: _JsonObject) -> None:
+        # A 0 in `message_delta` does not replace the count of `message_start`.
+        _collect(self.usage, {name: count for name, count in usage.items() if count})
 
     def _start_block(self, index: int, start: _JsonObject) -> None:
         block: _Collected = {}
@@ -6465,11 +6523,21 @@ class _AnthropicAssembler(_Assembler):
 
 # -- adapters --------------------------------------------------------------------------------------
 #
-# What the three protocols share. Reading a reply, deciding how it ended and repairing
+# What the three protocols share. Reading a reply, deciding how it ended and cleaning
 # what goes back are three places; what differs between the protocols is a method that
 # each of them has.
+#
+# A fourth protocol needs
+#
+# 1. a subclass of `_Adapter` with the class attributes of OpenAIChat and the methods under
+#    "What each protocol has of its own", and `_login`;
+# 2. a subclass of `_Assembler`, which makes a document of the events of its streams;
+# 3. `_calls_in` of the other three to return None for its messages, as they are then
+#    composed anew; see `_is_foreign_to_chat`;
+# 4. a look at `_endpoint`, which knows the path of the Messages API by name;
+# 5. its name in `__all__`, and its --api in the lists of the command line.
 
-_MAX_REPAIRS = 8  # for one request, whose properties a server refuses one after the other
+_MAX_CHANGES = 8  # of one request, whose properties a server refuses one after the other
 
 # How a reply ended, by its finish reason in lower-case letters, on every protocol.
 _REASONS = {
@@ -6539,8 +6607,8 @@ class _ParsedReply:
     def count(self, input_tokens: int, output_tokens: Any, cached_tokens: Any) -> None:
         self.usage = {
             "input_tokens": input_tokens,
-            "output_tokens": _count(output_tokens),
-            "cached_tokens": _count(cached_tokens),
+            "output_tokens": _whole_number(output_tokens),
+            "cached_tokens": _whole_number(cached_tokens),
         }
 
 
@@ -6625,7 +6693,8 @@ _DEMANDED = r"""
     \bmissing\b | \brequired\b | must\ be\ (?:passed|sent|provided|included|present|set)
 """
 _VERDICT = rf"(?xi) (?P<demand>{_DEMANDED}) | {_REFUSED} | {_NOT_TAKEN}"
-# Where a refusal names a property. Other words are no names: include, store, stream.
+# Where a refusal names a property, as the one group of an alternative. Other words are no
+# names: include, store, stream.
 _NAMED_PROPERTY = rf"""(?xi)
     (?<!function\ )(?<!tool\ )
     ['"`] ([\w-][\w.\[\]-]*) ['"`]                # 'reasoning', `messages[1].reasoning`
@@ -6653,7 +6722,7 @@ def _judge_properties(words: str) -> List[Tuple[str, bool]]:
         return []
     judged = []
     for match in re.finditer(_NAMED_PROPERTY, words):
-        start, end = match.span(match.lastindex or 0)
+        start, end = match.span(match.lastindex or 0)  # of the one group that took part
         gaps = [max(verdict.start() - end, start - verdict.end()) for verdict in verdicts]
         nearest = verdicts[gaps.index(min(gaps))]
         name = re.findall(r"[\w-]+", words[start:end])[-1]
@@ -6693,7 +6762,7 @@ _OTHER_NAMES = {
 _Init = typing.TypeVar("_Init", bound=Callable[..., None])
 
 
-def _named_settings(init: _Init) -> _Init:
+def _refuse_misspelt_settings(init: _Init) -> _Init:
     """A constructor that takes settings by name alone, and no misspelt one.
 
     OpenAIChat("m", "http://...") and OpenAIChat("m", baseurl="...") are a TypeError.
@@ -6750,14 +6819,14 @@ class _Adapter(_Client):
     _list_name = "messages"  # of the field that holds the conversation
     _limit_names: Tuple[str, ...] = ()  # fields that limit the output
     _id_pattern = _ANY_ID  # of the call ids that can be sent
-    # Properties of a message that cannot be left out.
-    _essential: FrozenSet[str] = frozenset(("role", "content"))
-    # Fields around the messages that cannot be left out.
-    _never_left_out = frozenset(("max_tokens", "system", "instructions", "store"))
+    # What is never left out, whatever a server refuses: of an assistant's message, and of
+    # the fields around the messages.
+    _required_properties: FrozenSet[str] = frozenset(("role", "content"))
+    _required_fields = frozenset(("max_tokens", "system", "instructions", "store"))
     # Properties of a message that can be added where a server demands them.
     _can_be_added: FrozenSet[str] = frozenset()
 
-    @_named_settings
+    @_refuse_misspelt_settings
     def __init__(
         self,
         model: str,
@@ -6784,10 +6853,10 @@ class _Adapter(_Client):
         self.on_text = on_text
         self.trim = trim
         self.max_observation = max_observation
-        self.extra = body
-        # What this server refused or demanded by name. Replaced, never changed: threads
-        # share it.
-        self._left_out: FrozenSet[str] = frozenset()
+        self.body_fields = body
+        # The properties and fields that this server refused or demanded by name. Replaced,
+        # never changed: threads share them.
+        self._refused: FrozenSet[str] = frozenset()
         self._demanded: FrozenSet[str] = frozenset()
 
     def __repr__(self) -> str:
@@ -6811,7 +6880,7 @@ class _Adapter(_Client):
         raise NotImplementedError
 
     def _compose(self, text: str, actions: List[AgentAction]) -> Any:
-        """A reply of another model in this protocol's form, before it is repaired."""
+        """A reply of another model in this protocol's form, before it is cleaned."""
         raise NotImplementedError
 
     def _calls_in(self, message: Any) -> Optional[List[AgentAction]]:
@@ -6821,15 +6890,15 @@ class _Adapter(_Client):
         """
         raise NotImplementedError
 
-    def _repair_reply(
-        self, message: Any, calls: List[AgentAction], stand_in: str, is_incomplete: bool
+    def _clean_reply(
+        self, message: Any, calls: List[AgentAction], placeholder: str, is_incomplete: bool
     ) -> List[_JsonObject]:
-        """A reply as it goes back, as messages or items: as it came, but for repairs.
+        """A reply as it goes back, as messages or items: as it came, without what is refused.
 
         Args:
             message: as it came, or composed.
             calls: its calls, with the ids that are sent.
-            stand_in: a text for a message that would be empty without.
+            placeholder: a text for a message that would be empty without.
             is_incomplete: whether it was cut or refused, so that parts may be missing.
         """
         raise NotImplementedError
@@ -6864,7 +6933,9 @@ class _Adapter(_Client):
 
         It shows the run as it is now, with what the caller replaced, shortened or took
         out since the last request. Replace objects, do not change them: within an
-        observation, only changes of lists and dicts of plain JSON are noticed.
+        observation, only changes of lists and dicts of plain JSON are noticed. A reply is
+        sent as its `message` says: for another answer, replace `run.finish` by one
+        without, AgentFinish("shorter").
         """
         data, _ = self._encode(run, tools)
         return dict(json.loads(data.decode("utf-8")))
@@ -6875,14 +6946,14 @@ class _Adapter(_Client):
         For a server that may go on with an observation of its own making, a stop sequence
         helps: ReActText(OpenAIChat("m", stop=["\\nObservation:"]).complete).
         """
-        return self._complete_text(AgentRun(prompt))
+        return _to_text(self._complete_run(AgentRun(prompt)).output)
 
-    def _complete_text(self, run: AgentRun) -> str:
+    def _complete_run(self, run: AgentRun) -> AgentFinish:
         """The answer to the run's task, without tools; `run.usage` says what it cost."""
         decision = self(run, {})
         if not isinstance(decision, AgentFinish):
             raise InvalidResponse("A tool was called, and only text was asked for.")
-        return _to_text(decision.output)
+        return decision
 
     def _encode(self, run: AgentRun, tools: Registry) -> Tuple[bytes, _Conversation]:
         """The body of the request, and the conversation in it."""
@@ -6890,9 +6961,9 @@ class _Adapter(_Client):
             self._check_tool(tool)
         conversation = self._encode_conversation(run)
         added = self._top_level_fields(conversation)
-        kept = {key: value for key, value in added.items() if key not in self._left_out}
-        fields = {"model": self.model, **kept, **self.extra}
-        shown: List[_JsonObject] = list(self.extra.get("tools") or ())
+        kept = {key: value for key, value in added.items() if key not in self._refused}
+        fields = {"model": self.model, **kept, **self.body_fields}
+        shown: List[_JsonObject] = list(self.body_fields.get("tools") or ())
         shown += [self._encode_tool(tool) for tool in tools.values()]
         if shown:
             fields["tools"] = self._mark_for_cache(shown)
@@ -6912,7 +6983,7 @@ class _Adapter(_Client):
             return self._encode_with_pending(run)
         turns = _trim_turns([*run.history, run], self.trim)
         contents = _contents_of(turns)
-        settings = (self.system, self.max_observation, self._left_out, self._demanded)
+        settings = (self.system, self.max_observation, self._refused, self._demanded)
         if run._encoded is None:
             run._encoded = {}
         # Taken out first: where an error ends this, no half of a turn stays in it.
@@ -6937,9 +7008,9 @@ class _Adapter(_Client):
 
     def _put_turns(self, conversation: _Conversation, turns: List[AgentRun]) -> None:
         """Put what is new: the rest of the last turn that was sent, then the others."""
-        first = max(conversation.turn_count - 1, 0)
-        for number, turn in enumerate(turns[first:], first):
-            if number == conversation.turn_count:
+        continued = max(conversation.turn_count - 1, 0)  # the index of that turn
+        for index, turn in enumerate(turns[continued:], continued):
+            if index == conversation.turn_count:
                 conversation.begin_turn()
                 self._put_user_text(conversation, _list_of(turn.task))
             for group in _group_by_reply(turn.steps[conversation.step_count :]):
@@ -6960,7 +7031,7 @@ class _Adapter(_Client):
             self._put_calls(conversation, group)
         elif before and _is_about_call(first.action, before.action):
             # The call whose result was to be the answer: its reply stands there already.
-            self._put_user_text(conversation, [self._show(first)])
+            self._put_user_text(conversation, [self._observation_text(first)])
         else:
             self._put_notice(conversation, first)
 
@@ -6983,12 +7054,14 @@ class _Adapter(_Client):
         is_paused = not step.observation
         is_incomplete = step.status == "invalid_response" and not is_paused
         message = step.action.message
-        calls = self._calls_in(message) or []
-        ids = self._put_reply(conversation, message, step.action.log, calls, is_incomplete)
+        calls = self._calls_in(message)
+        ids = self._put_reply(conversation, message, step.action.log, calls or [], is_incomplete)
         for call_id in ids:
             self._put_result(conversation, call_id, step)
-        if not ids and not is_paused:
-            self._put_user_text(conversation, [self._show(step)])
+        if is_paused and calls is None and message is not None:
+            self._put_user_text(conversation, [_GO_ON])  # another server's turn
+        elif not ids and not is_paused:
+            self._put_user_text(conversation, [self._observation_text(step)])
 
     def _put_finish(self, conversation: _Conversation, finish: AgentFinish) -> None:
         if finish.reason == "return_direct":  # the call and its result stand for it
@@ -7005,21 +7078,24 @@ class _Adapter(_Client):
         actions: List[AgentAction],
         is_incomplete: bool = False,
     ) -> List[str]:
-        """Put a reply, composed where it is another protocol's. Returns its ids as sent."""
+        """Put a reply as its message says, else composed of its text and actions.
+
+        Returns the ids of its calls as they are sent.
+        """
         container = _str(_dict(_dict(message).get("container")).get("id"))
         conversation.container = container or conversation.container
         pattern = self._id_pattern
         calls = self._calls_in(message)
-        if calls is None or len(calls) != len(actions):
+        if calls is None or len(calls) != len(actions):  # another protocol's, or none
             message = self._compose(text, actions)
             pattern = _PORTABLE_ID
         self._close_open_message(conversation)
-        sent = [
+        sent = [  # for `_clean_reply`, which takes the arguments from the message
             AgentAction(action.tool, None, conversation.make_id(action.call_id, pattern))
             for action in actions
         ]
-        stand_in = text if text.strip() else _NO_TEXT
-        for item in self._repair_reply(message, sent, stand_in, is_incomplete):
+        placeholder = text if text.strip() else _NO_TEXT
+        for item in self._clean_reply(message, sent, placeholder, is_incomplete):
             self._put_assistant(conversation, item)
         return [call.call_id for call in sent]
 
@@ -7028,9 +7104,9 @@ class _Adapter(_Client):
         for name in self._demanded:
             if message.get(name) is None:
                 message[name] = _NO_TEXT
-        conversation.assistant_keys |= message.keys() - self._essential
-        left_out = self._left_out - self._essential
-        kept = {key: value for key, value in message.items() if key not in left_out}
+        conversation.assistant_keys |= message.keys() - self._required_properties
+        refused = self._refused - self._required_properties
+        kept = {key: value for key, value in message.items() if key not in refused}
         conversation.add(_encode_json(kept))
 
     def _put_user_text(self, conversation: _Conversation, parts: List[Any]) -> None:
@@ -7049,7 +7125,7 @@ class _Adapter(_Client):
             conversation.open_parts = []
             conversation.open_bytes = b""
 
-    def _show(self, step: AgentStep) -> str:
+    def _observation_text(self, step: AgentStep) -> str:
         """The text of an observation, of which a long one lacks its middle."""
         text = _cut_middle(_to_text(step.observation), self.max_observation)
         return text if text.strip() else _NO_OUTPUT
@@ -7058,16 +7134,15 @@ class _Adapter(_Client):
 
     def __call__(self, run: AgentRun, tools: Registry) -> Decision:
         data, conversation = self._encode(run, tools)
-        deadline = self._deadline_from_now()  # of this request of the run, with retries and repairs
-        repairs = 0
+        deadline = self._deadline_from_now()  # of this request of the run, with all its retries
+        tried: Dict[str, str] = {}  # what was changed, and the words of the refusal
         while True:
             try:
                 reply = self._request_with_retries(data, self._read_reply, deadline)
                 break
             except _RequestFailed as failure:
                 _check_no_failed_generation(failure)
-                repairs += 1
-                if repairs > _MAX_REPAIRS or not self._repair(failure, conversation):
+                if not self._adapt_request(failure, conversation, tried):
                     raise self._model_error(failure) from None
                 data, conversation = self._encode(run, tools)
         _add_usage(run, reply.usage)
@@ -7088,33 +7163,46 @@ class _Adapter(_Client):
             )
         conversation.input_tokens = tokens
 
-    # Repairing a request that was refused. The caller's part of the body never changes.
+    # Adapting a request that was refused. The caller's part of the body never changes.
 
-    def _repair(self, failure: _RequestFailed, conversation: _Conversation) -> bool:
+    def _adapt_request(
+        self, failure: _RequestFailed, conversation: _Conversation, tried: Dict[str, str]
+    ) -> bool:
         """Whether the request can be sent in another form, which is remembered.
 
         A property of the assistant's messages, or one that the adapter adds, that is refused
         is left out; one that is demanded is added, where there is something to put there.
+        `tried` has the properties that were for this request. One after which the server
+        says the same again was a wrong guess, which is undone.
         """
-        if failure.status not in (400, 422):
-            return False
         words = failure.words
         if re.search("(?i)encrypted content is not supported", words):
             words = "'include' is not supported"  # what asks for it, see OpenAIResponses
         elif failure.error.get("param"):
             words = f"'{_to_text(failure.error['param'])}': {words}"
-        added = self._top_level_fields(conversation).keys() - self._never_left_out
-        can_be_left_out = (conversation.assistant_keys | added) - self._left_out
-        can_be_left_out -= self.extra.keys()
+        for name, words_before in tried.items():
+            if words_before == words and name in self._refused | self._demanded:
+                _log(f"{name!r} was not the reason: it is as before")
+                self._refused -= {name}
+                self._demanded -= {name}
+        if failure.status not in (400, 422) or len(tried) >= _MAX_CHANGES:
+            return False
+        added = self._top_level_fields(conversation).keys() - self._required_fields
+        can_be_left_out = (conversation.assistant_keys | added) - self._refused
+        can_be_left_out -= self.body_fields.keys()
         for name, is_demanded in _judge_properties(words):
+            if name in tried:
+                continue
             if is_demanded and name in self._can_be_added - self._demanded:
+                tried[name] = words
                 _log(f"the server demands {name!r}: it is added where a reply has none")
                 self._demanded |= {name}
-                self._left_out -= {name}
+                self._refused -= {name}
                 return True
             if not is_demanded and name in can_be_left_out:
+                tried[name] = words
                 _log(f"the server refuses {name!r}: it is left out from now on")
-                self._left_out |= {name}
+                self._refused |= {name}
                 return True
         return False
 
@@ -7154,7 +7242,8 @@ class _Adapter(_Client):
                 if assembler.is_over:
                     break
         except _RequestFailed:
-            if _end_of(assembler.reason) != "cut":  # then, an error says nothing more
+            # It counts after a finish reason too, but for "length": Token limit reached.
+            if _end_of(assembler.reason) != "cut":
                 raise
         if not assembler.is_complete():
             return None
@@ -7208,15 +7297,16 @@ class _Adapter(_Client):
     def _used_the_limit(self, reply: _ParsedReply) -> bool:
         """Whether the reply has as many tokens as the request allows: then it was cut.
 
-        Some routers report `stop` for a reply cut at the limit. Some servers count one
-        token more, that of the end. Still more means that other tokens count too, such as
-        those of reasoning.
+        Some routers report `stop` or `tool_calls` for a reply cut at the limit. A whole one
+        of just as many tokens is not used either: nothing tells it from those. Some servers
+        count one token more, that of the end. Still more means that other tokens count too,
+        such as those of reasoning.
         """
-        if _count(self.extra.get("n")) > 1:
+        if _whole_number(self.body_fields.get("n")) > 1:
             return False
-        sent = {"max_tokens": getattr(self, "max_tokens", None), **self.extra}
+        sent = {"max_tokens": getattr(self, "max_tokens", None), **self.body_fields}
         for name in self._limit_names:
-            limit = _count(sent.get(name))
+            limit = _whole_number(sent.get(name))
             if limit:
                 return reply.usage["output_tokens"] in (limit, limit + 1)
         return False
@@ -7272,8 +7362,8 @@ def _describe_tool(tool: Tool, schema_name: str) -> _JsonObject:
 def _cached_tokens(usage: _JsonObject, details: str) -> int:
     """The cached part of the input; Mistral, Moonshot and DeepSeek name it otherwise."""
     names = ("num_cached_tokens", "cached_tokens", "prompt_cache_hit_tokens")
-    counts = [_count(usage.get(name)) for name in names]
-    return max(_count(_dict(usage.get(details)).get("cached_tokens")), *counts)
+    counts = [_whole_number(usage.get(name)) for name in names]
+    return max(_whole_number(_dict(usage.get(details)).get("cached_tokens")), *counts)
 
 
 def _is_foreign_to_chat(message: _JsonObject) -> bool:
@@ -7285,15 +7375,15 @@ def _is_foreign_to_chat(message: _JsonObject) -> bool:
     )
 
 
-def _repair_function(function: Any, tool: str) -> _JsonObject:
+def _clean_function(function: Any, tool: str) -> _JsonObject:
     """The function of a call with a name and arguments that servers take.
 
     ({"name": "a.b"}, "a.b") -> {"name": "a_b", "arguments": "{}"}
     """
-    repaired = dict(_dict(function))
-    repaired["name"] = _legal_name(repaired.get("name"), tool)
-    repaired["arguments"] = _strict_arguments(repaired.get("arguments"))
-    return repaired
+    cleaned = dict(_dict(function))
+    cleaned["name"] = _legal_name(cleaned.get("name"), tool)
+    cleaned["arguments"] = _strict_arguments(cleaned.get("arguments"))
+    return cleaned
 
 
 def _is_blank_text(part: _JsonObject) -> bool:
@@ -7362,7 +7452,7 @@ class OpenAIChat(_Adapter):
     _host = "https://api.openai.com/v1"
     _variable = "OPENAI"
     _limit_names = ("max_completion_tokens", "max_tokens")
-    _essential = frozenset(("role", "content", "tool_calls"))
+    _required_properties = frozenset(("role", "content", "tool_calls"))
     # A server in a thinking mode demands the reasoning of each reply, others' too.
     _can_be_added = frozenset(("reasoning_content",))
 
@@ -7420,14 +7510,14 @@ class OpenAIChat(_Adapter):
         return calls
 
     def _put_result(self, conversation: _Conversation, call_id: str, step: AgentStep) -> None:
-        message = {"role": "tool", "tool_call_id": call_id, "content": self._show(step)}
+        message = {"role": "tool", "tool_call_id": call_id, "content": self._observation_text(step)}
         conversation.add(_encode_json(message), is_result=True)
         conversation.say(_images_in(step.observation))
 
-    # repairing what goes back
+    # cleaning what goes back
 
-    def _repair_reply(
-        self, message: Any, calls: List[AgentAction], stand_in: str, is_incomplete: bool
+    def _clean_reply(
+        self, message: Any, calls: List[AgentAction], placeholder: str, is_incomplete: bool
     ) -> List[_JsonObject]:
         message = {**message, "role": "assistant"}
         sent = _dicts(message.get("tool_calls"))
@@ -7439,30 +7529,29 @@ class OpenAIChat(_Adapter):
                     **call,
                     "id": action.call_id,
                     "type": call.get("type") or "function",
-                    "function": _repair_function(call.get("function"), action.tool),
+                    "function": _clean_function(call.get("function"), action.tool),
                 }
                 for call, action in zip(sent, calls)
             ]
         if message.get("function_call") is not None:
             # The form before `tool_calls` is no call; some servers send an empty one.
             del message["function_call"]
-        needed = "" if calls else stand_in
-        content = self._repair_content(message.get("content"), needed)
+        content = self._clean_content(message.get("content"), "" if calls else placeholder)
         if content is not None or "content" in message:
             message["content"] = content
         return [message]
 
     @staticmethod
-    def _repair_content(content: Any, needed: str) -> Any:
+    def _clean_content(content: Any, placeholder: str) -> Any:
         """Without empty parts, which are refused, as is a message with neither text nor call.
 
-        `needed` stands for no text; "" where there are calls: None and "" stay as they came.
+        `placeholder` stands where a text is missing; with "", None and "" stay as they came.
         """
         if isinstance(content, list):
             kept = [part for part in _dicts(content) if not _is_blank_text(part)]
-            return kept or needed
-        if needed and not _str(content).strip():
-            return needed
+            return kept or placeholder
+        if placeholder and not _str(content).strip():
+            return placeholder
         return content if isinstance(content, str) else None
 
     # reading
@@ -7487,13 +7576,13 @@ class OpenAIChat(_Adapter):
         if refusal:
             reply.refusal = _to_text(refusal)
         usage = self._find_usage(document, choices)
-        tokens = _count(usage.get("prompt_tokens"))
+        tokens = _whole_number(usage.get("prompt_tokens"))
         cached = _cached_tokens(usage, "prompt_tokens_details")
         reply.count(tokens, usage.get("completion_tokens"), cached)
         return reply
 
     def _asks_for_choices(self) -> bool:
-        return self.extra.get("n") is not None
+        return self.body_fields.get("n") is not None
 
     @staticmethod
     def _find_usage(document: _JsonObject, choices: List[_JsonObject]) -> _JsonObject:
@@ -7529,7 +7618,7 @@ class OpenAIResponses(_Adapter):
     _variable = "OPENAI"
     _list_name = "input"
     _limit_names = ("max_output_tokens",)
-    _essential = frozenset((
+    _required_properties = frozenset((
         "type", "role", "content", "call_id", "name", "arguments", "summary", "encrypted_content",
     ))  # fmt: skip
     _own_items = ("message", "function_call", "reasoning")
@@ -7586,15 +7675,15 @@ class OpenAIResponses(_Adapter):
         ]
 
     def _put_result(self, conversation: _Conversation, call_id: str, step: AgentStep) -> None:
-        parts = [self._show(step), *_images_in(step.observation)]
+        parts = [self._observation_text(step), *_images_in(step.observation)]
         output = _make_parts(parts, "input_text", self._picture)
         item = {"type": "function_call_output", "call_id": call_id, "output": output}
         conversation.add(_encode_json(item))
 
-    # repairing what goes back
+    # cleaning what goes back
 
-    def _repair_reply(
-        self, message: Any, calls: List[AgentAction], stand_in: str, is_incomplete: bool
+    def _clean_reply(
+        self, message: Any, calls: List[AgentAction], placeholder: str, is_incomplete: bool
     ) -> List[_JsonObject]:
         remaining = iter(calls)
         answered = {
@@ -7607,7 +7696,7 @@ class OpenAIResponses(_Adapter):
             item = self._without_store(item)
             if item.get("type") == "function_call":
                 call = next(remaining)
-                item = {**_repair_function(item, call.tool), "call_id": call.call_id}
+                item = {**_clean_function(item, call.tool), "call_id": call.call_id}
             elif item.get("type") == "reasoning":
                 item.setdefault("summary", [])
             if self._can_go_back(item, answered):
@@ -7615,7 +7704,7 @@ class OpenAIResponses(_Adapter):
         while items and items[-1].get("type") == "reasoning":
             items.pop()  # refused without the item that it came with
         if not items:
-            items = [{"type": "message", "role": "assistant", "content": stand_in}]
+            items = [{"type": "message", "role": "assistant", "content": placeholder}]
         return items
 
     def _without_store(self, item: _JsonObject) -> _JsonObject:
@@ -7649,7 +7738,7 @@ class OpenAIResponses(_Adapter):
         reply.reason = self._find_reason(document)
         reply.refusal = self._find_refusal(messages)
         usage = _dict(document.get("usage"))
-        tokens = _count(usage.get("input_tokens"))
+        tokens = _whole_number(usage.get("input_tokens"))
         cached = _cached_tokens(usage, "input_tokens_details")
         reply.count(tokens, usage.get("output_tokens"), cached)
         return reply
@@ -7721,7 +7810,7 @@ class AnthropicMessages(_Adapter):
     _limit_names = ("max_tokens",)
     _id_pattern = r"[a-zA-Z0-9_-]+\Z"
 
-    @_named_settings
+    @_refuse_misspelt_settings
     def __init__(
         self,
         model: str,
@@ -7840,7 +7929,7 @@ class AnthropicMessages(_Adapter):
         ]
 
     def _put_result(self, conversation: _Conversation, call_id: str, step: AgentStep) -> None:
-        text = self._show(step)
+        text = self._observation_text(step)
         images = _images_in(step.observation)
         content = [self._block(part) for part in (text, *images)] if images else text
         block: _JsonObject = {"type": "tool_result", "tool_use_id": call_id}
@@ -7849,10 +7938,10 @@ class AnthropicMessages(_Adapter):
             block["is_error"] = True
         conversation.say([block])
 
-    # repairing what goes back
+    # cleaning what goes back
 
-    def _repair_reply(
-        self, message: Any, calls: List[AgentAction], stand_in: str, is_incomplete: bool
+    def _clean_reply(
+        self, message: Any, calls: List[AgentAction], placeholder: str, is_incomplete: bool
     ) -> List[_JsonObject]:
         remaining = iter(calls)
         content = _dicts(message["content"])
@@ -7863,7 +7952,7 @@ class AnthropicMessages(_Adapter):
             if _is_blank_text(block):
                 continue  # returned at times, refused always
             if _is_use(block):
-                block = {**block, "input": self._repair_input(block.get("input"))}
+                block = {**block, "input": self._clean_input(block.get("input"))}
             if block.get("type") == "tool_use":
                 call = next(remaining)
                 name = _legal_name(block.get("name"), call.tool)
@@ -7871,11 +7960,11 @@ class AnthropicMessages(_Adapter):
             blocks.append(block)
         thoughts = ("thinking", "redacted_thinking")
         if all(block.get("type") in thoughts for block in blocks):
-            blocks.append(self._block(stand_in))  # thoughts alone are no message
+            blocks.append(self._block(placeholder))  # thoughts alone are no message
         return [{"role": "assistant", "content": blocks}]
 
     @staticmethod
-    def _repair_input(arguments: Any) -> _JsonObject:
+    def _clean_input(arguments: Any) -> _JsonObject:
         """None, '{"n": ' or [1] -> {}; an object as it came."""
         if type(arguments) is dict and _is_plain_json(arguments):
             return arguments
@@ -7918,9 +8007,9 @@ class AnthropicMessages(_Adapter):
         if _end_of(reply.reason) == "paused" and not content:
             reply.reason = ""  # there is nothing to go on with
         usage = _dict(document.get("usage"))
-        cached = _count(usage.get("cache_read_input_tokens"))
-        written = _count(usage.get("cache_creation_input_tokens"))
-        tokens = _count(usage.get("input_tokens")) + written + cached
+        cached = _whole_number(usage.get("cache_read_input_tokens"))
+        written = _whole_number(usage.get("cache_creation_input_tokens"))
+        tokens = _whole_number(usage.get("input_tokens")) + written + cached
         reply.count(tokens, usage.get("output_tokens"), cached)
         return reply
 
@@ -7963,11 +8052,12 @@ _FORM_REMINDER = (
     "at the start of a line."
 )
 
-# A draft in think tags is no part of the reply. R1's chat template writes the opening tag
-# into the prompt, so that a reply may begin inside; a tag that is not closed hides the
-# rest. The adapters have a rule of their own, `_without_draft`: in an answer, tags that
-# do not lead it may be meant.
-_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>|<think>.*?(?:</think>|\Z)"
+# A draft in think tags is no part of the reply; a tag that is not closed hides the rest.
+# The adapters have a rule of their own, `_without_draft`: in an answer, tags that do not
+# lead it may be meant.
+_THINKING = r"(?s)<think>.*?(?:</think>|\Z)"
+# R1's chat template writes the opening tag into the prompt: a reply may begin inside.
+_BEGUN_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>"
 
 _REACT_LABEL = r"""(?imsx)
     ^```.*?(?:^```|\Z)                # a code block: what stands in one is no label
@@ -7977,6 +8067,25 @@ _REACT_LABEL = r"""(?imsx)
       [:\uff1a]
       (?P<closing>[*_]*) [ \t]*
 """
+
+
+def _find_labels(text: str) -> List["re.Match[str]"]:
+    return [match for match in re.finditer(_REACT_LABEL, text) if match.group("label")]
+
+
+def _without_thinking(completion: str) -> str:
+    """Without its draft: "Hm.</think> Final Answer: 5" -> "Final Answer: 5".
+
+    "Final Answer: use </think> there" stays: the answer goes on behind the tag.
+    """
+    begun = re.match(_BEGUN_THINKING, completion)
+    if begun:
+        rest = completion[begun.end() :].lstrip(" \t")
+        is_in_line = bool(rest.strip()) and rest[0] not in "\r\n"
+        labels = [match.group("label").lower() for match in _find_labels(begun.group())]
+        if not is_in_line or "final answer" not in labels or re.match(_REACT_LABEL, rest):
+            completion = rest
+    return re.sub(_THINKING, "", completion).strip()
 
 
 class _ReActReply:
@@ -7991,9 +8100,8 @@ class _ReActReply:
 
     def __init__(self, completion: str) -> None:
         self.completion = completion
-        self.text = re.sub(_THINKING, "", completion).strip()
-        matches = re.finditer(_REACT_LABEL, self.text)
-        self.labels = [match for match in matches if match.group("label")]
+        self.text = _without_thinking(completion)
+        self.labels = _find_labels(self.text)
 
     def find(self, *names: str, after: int = -1) -> Optional["re.Match[str]"]:
         """The first label of one of these names, or of any, behind a position."""
@@ -8012,9 +8120,13 @@ class _ReActReply:
         label.
 
         "**Final Answer:** **42** items" -> "**42** items". A completion model goes on
-        with the next question, which it invents: the answer ends there.
+        with the next question, which it invents, and replies to it: the answer ends there.
         """
         invented = self.find("observation", "question", after=label.start())
+        if invented and invented.group("label").lower() == "question":
+            replies = ("thought", "action", "final answer")
+            if not self.find(*replies, after=invented.start()):  # a line of the answer
+                invented = self.find("observation", after=label.start())
         answer = self.text[label.end() : invented.start() if invented else None].strip()
         if label.group("opening") and not label.group("closing"):
             answer = answer.rstrip("*_ ")
@@ -8028,21 +8140,24 @@ class _ReActReply:
         invented, and is not in the log.
 
         Beside "Action: search" and an Action Input, models write 'Action: search
-        ({"query": "x"})'.
+        ({"query": "x"})'. Other words in parentheses are the input where none follows.
         """
         text = self.text
         name = text[label.end() :].partition("\n")[0]
         given = ""
         end = line_end = label.end() + len(name)
         inline = re.match(r"[^({]*\w[^\w({]*(?=[({])", name)
-        following = self.find(after=label.start())
+        json_input = None
         if inline:
             name = inline.group()
             start = label.end() + inline.end()
             if text[start] == "(":
                 start += 1
-            rest = text[start:line_end].strip().rstrip(")")
-            given, end = _read_json_input(text, start) or (rest, line_end)
+            given = text[start:line_end].strip().rstrip(")")
+            json_input = _read_json_input(text, start)
+        following = self.find(after=label.start())
+        if json_input:
+            given, end = json_input
         elif following and following.group("label").lower() == "action input":
             invented = self.find(after=following.start())
             section_end = invented.start() if invented else len(text)
@@ -8068,6 +8183,8 @@ def _read_json_input(text: str, start: int) -> Optional[Tuple[str, int]]:
 
 
 _NOTHING = ("", "none", "null", "n/a")  # as the name of a tool, or as its input
+# '{"n": ', or search(query="x"); "x = 5" and further statements are code, a text.
+_BROKEN_OBJECT = r"\{|\w+\s*=[^;\n]*\Z"
 
 
 class ReActText:
@@ -8105,7 +8222,10 @@ class ReActText:
         self.max_observation = max_observation
 
     def __call__(self, run: AgentRun, tools: Registry) -> Decision:
-        reply = _ReActReply(self._complete_and_count(self.prompt(run, tools), run))
+        completion = self._complete_and_count(self.prompt(run, tools), run)
+        if isinstance(completion, AgentFinish):
+            return completion
+        reply = _ReActReply(completion)
         called = reply.find("action")
         final = reply.find("final answer")
         if called:
@@ -8156,15 +8276,20 @@ class ReActText:
             return f"Thought: {action.log}\n{call}"
         return call
 
-    def _complete_and_count(self, prompt: str, run: AgentRun) -> str:
-        """The completion; its tokens are counted where `complete` is an adapter's."""
-        adapter = getattr(self.complete, "__self__", None)
+    def _complete_and_count(self, prompt: str, run: AgentRun) -> Union[str, AgentFinish]:
+        """The completion, or a refusal of an adapter's model.
+
+        Where `complete` is `adapter.complete`, which gives a text alone, the adapter is
+        asked instead: its tokens count, and it says whether the text is a refusal.
+        """
+        adapter = getattr(self.complete, "__self__", None)  # of a bound method
         if isinstance(adapter, _Adapter) and self.complete == adapter.complete:
             request = AgentRun(prompt)
             try:
-                return adapter._complete_text(request)
+                finish = adapter._complete_run(request)
             finally:  # a reply that cannot be read has cost tokens, too
                 _add_usage(run, request.usage)
+            return finish if finish.reason == "refusal" else _to_text(finish.output)
         completion = self.complete(prompt)
         if not isinstance(completion, str):
             raise TypeError(f"complete(prompt) returns a str; got {_preview(completion)}")
@@ -8180,7 +8305,7 @@ class ReActText:
             return value
         if given.strip().lower() in _NOTHING:
             return {}
-        if re.match(r"\s*(?:\{|\w+\s*=)", given):  # a broken object, or search(query="x")
+        if re.match(_BROKEN_OBJECT, given.strip()):
             return given
         schema = tool.parameters if tool else {}
         properties = schema.get("properties") or {}

@@ -9789,6 +9789,18 @@ class ForeignRunTests(_ModelCase):
         runs["react"] = agentloop.run(react, "go", [get_weather])
         return runs
 
+    @_protocols("chat", "responses")
+    def test_a_turn_that_another_server_paused(self, protocol):
+        """It cannot be continued here: the user speaks before the next reply."""
+        use = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
+        message = {"role": "assistant", "content": [{"type": "text", "text": "So far."}, use]}
+        paused = agentloop.AgentAction("", {}, "", "So far.", message, 1)
+        run = agentloop.AgentRun("go", [agentloop.AgentStep(paused, "", "invalid_response")])
+        server = _Server(protocol, [_weather(protocol), _text(protocol, "ok")])
+        self.assertEqual(agentloop.run(_model(protocol, server), run, [get_weather]).output, "ok")
+        want = {"chat": ["uau", "uauat"], "responses": ["uau", "uauat"]}
+        self.assertEqual([_roles(protocol, sent) for sent in server.sent], want[protocol])
+
     @_each_protocol
     def test_replies_of_other_models(self, protocol):
         """A run may go from one protocol to another, or have been scripted."""
@@ -10087,6 +10099,32 @@ class TrimTests(_ModelCase):
             _, server = self.trimmed(protocol, lambda steps: mask(steps[-2:])[:1])
             results = _results(protocol, server.sent[-1])
             self.assertEqual(results, [("b1", "[left out]"), ("b2", "sunny in P2")])
+
+    @_each_protocol
+    def test_copies_of_steps_that_look_alike(self, protocol):
+        """Two notices with the same request and text, and an id that is used twice."""
+
+        def through_json(steps):
+            return [agentloop.from_json(agentloop.to_json(step)) for step in steps]
+
+        def as_they_are(steps):
+            return steps
+
+        act, step = agentloop.AgentAction, agentloop.AgentStep
+        notice = [
+            step(act("", {}, "", "Hm.", None, 1), f"note {n}", "not_accepted") for n in (1, 2)
+        ]
+        first = agentloop.AgentRun("go", notice[:1], finish=agentloop.AgentFinish("one"))
+        calls = [step(act("get_weather", {}, "a", "", None, 2), "sunny")]
+        calls.append(step(act("get_weather", {}, "a", "", None, 3), "used", "duplicate_call"))
+        run = agentloop.AgentRun("on", [*notice[1:], *calls], history=[first])
+        want = _model(protocol, None, trim=as_they_are).body(run, {})
+        for copies in (copy.deepcopy, through_json):
+            with self.subTest(copies=copies.__name__):
+                self.assertEqual(_model(protocol, None, trim=copies).body(run, {}), want)
+        text = json.dumps(want)
+        for words in ("note 1", "note 2", "sunny", "used"):
+            self.assertIn(words, text)
 
     @_each_protocol
     def test_trim_gives_steps_of_the_run(self, protocol):
@@ -12335,6 +12373,20 @@ class ChatDeltaTests(_ModelCase):
             ("rubbish beside", [[None, 3, p("f", x, 0, "a")]], [one]),
             ("tool_calls null", [[p("f", x, 0, "a")], {"tool_calls": None}], [one]),
             ("an index that is none", [[p("f", x[:4], [1], "a")], [p(None, x[4:], {})]], [one]),
+            ("neither index nor id, one list", [[p("f", x), p("f", y)]], [one, two]),
+            ("neither index nor id, no arguments first", [[p("f", ""), p("f", y)]], [("f", 0), two]),
+            ("neither index nor id, no arguments last", [[p("f", x), p("f", "")]], [one, ("f", 0)]),
+            ("neither index nor id, one after the other", [[p("f", x)], [p("f", y)]], [one, two]),
+            ("neither index nor id, two names", [[p("f", x[:4])], [p(None, x[4:])], [p("get", y)]],
+             [one, ("get", "y")]),
+            ("neither index nor id, in pieces", [[p("f", x[:4])], [p(None, x[4:])]], [one]),
+            ("neither index nor id, the name repeated", [[p("f", x[:4])], [p("f", x[4:])],
+              [p("f", "")]], [one]),
+            ("neither index nor id, objects", [[p("f", {"city": "x"})], [p("f", {"city": "y"})]],
+             [one, two]),
+            ("index 0 and no id, one list", [[p("f", x, 0, ""), p("f", y, 0, "")]], [one, two]),
+            ("index 0 and no id", [[p("f", x, 0, "")], [p("get", y, 0, "")]], [one, ("get", "y")]),
+            ("the same id twice in a list", [[p("f", x, 0, "a"), p("f", y, 0, "a")]], [one, two]),
             ("many pieces", [[p("f", "", 0, "a")],
               *([p(None, " ", 0)] for _ in range(2500)), [p(None, x, 0)]], [one]),
         ]
@@ -12514,6 +12566,15 @@ class ChatDeltaTests(_ModelCase):
                 self.assertEqual(message["tool_calls"][0]["function"], f)
                 heard = "".join(d["content"] for d in deltas if isinstance(d, dict)) or "so"
                 self.assertEqual("".join(texts), heard + "ok")
+
+    def test_the_calls_of_a_whole_message_are_as_many_as_it_has(self):
+        calls = [_part("f", '{"city": "x"}'), _part("f", ""), _part("f", '{"city": "y"}')]
+        for added in ({}, {"index": 0}, {"id": ""}):
+            with self.subTest(added=added):
+                whole = {"content": None, "tool_calls": [{**call, **added} for call in calls]}
+                end = {"choices": [{"finish_reason": "tool_calls", "message": whole}]}
+                ran, _, _ = self.echo(_sse(end))
+                self.assertEqual(ran, [("f", "x"), ("f", 0), ("f", "y")])
 
     def test_the_choices_of_a_stream_end_one_by_one(self):
         first = {"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}
@@ -12818,7 +12879,8 @@ class SettingsTests(_ModelCase):
     def test_max_tokens_is_a_setting_of_anthropic_alone(self):
         with self.assertRaisesRegex(TypeError, "max_tokens"):
             agentloop.AnthropicMessages("m", max_token=9)
-        self.assertEqual(agentloop.OpenAIChat("m", max_token=9).extra, {"max_token": 9})
+        sent = agentloop.OpenAIChat("m", max_token=9).body(agentloop.AgentRun("go"), {})
+        self.assertEqual(sent["max_token"], 9)
 
 
 class RequestTests(_ModelCase):
@@ -13590,6 +13652,15 @@ class UsageTests(_ModelCase):
         run, _ = self.play(protocol, [_text(protocol, "ok", usage=_usage(protocol, 10**15, 1))])
         self.assertEqual(run.usage["input_tokens"], 10**15)
 
+    def test_anthropic_ends_a_stream_with_counts_of_0(self):
+        start = {"type": "message_start", "message": {"content": [], "usage": {"input_tokens": 9}}}
+        block = {"type": "content_block_start", "index": 0}
+        block["content_block"] = {"type": "text", "text": "ok"}
+        end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+        end["usage"] = {"input_tokens": 0, "output_tokens": 4}
+        run, _ = self.play("anthropic", [_sse(start, block, end)], on_text=len)
+        self.assertEqual((run.usage["input_tokens"], run.usage["output_tokens"]), (9, 4))
+
     def test_anthropic_counts_the_cache_apart_and_we_add_it(self):
         usage = {"input_tokens": 1, "cache_read_input_tokens": 20}
         usage["cache_creation_input_tokens"] = 300
@@ -13684,6 +13755,22 @@ class RepairTests(_ModelCase):
                 answers = [_chat(message), (400, {}, {"error": {"message": words}})]
                 _, server = self.fails("chat", answers, "bad_request", 400, body=extra)
                 self.assertEqual(len(server.raw), 2)
+
+    def test_a_property_that_was_not_the_reason_is_sent_again(self):
+        """The same words come back: to leave it out did not help."""
+        words = "Invalid schema: it must not contain 'refusal', which is not supported"
+        message = {"role": "assistant", "content": "x", "refusal": None}
+        run = agentloop.AgentRun("go", finish=agentloop.AgentFinish("x", "", message))
+        refused = (400, {}, {"error": {"message": words}})
+        server = _Server("chat", [refused, refused, _text("chat", "ok")], prefix=False)
+        model = _model("chat", server)
+        later = run.follow_up("more")
+        with _logged() as log, self.assertRaisesRegex(agentloop.ModelError, "Invalid schema"):
+            agentloop.run(model, later)
+        self.assertIn("'refusal' was not the reason", log.getvalue())
+        self.assertEqual(agentloop.run(model, later).output, "ok")
+        kept = ["refusal" in server.said(at)[1] for at in range(3)]
+        self.assertEqual(kept, [True, False, True])
 
     def test_what_the_adapter_added_may_be_left_out_too(self):
         rows = [  # protocol, the field, how a server refuses it
@@ -14422,6 +14509,17 @@ class ReActReplyTests(_ReActCase):
             ("Action: find\nAction Input: 1.10", [("find", "1.10")]),
             ("Action: find\nAction Input: true", [("find", "true")]),
             ("Action: find\nAction Input: [1]", [("find", "[1]")]),
+            ('Action: find (to know it)\nAction Input: {"text": "x"}', [x]),
+            ('Action: find (see {that})\nAction Input: x', [x]),
+            ("Action: find\nAction Input: x = 5\nprint(x)", [("find", "x = 5\nprint(x)")]),
+            ("Action: find\nAction Input:\n```python\nx = 5\nprint(x)\n```",
+             [("find", "x = 5\nprint(x)")]),
+            ("Action: find\nAction Input: x = 5; print(x)", [("find", "x = 5; print(x)")]),
+            ("Final Answer: the draft ends with </think> there", "the draft ends with </think> there"),
+            ("Hm.</think> Hello!", "Hello!"),
+            ("Final Answer: Ask this:\nQuestion: who pays?\nThen wait.",
+             "Ask this:\nQuestion: who pays?\nThen wait."),
+            ("Final Answer: a\nQuestion: b\nObservation: c", "a\nQuestion: b"),
         ]  # fmt: skip
         for reply, want in rows:
             with self.subTest(reply=reply):
@@ -14520,6 +14618,17 @@ class ReActReplyTests(_ReActCase):
             with self.subTest(value=value):
                 with self.assertRaises(TypeError):
                     self.drive([value])
+
+    @_each_protocol
+    def test_a_refusal_of_the_server_s_model_is_one(self, protocol):
+        how = {"reason": "refusal"}
+        if protocol == "responses":
+            how = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
+        answer = _text(protocol, "I will not.", usage=_usage(protocol, 9, 4), **how)
+        model = agentloop.ReActText(_model(protocol, _Server(protocol, [answer])).complete)
+        run = agentloop.run(model, "go", [get_weather])
+        self.assertEqual((run.finish.reason, run.output), ("refusal", "I will not."))
+        self.assertEqual(run.usage["output_tokens"], 4)
 
     def test_what_complete_raises_passes(self):
         def complete(prompt):
