@@ -25,6 +25,7 @@ Vocabulary, used alike in code, messages and documentation:
     action       a call the model proposed; nothing ran    AgentAction("lookup", {"sku": "A1"})
     observation  the result of an action                   3
     step         an action and its observation             AgentStep(action, 3, "ok")
+    notice       the step of a reply without calls         status "invalid_response"
     finish       the model's claim to be done              AgentFinish("3 left")
     run          the whole state of one task               AgentRun("How many A1?")
     budget       how many requests a run may make          max_requests=10
@@ -222,6 +223,17 @@ def _images_in(value: Any) -> List["Image"]:
     return [v for v in values if _is_image(v)]
 
 
+def _join_halves(text: str) -> str:
+    """The text with each pair of surrogates as the one character that it stands for.
+
+    They come apart where a server cuts a text between them. Reading JSON joins them: a run
+    that is resumed from a file would have another text. A lone one stays.
+    """
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
 def _to_jsonable(value: Any) -> Any:
     """Closer to JSON, for what json.dumps does not know: {2, 1} -> [1, 2], b"a" -> "a"."""
     if _is_image(value):
@@ -240,7 +252,8 @@ def _to_jsonable(value: Any) -> Any:
 def _to_text(value: Any) -> str:
     """What a model is shown of a value: a str as it is, else JSON, else str().
 
-    (1, "a") -> '[1, "a"]', with letters of every script as they are. Never raises: a tool may have returned anything.
+    (1, "a") -> '[1, "a"]', with letters of every script as they are. Never raises: a tool
+    may have returned anything.
     """
     try:
         if type(value) in (list, tuple) and _images_in(value):
@@ -248,8 +261,8 @@ def _to_text(value: Any) -> str:
         if not isinstance(value, (list, dict, tuple) + _SCALAR_TYPES):
             value = _to_jsonable(value)
         if isinstance(value, str):
-            return str.__str__(value)
-        return json.dumps(value, ensure_ascii=False, default=_to_jsonable)
+            return _join_halves(str.__str__(value))
+        return _join_halves(json.dumps(value, ensure_ascii=False, default=_to_jsonable))
     except Exception:  # keys that are not str, a circle, too deep, attributes that raise
         return _safe_str(value)
 
@@ -651,6 +664,7 @@ class AgentStep(_Data):
     action: AgentAction
     observation: Any
     status: Status = "ok"
+    _in_journal = None  # type: Any  # no field: `_mark_written` (section journal) sets it
 
     def __init__(self, action: AgentAction, observation: Any, status: Status = "ok") -> None:
         self.action = action
@@ -721,7 +735,8 @@ def _group_by_reply(items: Iterable[_StepOrAction]) -> List[List[_StepOrAction]]
     last: Any = None
     for item in items:
         action: Any = getattr(item, "action", item)
-        if last is not None and _same_reply(last, action):
+        are_calls = last is not None and last.call_id and action.call_id
+        if are_calls and _from_same_request(last, action):
             groups[-1].append(item)
         else:
             groups.append([item])
@@ -729,14 +744,8 @@ def _group_by_reply(items: Iterable[_StepOrAction]) -> List[List[_StepOrAction]]
     return groups
 
 
-def _same_reply(one: AgentAction, other: AgentAction) -> bool:
-    if not one.call_id or not other.call_id:
-        return False
-    return _from_same_request(one, other)
-
-
 def _from_same_request(one: AgentAction, other: AgentAction) -> bool:
-    """Told by the request's number; in a run made by hand by the message they share."""
+    """Decided by the request's number; in a run made by hand by the message they share."""
     if one.request or other.request:
         return one.request == other.request
     return one.message is not None and one.message is other.message
@@ -764,37 +773,45 @@ _NOT_EXECUTED = "This call was not executed."
 _run_lock = RLock()
 
 
-def _call_locked(function: Callable[..., Any], *args: Any) -> Any:
+_Result = typing.TypeVar("_Result")
+
+
+def _call_locked(function: Callable[..., _Result], *args: Any) -> _Result:
     """function(*args), in one thread at a time.
 
-    subtle: the call stands on the line of the `with`. From a line of its own Python would
-    go back to the `with` to release the lock, and Ctrl-C that is raised between the two
+    subtle: a `with` around the lines to guard would not do. From a line of its own Python
+    goes back to the `with` to release the lock, and Ctrl-C that is raised between the two
     lines (by a debugger, say) would leave it locked for ever.
     """
     with _run_lock: return function(*args)  # fmt: skip # noqa: E701
 
 
 class _RunInternals(_Data):
-    """What others keep on a run. It is neither compared, shown, copied nor written."""
+    """What later sections keep on a run. It is neither compared, shown, copied nor written.
 
-    _stream: Any = None  # the stream that drives this run and yields its new steps, see loop
-    # {adapter: the conversation as sent}, see models
+    It stands here, since it belongs to one run and goes when the run goes.
+    """
+
+    # The `_Driver` (section loop) that holds this run. A step that `close` makes meanwhile
+    # is put in its `new_steps` too, to be written and yielded.
+    _driver: Any = None
+    # {adapter: the conversation as it was sent} (section models)
     _encoded: Optional[Dict[Any, Any]] = None
 
-    def _acquire(self, stream: Any) -> None:
-        """From now on this stream drives the run. RuntimeError where another does."""
-        if _call_locked(self._set_stream, stream) is not stream:
+    def _acquire(self, driver: Any) -> None:
+        """From now on this driver has the run. RuntimeError where another has it."""
+        if _call_locked(self._set_driver, driver) is not driver:
             raise RuntimeError("another stream holds this run: exhaust or close it first")
 
-    def _set_stream(self, stream: Any) -> Any:
-        if self._stream is None:
-            self._stream = stream
-        return self._stream
+    def _set_driver(self, driver: Any) -> Any:
+        if self._driver is None:
+            self._driver = driver
+        return self._driver
 
-    def _release(self, stream: Any) -> None:
-        """The stream no longer drives the run, if it did."""
-        if self._stream is stream:
-            self._stream = None
+    def _release(self, driver: Any) -> None:
+        """The driver no longer has the run, if it had."""
+        if self._driver is driver:
+            self._driver = None
 
 
 @dataclass(init=False, repr=False, eq=False)
@@ -816,7 +833,8 @@ class AgentRun(_RunInternals):
             "cached_tokens": 0}. `input_tokens` is the whole input, `cached_tokens` the
             part of it read from a cache.
         history: the earlier turns, oldest first, as AgentRuns with an empty history of
-            their own; a plain list, which the caller may shorten or replace.
+            their own; a plain list, which the caller may shorten or replace. From then on
+            the run needs a journal of its own.
     """
 
     type = "AgentRun"
@@ -871,8 +889,8 @@ class AgentRun(_RunInternals):
         """
         if not isinstance(status, str) or not status:
             raise ValueError("status is a word that says how the call ended, such as 'denied'")
-        step: AgentStep = _call_locked(self._close_pending, action, observation, status)
-        return step
+        status = str.__str__(status)  # of an enum, say: a journal keeps the plain text
+        return _call_locked(self._close_pending, action, observation, status)
 
     def follow_up(self, task: Any) -> "AgentRun":
         """The next turn of this conversation, with a budget of its own; works on any run.
@@ -881,7 +899,7 @@ class AgentRun(_RunInternals):
         had started. TypeError if `task` is not a valid task, RuntimeError while a stream
         holds the run.
         """
-        if self._stream is not None:
+        if self._driver is not None:
             raise RuntimeError("a stream holds this run: exhaust or close it before the next turn")
         _check_task(task)
         self._drop_done()
@@ -976,20 +994,18 @@ class AgentRun(_RunInternals):
         self._move_to_steps(step)
         return step
 
-    def _record(self, step: AgentStep) -> bool:
-        """Record the step of a pending action; False where the caller closed it."""
-        is_recorded: bool = _call_locked(self._move_to_steps, step)
-        return is_recorded
+    def _add_step(self, step: AgentStep) -> bool:
+        """End a pending action with this step; False where it has its step already."""
+        return _call_locked(self._move_to_steps, step)
 
     def _move_to_steps(self, step: AgentStep) -> bool:
-        """Record the step of a pending action; False where it is not pending."""
         if self._index_of_pending(step.action) < 0:
             return False
-        # Ctrl-C may come in between. The stream that is to write the step gets it first:
+        # Ctrl-C may come in between. The driver that is to write the step gets it first:
         # the steps after it must not be written without it. A call in both lists is put
         # right by `_drop_done`; one that is in neither would be forgotten.
-        if self._stream is not None:
-            self._stream.new_steps.append(step)
+        if self._driver is not None:
+            self._driver.new_steps.append(step)
         self.steps.append(step)
         # The place is found only now, since a signal handler may have closed another call.
         del self.pending[self._index_of_pending(step.action)]
@@ -3085,19 +3101,19 @@ _COMPLETE_TYPES = frozenset((list, dict, tuple) + _SCALAR_TYPES)
 def _complete(value: Any) -> Any:
     """What a tool returned, run to its end: a coroutine's result, a generator's items.
 
-    The type decides: the value itself may raise when it is looked at.
+    So is a generator that a coroutine returned. The type decides: the value itself may raise
+    when it is looked at.
     """
-    kind = type(value)
-    if issubclass(kind, types.GeneratorType):
+    if issubclass(type(value), types.CoroutineType):
+        value = _run_coroutine(value)
+    elif hasattr(type(value), "__await__"):
+        value = _run_coroutine(_await(value))
+    if issubclass(type(value), types.AsyncGeneratorType):
+        return _run_coroutine(_collect_items(value))
+    if issubclass(type(value), types.GeneratorType):
         items = list(itertools.islice(value, _MOST_ITEMS + 1))
         value.close()
         return _limit_items(items)
-    if issubclass(kind, types.CoroutineType):
-        return _run_coroutine(value)
-    if issubclass(kind, types.AsyncGeneratorType):
-        return _run_coroutine(_collect_items(value))
-    if hasattr(kind, "__await__"):
-        return _run_coroutine(_await(value))
     return value
 
 
@@ -3211,8 +3227,8 @@ _FAILURES = ("unknown_tool", "invalid_arguments", "tool_error")
 _REPEATED = "\n(The same call has now failed in the same way "
 
 
-def _strip_repeat_note(text: str) -> str:
-    """What failed, of a recorded observation; the note has another count each time.
+def _strip_repeat_hint(text: str) -> str:
+    """What failed, of a step's observation; the hint has another count each time.
 
     "no row\\n(The same call has now failed in the same way 2 times; ...)" -> "no row"
     """
@@ -3233,10 +3249,10 @@ class _Driver:
         accept: Optional[Callable[[AgentRun], Optional[str]]],
         journal_path: Union[None, str, "os.PathLike[str]"],
     ) -> None:  # fmt: skip
-        if isinstance(max_requests, bool) or not isinstance(max_requests, int):
-            raise TypeError(f"max_requests is an int from 0 up; got {max_requests!r}")
-        if max_requests < 0:
-            raise ValueError(f"max_requests is an int from 0 up; got {max_requests}")
+        is_int = isinstance(max_requests, int) and not isinstance(max_requests, bool)
+        if not is_int or max_requests < 0:
+            mistake = ValueError if is_int else TypeError
+            raise mistake(f"max_requests is an int from 0 up; got {max_requests!r}")
         if not callable(model) or (accept is not None and not callable(accept)):
             raise TypeError("model and accept are called: model(run, tools), accept(run)")
         if _class_tag(task) != "AgentRun":
@@ -3250,15 +3266,17 @@ class _Driver:
         self.max_requests = max_requests
         self.accept = accept
         self.journal_path = journal_path
-        self.journal: Optional[_Journal] = None  # see journal, which says what is recorded
+        self.journal: Optional[_Journal] = None  # see journal, which says what is written
         self.pool: Optional[_WorkerPool] = None  # of the last calls made at the same time
         self.has_ended = False
-        self.has_finished = False  # with a finish that counts
+        self.should_yield_finish = False  # it ended now, with a finish that counts
         # What is known of the conversation, so that no list is searched for each step:
         self.used_ids: Set[str] = set()  # call ids that have a step or will get one
         self.call_count = 0  # calls proposed so far
         self.failures: Dict[Any, int] = {}  # how often a call failed in the same way
-        # Steps to be written and yielded: the loop's, and of calls that the caller closed.
+        # Steps that are in the run, and are still to be written and yielded, in this order:
+        # put here by the run, whoever ended a call, and by `_add_notice`; taken out by
+        # `_flush_step` alone. `_salvage_results` does so without yielding them.
         self.new_steps: Deque[AgentStep] = collections.deque()
 
     def events(self) -> Generator[Event, None, AgentRun]:
@@ -3280,7 +3298,7 @@ class _Driver:
                         self._end("budget_exhausted")
                     while self.new_steps:  # an unreadable reply, a rejected finish
                         yield self._flush_step()
-                if self.has_finished:
+                if self.should_yield_finish:
                     yield typing.cast(AgentFinish, run.finish)
                 return run
         except BaseException as error:
@@ -3297,33 +3315,35 @@ class _Driver:
         """Synchronize run and journal, and note what was done in this conversation."""
         run = self.run
         run._drop_done()
-        if not all(action.call_id for action in run.pending):
-            self._fill_in_call_ids()
+        self._fill_in_call_ids()
         if self.journal_path is not None:
             self.journal = _open_journal(self.journal_path, run)
         has_later_turns = self.journal is not None and self.journal.has_later_turns
         if has_later_turns or run.state in ("model_ended", "succeeded"):
             self.has_ended = True
             return
-        self._note_calls()
-        self.call_count += len(run.pending)
+        done = self._done_calls()
+        self.used_ids.update(action.call_id for action in done)
+        self.call_count = len(done) + len(run.pending)
         for step in run.steps:
             if step.status in _FAILURES:
-                self._count_failure(step, _strip_repeat_note(_to_text(step.observation)))
+                self._count_failure(step)
         self.new_steps.clear()  # what the journal had more is not new
 
-    def _note_calls(self) -> None:
-        """Note the ids, and the number, of the calls that have a step."""
-        ids = [step.action.call_id for turn in [*self.run.history, self.run] for step in turn.steps]
-        self.used_ids.update(ids)
-        self.call_count = sum(1 for call_id in ids if call_id)
+    def _done_calls(self) -> List[AgentAction]:
+        """The calls of the conversation that have a step; not the action of a notice."""
+        turns = [*self.run.history, self.run]
+        actions = [step.action for turn in turns for step in turn.steps]
+        return [action for action in actions if action._is_call]
 
     def _fill_in_call_ids(self) -> None:
-        """Give an id to the pending calls that have none, in a run made by hand."""
-        self._note_calls()
-        taken = {action.call_id for action in self.run.pending}
-        for action in self.run.pending:
-            self.call_count += 1
+        """Give an id to the calls that have none, in a run made by hand."""
+        calls = self._done_calls() + self.run.pending
+        taken = {action.call_id for action in calls}
+        if "" not in taken:
+            return
+        for number, action in enumerate(calls, 1):
+            self.call_count = number
             if not action.call_id:
                 action.call_id = self._make_call_id(taken)
 
@@ -3332,8 +3352,10 @@ class _Driver:
         step = self.new_steps[0]
         self.used_ids.add(step.action.call_id)
         if self.journal is not None:
-            self.journal.record("done", step=step, finish=self.run.finish)
+            self.journal.write_step(step)
         self.new_steps.popleft()  # only now: a step that could not be written stays
+        if step.status in _FAILURES:
+            self._count_failure(step)
         return step
 
     def _show_pending(self) -> Iterator[Event]:
@@ -3349,7 +3371,7 @@ class _Driver:
                 yield step
 
     def _execute_pending(self) -> Iterator[AgentStep]:
-        """Each call is prepared, executed and recorded, in order."""
+        """Each call is prepared and executed, and its step added to the run, in order."""
         run = self.run
         started = set(run.started)
         calls = []
@@ -3362,12 +3384,16 @@ class _Driver:
                 is_next = len(run.pending) > 0 and run.pending[0] is call.action
                 if is_next:  # else the caller closed it meanwhile
                     step = self._execute(call)
-                    self._record_result(call, step)
+                    self._add_result(call, step)
                 while self.new_steps:
                     yield self._flush_step()
-        except BaseException:
-            self._salvage_results(calls)
-            raise
+        except BaseException as error:
+            try:
+                self._salvage_results(calls)
+            except Exception:  # a full disk; the run has the steps
+                if isinstance(error, GeneratorExit):
+                    raise
+            raise  # Ctrl-C, and whatever else came first, is what the caller has to see
 
     def _prepare(self, action: AgentAction, started: Set[str]) -> _PreparedCall:
         """Look the call up and check it. `started`: the ids of interrupted calls."""
@@ -3394,9 +3420,8 @@ class _Driver:
         return call
 
     def _is_only_call_of_reply(self, action: AgentAction) -> bool:
-        """No other call is pending, nor was another of the same reply just done.
-
-        It was where a run is resumed in the middle of a reply.
+        """Whether its reply held no other call: neither one that is pending nor one that is
+        done, as where a run is resumed in the middle of a reply.
         """
         run = self.run
         if len(run.pending) > 1:
@@ -3408,7 +3433,7 @@ class _Driver:
         runnable = [call for call in calls if isinstance(call, _ReadyCall)]
         if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
             return
-        self._record_start(runnable)
+        self._mark_started(runnable)
         jobs = []
         for call in runnable:
             call.job = _Job(call.execute)
@@ -3422,62 +3447,66 @@ class _Driver:
         if call.job is not None:
             step: AgentStep = call.job.wait()
             return step
-        self._record_start([call])
+        self._mark_started([call])
         return call.execute()
 
-    def _record_start(self, calls: List[_ReadyCall]) -> None:
-        """Their execution begins. Written first: what cannot be recorded must not run."""
+    def _mark_started(self, calls: List[_ReadyCall]) -> None:
+        """Their execution begins. Written first: what cannot be written must not run."""
         call_ids = []
         for call in calls:
             if not call.has_started:
                 call_ids.append(call.action.call_id)
         if call_ids:
             if self.journal is not None:
-                self.journal.record("started", call_ids=call_ids)
+                self.journal.write("started", call_ids=call_ids)
             self.run.started.extend(call_ids)
 
-    def _record_result(self, call: _PreparedCall, step: AgentStep) -> None:
+    def _add_result(self, call: _PreparedCall, step: AgentStep) -> None:
         """Add the step to the run; not where the caller closed the call while it ran."""
         run = self.run
-        if run._record(step) and step.status in _FAILURES:
-            self._add_repeat_note(step)
+        if run._add_step(step) and step.status in _FAILURES:
+            self._add_repeat_hint(step)
         is_answer = isinstance(call, _ReadyCall) and call.is_answer and step.status == "ok"
         if is_answer and run.steps and run.steps[-1] is step:
             run.finish = AgentFinish(
                 step.observation, step.action.log, step.action.message, "return_direct"
             )
 
-    def _add_repeat_note(self, step: AgentStep) -> None:
+    def _add_repeat_hint(self, step: AgentStep) -> None:
         """Say in a failure, from the second time on, that repeating it will not help.
 
         A model repeated one useless call 220 times.
         """
-        text = _to_text(step.observation)
-        times = self._count_failure(step, text)
+        times = self.failures.get(self._failure_of(step), 0) + 1
         if times > 1:
-            note = f"{_REPEATED}{times} times; repeating it will not help.)"
-            step.observation = text + note
+            hint = f"{_REPEATED}{times} times; repeating it will not help.)"
+            step.observation = _to_text(step.observation) + hint
 
-    def _count_failure(self, step: AgentStep, text: str) -> int:
-        """How often this call has now failed in this way, with this status and text."""
-        failure = (step.action.tool, _to_text(step.action.tool_input), step.status, text)
+    def _count_failure(self, step: AgentStep) -> None:
+        """A failed call has its step, whether the loop or the caller ended it."""
+        failure = self._failure_of(step)
         self.failures[failure] = self.failures.get(failure, 0) + 1
-        return self.failures[failure]
+
+    def _failure_of(self, step: AgentStep) -> Tuple[str, ...]:
+        """The same for two steps where the same call failed in the same way."""
+        text = _strip_repeat_hint(_to_text(step.observation))
+        return (step.action.tool, _to_text(step.action.tool_input), step.status, text)
 
     def _salvage_results(self, calls: List[_PreparedCall]) -> None:
-        """Record the calls that have ended, when the stream is left in the middle of a reply.
+        """Add the steps of calls that have ended, when the stream is left in a reply's middle.
 
         By an exception, by Ctrl-C, or because its reader closed it. Of calls that run at
         the same time, others may have ended than the next. And Ctrl-C may have come between
         the end of a call and its step, or its finish. A step that could not be written is
-        tried once more.
+        tried once more. A call that has its step already gets no second one: `_add_step`
+        finds it no longer pending.
         """
         if self.pool is not None:
             self.pool.cancel()
         self.run._drop_done()
         for call in calls:
             if isinstance(call, _ReadyCall) and call.step is not None:
-                self._record_result(call, call.step)
+                self._add_result(call, call.step)
         while self.new_steps:
             self._flush_step()
 
@@ -3504,8 +3533,7 @@ class _Driver:
 
     def _add_notice(self, observation: str, status: Status, log: Any, message: Any) -> None:
         """A step about a reply that held no call: unreadable, or a rejected finish."""
-        if type(log) is not str:
-            log = _to_text(log or "")
+        log = _to_text(log or "")
         action = AgentAction("", {}, "", log, message, self.run.requests)
         step = AgentStep(action, observation, status)
         self.run.steps.append(step)
@@ -3513,18 +3541,19 @@ class _Driver:
 
     def _end(self, state: State) -> None:
         if self.journal is not None:
-            self.journal.record("updated", state=state)
+            self.journal.write("updated", state=state)
         self.run.state = state
-        self.has_finished = state != "budget_exhausted"
+        self.should_yield_finish = state != "budget_exhausted"
         self.has_ended = True
 
     def _ask_model(self) -> None:
         """Make one request. It counts once it is begun, whatever comes of it."""
         run = self.run
         if self.journal is not None:
-            self.journal.record("requested", requests=run.requests + 1, state="running")
+            self.journal.write("requested", requests=run.requests + 1, state="running")
         run.requests += 1
         run.state = "running"
+        unreadable: Any = None
         try:
             reply: Any = self.model(run, self.tools)
             if isinstance(reply, list) and not reply:
@@ -3532,10 +3561,12 @@ class _Driver:
         except Exception as error:
             if _class_tag(error) != "InvalidResponse":
                 raise
-            unread: Any = error
-            self._add_notice(unread.observation, "invalid_response", unread.log, unread.message)
-            return
-        if isinstance(reply, list):
+            unreadable = error
+        # Every reply comes by here, readable or not. Nothing of it is in the run yet.
+        if unreadable is not None:
+            text, log, message = unreadable.observation, unreadable.log, unreadable.message
+            self._add_notice(text, "invalid_response", log, message)
+        elif isinstance(reply, list):
             self._propose(reply, "a list with ")
         elif isinstance(reply, AgentAction) or _class_tag(reply) != "AgentFinish":
             self._propose([reply], "")
@@ -3544,12 +3575,17 @@ class _Driver:
 
     def _add_finish(self, reply: AgentFinish) -> None:
         """A copy of the reply becomes the run's finish. Where nobody judges it, it counts."""
-        finish = AgentFinish(reply.output, reply.log, reply.message, reply.reason)
+        output, log = reply.output, reply.log
+        if type(output) is str:
+            output = _to_text(output)
+        if type(log) is str:
+            log = _to_text(log)
+        finish = AgentFinish(output, log, reply.message, reply.reason)
         is_judged = self.accept is not None and finish.reason != "refusal"
         state: State = "running" if is_judged else "model_ended"
         self.run.finish = finish
         if self.journal is not None:
-            self.journal.record("finished", finish=finish, state=state)
+            self.journal.write("finished", finish=finish, state=state)
 
     def _propose(self, actions: List[AgentAction], container: str) -> None:
         """Copies of the reply's actions become pending, all at once."""
@@ -3567,16 +3603,16 @@ class _Driver:
             proposed.append(self._copy_action(action, taken))
         self.run.pending.extend(proposed)
         if self.journal is not None:
-            self.journal.record("proposed", actions=proposed)
+            self.journal.write("proposed", actions=proposed)
 
     def _copy_action(self, action: AgentAction, taken: Set[str]) -> AgentAction:
         """The action with the registry's name, an id, its request, and str for texts."""
         self.call_count += 1
         name, call_id, log = action.tool, action.call_id, action.log
-        if not type(name) is type(call_id) is type(log) is str:
+        if not type(name) is type(call_id) is type(log) is str or not log.isascii():
             name = _to_text(name) if isinstance(name, str) else ""
             call_id = _to_text(call_id or "")
-            log = _to_text(log)
+            log = _to_text(log or "")
         if not call_id:
             call_id = self._make_call_id(taken)
         if name not in self.tools:
@@ -3711,25 +3747,38 @@ class Scripted:
 #     {"event": "proposed", "message", "request", "actions"} its calls, all or none of them
 #     {"event": "started", "call_ids"}                       their execution begins
 #     {"event": "done", "call_id", "observation", "status"}  a step; with "finish" where it
-#                                                            is the answer too. A notice
-#                                                            has the "call_id" "", and
-#                                                            "message", "log", "request"
+#                                                            is the answer too, "number": 1
+#                                                            where it is of the second call
+#                                                            with this id. A notice has the
+#                                                            "call_id" "", and "message",
+#                                                            "log", "request"
 #     {"event": "finished", "finish"}                        a finish; `accept` may follow
 #     {"event": "updated"}                                   only a total changed
 #
 # Any of them also holds the totals that changed with it ("requests", "usage", "state")
-# and a "time", for people only. To add an event:
+# and a "time", for people only.
+#
+# Events are applied to a run, in memory, and written to the file. A turn as the file has it
+# is named `written`.
+#
+# To add an event:
 #
 #  1. a line in the table above, and in examples/reference/journal.md;
-#  2. its `self.journal.record` in `_Driver`, in the order of what happens;
+#  2. its `self.journal.write` in `_Driver`, in the order of what happens: for what each
+#     reply brings, readable or not, in one place of `_ask_model`;
 #  3. a function that applies it to a run, and its row in `_APPLY`; where a field is not
-#     plain JSON, also one that packs it, in `_PACK`.
+#     plain JSON, also one that packs it, in `_PACK`;
+#  4. `_VERSION`, one more, and in `test_a_newer_format_is_refused`: an older copy of this
+#     file then says that it is too old. Not for a further entry of an event that there is:
+#     older copies leave it unread.
 #
 # If it keeps something in the run, also:
 #
-#  4. a field of `AgentRun`, with its line in the docstring;
-#  5. its lines in `_missing_events`, by which run and file catch up when a run is resumed;
-#  6. where a difference means another run, a check in `_RecordedTurn.check`.
+#  5. a field of `AgentRun`, as the last one: in the docstring, in the class, and twice in
+#     `__init__`; with a default, so that JSON of an older file is read. Two tests list all
+#     fields: `test_fields_and_defaults` and `test_repr`;
+#  6. its lines in `_missing_events`, by which run and file catch up when a run is resumed;
+#  7. where a difference means another run, a check in `_WrittenTurn.check`.
 
 _VERSION = 1
 _FIRST_BYTES = b'{"event": "turn"'  # of every journal
@@ -3803,14 +3852,22 @@ def _apply_finished(run: AgentRun, event: _JsonObject) -> None:
     run.finish = _object_from_json(event["finish"], "AgentFinish")
 
 
-def _pack_done(step: AgentStep, finish: Optional[AgentFinish]) -> _JsonObject:
-    """{"call_id": "c00000001", "observation": "paid", "status": "ok"}"""
+def _pack_done(step: AgentStep, finish: Optional[AgentFinish], turn: AgentRun) -> _JsonObject:
+    """{"call_id": "c00000001", "observation": "paid", "status": "ok"}
+
+    turn: what the event will be applied to, where the call is still pending.
+    """
     action = step.action
     fields: _JsonObject = {"call_id": action.call_id}
-    if not action.call_id:  # a notice about a reply that held no call
+    if not action.call_id:  # a notice
         fields.update(_pack_value("message", action.message))
         fields["log"] = action.log
         fields["request"] = action.request
+    for number, call in enumerate(_calls_with_id(turn, action.call_id)):
+        if _is_same_call(call, action):
+            if number > 0:
+                fields["number"] = number
+            break
     fields.update(_pack_value("observation", step.observation))
     fields["status"] = step.status
     if finish is not None:
@@ -3819,13 +3876,13 @@ def _pack_done(step: AgentStep, finish: Optional[AgentFinish]) -> _JsonObject:
 
 
 def _apply_done(run: AgentRun, event: _JsonObject) -> None:
-    """Record the step, unless it was written twice: see `_Driver._flush_step`."""
+    """Add the step, unless it was written twice: see `_Driver._flush_step`."""
     status = _field(event, "status", str)
     if not status:
         raise ValueError("a step without a status")
     step = AgentStep(_find_done(run, event), _unpack_value(event, "observation"), status)
     if step.action.call_id:
-        run._record(step)
+        run._add_step(step)
     elif run.steps[-1:] != [step]:
         run.steps.append(step)
     run.finish = None
@@ -3840,23 +3897,42 @@ def _find_done(run: AgentRun, event: _JsonObject) -> AgentAction:
         log = _field(event, "log", str)
         request = _field(event, "request", int)
         return AgentAction("", {}, "", log, _unpack_value(event, "message"), request)
-    last = [step.action for step in run.steps[-1:]]
-    for action in itertools.chain(run.pending, last):
-        if action.call_id == call_id:
-            return action
+    number = _field(event, "number", int) if "number" in event else 0
+    for action in itertools.islice(_calls_with_id(run, call_id), number, None):
+        return action
     raise ValueError(f"the call {_preview(call_id)} is not pending")
+
+
+def _calls_with_id(turn: AgentRun, call_id: str) -> Iterator[AgentAction]:
+    """The calls that a `done` event can be about: those that are pending, then the last step's.
+
+    They are several where a model gave calls of one reply the same id.
+    """
+    last = [step.action for step in turn.steps[-1:]]
+    for action in itertools.chain(turn.pending, last):
+        if action.call_id == call_id:
+            yield action
 
 
 def _totals_of(run: AgentRun) -> _JsonObject:
     return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
 
 
+def _check_usage(usage: Dict[str, int]) -> None:
+    for name, count in usage.items():
+        if type(name) is not str:
+            raise TypeError(f"run.usage has a key that is not a str: {name!r}")
+        if not isinstance(count, (int, float)):
+            raise TypeError(f"run.usage[{name!r}] is not a number: {count!r}")
+
+
 def _apply_totals(run: AgentRun, event: _JsonObject) -> None:
     if "requests" in event:
         run.requests = _field(event, "requests", int)
     if "usage" in event:
-        run.usage = dict(_field(event, "usage", dict))
-        sum(run.usage.values())  # a TypeError where one is not a number
+        usage = _field(event, "usage", dict)
+        _check_usage(usage)
+        run.usage = dict(usage)
     if "state" in event:
         if event["state"] not in typing.get_args(State):
             raise ValueError(f"no state of a run: {_preview(event['state'])}")
@@ -3884,26 +3960,28 @@ _APPLY: Dict[str, Callable[[AgentRun, _JsonObject], None]] = {
 # that the other has is again a list of events; they are applied to the run, or written.
 
 
-def _missing_events(turn: AgentRun, other: AgentRun) -> Iterator[_JsonObject]:
-    """What has to happen to a turn until it has all that another state of it has.
+def _missing_events(behind: AgentRun, ahead: AgentRun) -> Iterator[_JsonObject]:
+    """What has to happen to one state of a turn until it has all that the other has.
 
-    Each event must be applied to it before the next one is asked for. The state comes last:
-    after a crash in between, a turn must not be ended and lack its finish.
+    Each event must be applied to `behind` before the next one is asked for: what is still
+    missing is seen from it. Both directions are asked for, one after the other, so that
+    `behind` may also have something more. The state comes last: after a crash in between, a
+    turn must not be ended and lack its finish.
     """
-    is_later = _age(other) > _age(turn)
+    is_later = _age(ahead) > _age(behind)  # now: the events to come make both of one age
     # Requests and tokens are only ever added: the larger are the later ones.
-    if other.requests > turn.requests:
-        yield _make_event("updated", requests=other.requests)
-    if sum(other.usage.values()) > sum(turn.usage.values()):
-        yield _make_event("updated", usage=other.usage)
-    if len(other.steps) >= len(turn.steps):
-        yield from _missing_replies(turn, other)
-    unknown = {action.call_id for action in turn.pending}.difference(turn.started)
-    call_ids = [call_id for call_id in other.started if call_id in unknown]
+    if ahead.requests > behind.requests:
+        yield _make_event("updated", requests=ahead.requests)
+    if sum(ahead.usage.values()) > sum(behind.usage.values()):
+        yield _make_event("updated", usage=ahead.usage)
+    if len(ahead.steps) >= len(behind.steps):
+        yield from _missing_replies(behind, ahead)
+    unknown = {action.call_id for action in behind.pending}.difference(behind.started)
+    call_ids = [call_id for call_id in ahead.started if call_id in unknown]
     if call_ids:
         yield _make_event("started", call_ids=call_ids)
     if is_later:
-        yield _make_event("updated", state=other.state)
+        yield _make_event("updated", state=ahead.state)
 
 
 def _age(turn: AgentRun) -> Tuple[int, bool]:
@@ -3911,20 +3989,21 @@ def _age(turn: AgentRun) -> Tuple[int, bool]:
     return (turn.requests, turn.state != "running")
 
 
-def _missing_replies(turn: AgentRun, other: AgentRun) -> Iterator[_JsonObject]:
-    """The replies that the turn lacks, each with its steps as far as they are done."""
-    steps = other.steps[len(turn.steps) :]
+def _missing_replies(behind: AgentRun, ahead: AgentRun) -> Iterator[_JsonObject]:
+    """The replies that `behind` lacks, each with its steps as far as they are done."""
+    steps = ahead.steps[len(behind.steps) :]
     actions = [step.action for step in steps]
     number = 0
-    for reply in _group_by_reply(actions + other.pending):
-        proposed = _find_unknown(turn, reply)
+    for reply in _group_by_reply(actions + ahead.pending):
+        proposed = _find_unknown(behind, reply)
         if proposed:
             yield _make_event("proposed", actions=proposed)
         for step in steps[number : number + len(reply)]:
-            yield _make_event("done", step=step, finish=_answer_of(other, step))
+            answer = _answer_of(ahead, step)
+            yield _make_event("done", step=step, finish=answer, turn=behind)
         number += len(reply)
-    if other.finish is not None and turn.finish is None:
-        yield _make_event("finished", finish=other.finish)
+    if ahead.finish is not None and behind.finish is None:
+        yield _make_event("finished", finish=ahead.finish)
 
 
 def _find_unknown(turn: AgentRun, reply: List[AgentAction]) -> List[AgentAction]:
@@ -3943,7 +4022,7 @@ def _answer_of(run: AgentRun, step: AgentStep) -> Optional[AgentFinish]:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-class _RecordedTurn:
+class _WrittenTurn:
     """A turn as the lines of a journal describe it.
 
     Attributes:
@@ -3972,28 +4051,58 @@ class _RecordedTurn:
 
         is_last: whether the journal ends with this turn, so that the run may have more.
         """
-        if not _is_same(turn.task, self.run.task):
+        written = self.run
+        if not _is_same(turn.task, written.task):
             raise self._different_run(0, "with another task")
-        shared = min(len(turn.steps), len(self.run.steps))
-        same = _count_same_steps(turn.steps[:shared], self.run.steps)
+        shared = min(len(turn.steps), len(written.steps))
+        same = self._count_same_steps(turn.steps[:shared])
         if same < shared:
             raise self._different_run(same + 1, "with another step")
-        behind, ahead = turn, self.run
-        if _has_more(turn, self.run):
-            behind, ahead = self.run, turn
+        # The steps that both have are the same. Which has more, and does it go on as the
+        # other one begins?
+        #
+        #     behind has                ahead must have
+        #     no reply after its steps  anything
+        #     pending calls             each of them, pending or in a further step
+        #     a finish                  the same, or a further step: it was not accepted
+        behind, ahead = turn, written
+        if _has_more(turn, written):
+            behind, ahead = written, turn
             if not is_last:
                 raise self._different_run(shared, "which goes on with another turn")
-        if not _knows_pending(ahead, behind):
+        further = ahead.steps[shared:]
+        call_ids = {step.action.call_id for step in further}
+        call_ids.update(action.call_id for action in ahead.pending)
+        if not all(action.call_id in call_ids for action in behind.pending):
             raise self._different_run(shared, "with other pending calls")
-        if not _knows_finish(ahead, behind):
+        if behind.finish is not None and not further and not _is_same_finish(turn, written):
             raise self._different_run(shared, "with another finish")
 
     def _different_run(self, number: int, difference: str) -> ValueError:
         """The error. `number`: 0 for the line of the turn, 1 for that of its first step."""
         return ValueError(
             f"{self.path}, line {self.lines[number]}: the journal of another run, {difference}; "
-            "give this one its own"
+            "give this one its own, also where its history was changed"
         )
+
+    def _count_same_steps(self, steps: List[AgentStep]) -> int:
+        """How many steps both begin with: [a, b, c], where it has [a, b, x] -> 2."""
+        written = self.run.steps
+        count = 0
+        for reply in _group_by_reply(steps):  # its actions share one message
+            if not _is_same(reply[0].action.message, written[count].action.message):
+                return count
+            for step in reply:
+                if not self._is_same_step(step, written[count]):
+                    return count
+                count += 1
+        return count
+
+    def _is_same_step(self, step: AgentStep, written: AgentStep) -> bool:
+        """Whether they are the same, but for the messages that their actions came in."""
+        if not _is_same_call(step.action, written.action) or step.status != written.status:
+            return False
+        return _is_marked(step, self.path) or _is_same(step.observation, written.observation)
 
 
 def _has_more(one: AgentRun, other: AgentRun) -> bool:
@@ -4004,78 +4113,82 @@ def _has_more(one: AgentRun, other: AgentRun) -> bool:
 
 
 def _has_reply(turn: AgentRun) -> bool:
+    """After its steps: calls or a finish."""
     return len(turn.pending) > 0 or turn.finish is not None
 
 
-def _knows_pending(ahead: AgentRun, behind: AgentRun) -> bool:
-    """Whether what is pending in the one behind is pending or done in the one ahead."""
-    call_ids = {step.action.call_id for step in ahead.steps[len(behind.steps) :]}
-    call_ids.update(action.call_id for action in ahead.pending)
-    return all(action.call_id in call_ids for action in behind.pending)
+def _is_same_call(one: AgentAction, other: AgentAction) -> bool:
+    names = ("tool", "call_id", "log", "request", "tool_input")
+    return all(_is_same(getattr(one, name), getattr(other, name)) for name in names)
 
 
-def _knows_finish(ahead: AgentRun, behind: AgentRun) -> bool:
-    """Whether both have the finish, or the next step of the one ahead says it was rejected."""
-    if behind.finish is None or len(ahead.steps) > len(behind.steps):
-        return True
-    return ahead.finish is not None and _is_same_finish(ahead.finish, behind.finish)
-
-
-def _count_same_steps(steps: List[AgentStep], recorded: List[AgentStep]) -> int:
-    """How many steps both begin with: [a, b, c], [a, b, x] -> 2."""
-    count = 0
-    for reply in _group_by_reply(steps):  # its actions share one message
-        if not _is_same(reply[0].action.message, recorded[count].action.message):
-            return count
-        for step in reply:
-            if not _is_same_step(step, recorded[count]):
-                return count
-            count += 1
-    return count
-
-
-def _is_same_step(one: AgentStep, other: AgentStep) -> bool:
-    """Whether two steps are the same, but for the messages that their actions came in."""
-    for name in ("tool", "call_id", "log", "request", "tool_input"):
-        if not _is_same(getattr(one.action, name), getattr(other.action, name)):
-            return False
-    return one.status == other.status and _is_same(one.observation, other.observation)
-
-
-def _is_same_finish(one: AgentFinish, other: AgentFinish) -> bool:
-    names = [f.name for f in dataclasses.fields(AgentFinish)]
+def _is_same_finish(turn: AgentRun, written: AgentRun) -> bool:
+    """Whether two turns of the same steps have the same finish."""
+    one, other = turn.finish, written.finish
+    if one is None or other is None:
+        return False
+    names = ["log", "message", "reason"]
+    if one.reason != "return_direct":  # else it is the last observation, in one event
+        names.append("output")
     return all(_is_same(getattr(one, name), getattr(other, name)) for name in names)
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    return one is other or bool(_as_recorded(one) == _as_recorded(other))
+    """Whether a journal gives back both as the same: (1, 2) and "[1, 2]"."""
+    if one is other:
+        return True
+    one, other = _as_written(one), _as_written(other)
+    return bool(one == other) or _as_line(one) == _as_line(other)
 
 
-def _as_recorded(value: Any) -> Any:
-    """A value as a journal gives it back: (1, 2) -> "[1, 2]"."""
+def _as_written(value: Any) -> Any:
+    """A value as a journal gives it back, but for halves: (1, 2) -> "[1, 2]"."""
     if _is_plain_json(value):
         return value
     return _unpack_value(_pack_value("value", value), "value")
+
+
+def _as_line(value: Any) -> str:
+    r"""A value as JSON in ASCII: in it two surrogates are the character that they make.
+
+    "\ud83d" + "\ude00" and "\U0001f600" -> {"value": "\ud83d\ude00"}.
+    """
+    return json.dumps(_pack_value("value", value), sort_keys=True)
+
+
+# A tool may return a list of its own and add to it later. The run then shows the list as it
+# is, the file has it as it was. So a step remembers which journal has it, and with which
+# object: another object is another observation, this one may have changed.
+
+
+def _mark_written(step: AgentStep, path: str) -> None:
+    if type(step.observation) not in _SCALAR_TYPES:
+        step._in_journal = (path, step.observation)
+
+
+def _is_marked(step: AgentStep, path: str) -> bool:
+    mark = getattr(step, "_in_journal", None)  # a copy of another version of this file
+    return mark is not None and mark[0] == path and mark[1] is step.observation
 
 
 # What reading a damaged line raises.
 _DAMAGE = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-def _read_turns(path: str, data: bytes) -> List[_RecordedTurn]:
+def _read_turns(path: str, data: bytes) -> List[_WrittenTurn]:
     """The turns in the complete lines of a journal. ValueError, with path and line.
 
     What follows the last newline is a torn line, and does not count. It may be all there
     is, if it could become the first line of a journal.
     """
-    turns: List[_RecordedTurn] = []
+    turns: List[_WrittenTurn] = []
     lines = data.split(b"\n")
     torn = lines.pop().rstrip(b"\0")  # a power cut may leave NUL bytes
     for number, line in enumerate(lines, 1):
         try:
             event = _parse_json(line.decode("ascii"), max_depth=2 * _MAX_DEPTH)
             if event["event"] == "turn":
-                turns.append(_RecordedTurn(path, event, number))
+                turns.append(_WrittenTurn(path, event, number))
             turns[-1].apply(event, number)
         except _DAMAGE as error:
             reason = f"{type(error).__name__}: {_one_line(_safe_str(error))}"
@@ -4091,7 +4204,7 @@ def _load_journal(path: Union[str, "os.PathLike[str]"]) -> AgentRun:
     """The last turn in a journal, its earlier turns as history."""
     path = os.fsdecode(path)
     with _open_regular_file(path, "rb", os.O_RDONLY) as file:
-        turns = [recorded.run for recorded in _read_turns(path, file.read())]
+        turns = [written.run for written in _read_turns(path, file.read())]
     if not turns:
         raise ValueError(f"{path}, line 1: has no turns yet")
     turns[-1].history = turns[:-1]
@@ -4185,15 +4298,18 @@ class _JournalFile:
         self._file.close()
 
     def _identify(self) -> Optional[os.stat_result]:
-        """What tells the file from another in its place.
+        """The device and number of the file, by which another in its place is noticed.
 
-        None where each stat gives another: some systems make up the numbers of their
-        files (shared folders of virtual machines, WebDAV).
+        None where they change although the file does not: some systems make up the numbers
+        (shared folders of virtual machines, WebDAV), for each look or for each way to look.
+        So it is looked at twice, by its path and as the open file.
         """
-        results = [os.stat(self.path), os.stat(self.path), os.fstat(self._file.fileno())]
-        identity = os.fstat(self._file.fileno())
-        is_stable = all(os.path.samestat(identity, result) for result in results)
-        return identity if is_stable else None
+        file = self._file.fileno()
+        identity = os.fstat(file)
+        for result in (os.fstat(file), os.stat(self.path), os.stat(self.path)):
+            if not os.path.samestat(identity, result):
+                return None
+        return identity
 
     def _check_path(self) -> None:
         """FileNotFoundError where the file vanished: it would record nothing."""
@@ -4255,7 +4371,7 @@ class _Journal:
         self.has_later_turns = has_later_turns
         self._file = file
         self._run = AgentRun("")  # the turn that is written
-        self._recorded = AgentRun("")  # what the file has of it
+        self._written = AgentRun("")  # what the file has of it
 
     def begin_turn(self, run: AgentRun) -> None:
         """Go on with a turn that the file does not have yet.
@@ -4263,50 +4379,54 @@ class _Journal:
         {"event": "turn", "version": 1, "task": "How many A1?", "time": 1796000000.0}
         """
         self._run = run
-        self._recorded = AgentRun(run.task)
+        self._written = AgentRun(run.task)
         task = _pack_value("task", run.task)
-        self._write({"event": "turn", "version": _VERSION, **task})
+        self._append({"event": "turn", "version": _VERSION, **task})
         self._catch_up()
 
-    def continue_turn(self, run: AgentRun, recorded: AgentRun) -> None:
-        """Go on with the last turn of the file. `recorded`: what the file has of it."""
+    def continue_turn(self, run: AgentRun, written: AgentRun) -> None:
+        """Go on with the last turn of the file. `written`: what the file has of it."""
         self._run = run
-        self._recorded = recorded
+        self._written = written
         self._catch_up()
 
-    def record(self, kind: str, **fields: Any) -> None:
-        """record("started", call_ids=["c00000001"])"""
-        self._write(_make_event(kind, **fields))
+    def write(self, kind: str, **fields: Any) -> None:
+        """write("started", call_ids=["c00000001"])"""
+        self._append(_make_event(kind, **fields))
+
+    def write_step(self, step: AgentStep) -> None:
+        """A `done` event, with the finish where the step is the answer."""
+        _mark_written(step, self._file.path)  # first: where Ctrl-C comes next, the file has it
+        self.write("done", step=step, finish=self._run.finish, turn=self._written)
 
     def close(self) -> None:
         """May be called twice."""
         self._file.close()
 
     def _catch_up(self) -> None:
-        for event in _missing_events(self._recorded, self._run):
-            self._write(event)
+        for event in _missing_events(self._written, self._run):
+            self._append(event)
 
-    def _write(self, event: _JsonObject) -> None:
-        """Append an event, with the totals that changed; not where nothing is left of it.
+    def _append(self, event: _JsonObject) -> None:
+        """Write an event, with the totals that changed; not where nothing is left of it.
 
         A tool or the model may have changed the counts at any time. The state is the
         event's alone: it is written before it is the run's.
         """
-        recorded = _totals_of(self._recorded)
-        totals = {**_totals_of(self._run), "state": recorded["state"]}
-        for name in totals:
-            value = event.pop(name, totals[name])
-            if value != recorded[name]:
-                event[name] = value
+        written = _totals_of(self._written)
+        totals = _totals_of(self._run)
+        totals["state"] = written["state"]
+        for name, value in totals.items():
+            event.setdefault(name, value)
+            if event[name] == written[name]:
+                del event[name]
         if event == {"event": "updated"}:
             return
-        for name, count in event.get("usage", {}).items():
-            if not isinstance(count, (int, float)):
-                raise TypeError(f"run.usage[{name!r}] is not a number: {count!r}")
+        _check_usage(event.get("usage", {}))
         event["time"] = round(time.time(), 3)
         # A number that JSON does not have must fail here, not when the file is read.
         self._file.append(json.dumps(event, allow_nan=False).encode("ascii") + b"\n")
-        _apply(self._recorded, event)
+        _apply(self._written, event)
 
 
 def _open_journal(path: str, run: AgentRun) -> _Journal:
@@ -4319,20 +4439,23 @@ def _open_journal(path: str, run: AgentRun) -> _Journal:
     file = _JournalFile(path)
     try:
         data = file.read()
-        recorded_turns = _read_turns(path, data)
+        written_turns = _read_turns(path, data)
         turns = [*run.history, run]
-        for turn, recorded in zip(turns, recorded_turns):
-            recorded.check(turn, recorded is recorded_turns[-1])
+        for turn, written in zip(turns, written_turns):
+            written.check(turn, written is written_turns[-1])
+        for turn in turns:  # the file has these steps, or gets them now
+            for step in turn.steps:
+                _mark_written(step, path)
         complete = data.rfind(b"\n") + 1
         if complete < len(data):  # a torn line
             file.cut(complete)
-        journal = _Journal(file, len(recorded_turns) > len(turns))
-        for turn, recorded in zip(turns, recorded_turns):
-            for event in _missing_events(turn, recorded.run):
+        journal = _Journal(file, len(written_turns) > len(turns))
+        for turn, written in zip(turns, written_turns):
+            for event in _missing_events(turn, written.run):
                 _apply(turn, event)
-            if recorded is recorded_turns[-1]:
-                journal.continue_turn(turn, recorded.run)
-        for turn in turns[len(recorded_turns) :]:
+            if written is written_turns[-1]:
+                journal.continue_turn(turn, written.run)
+        for turn in turns[len(written_turns) :]:
             journal.begin_turn(turn)
         return journal
     except BaseException:
@@ -4585,7 +4708,7 @@ def _is_about_call(notice: AgentAction, call: AgentAction) -> bool:
 def _encode_json(value: Any) -> bytes:
     """Strict UTF-8 JSON: non-ASCII kept, ValueError for NaN, "?" for a lone surrogate."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return text.encode("utf-8", "replace")
+    return _join_halves(text).encode("utf-8", "replace")
 
 
 # What a strict server refuses in every later request, and what goes back in its place.

@@ -1744,6 +1744,14 @@ class CloseTests(unittest.TestCase):
                 run.close(action, "x", status)
         self.assertEqual((len(run.pending), len(run.steps), run.started), (2, 1, ["c2"]))
 
+    def test_a_status_of_an_enum_becomes_a_plain_text(self):
+        class Verdict(str, enum.Enum):
+            DENIED = "denied"
+
+        run = _interrupted_run()
+        step = run.close(run.pending[0], "no", Verdict.DENIED)
+        self.assertEqual((type(step.status), step.status), (str, "denied"))
+
     def test_a_signal_handler_that_closes_the_call_that_gets_its_step(self):
         """One call, one step; no other call is lost."""
 
@@ -4801,11 +4809,18 @@ class AsyncToolTests(unittest.TestCase):
         def steps(n: int):
             yield from range(n)
 
+        async def later_steps(n: int):
+            return steps(n)
+
+        async def later_count(n: int):
+            return count(n)
+
         def broken(n: int):
             yield n
             raise LookupError("row %d" % n)
 
         tools = [fetch, fail, context, apart, leave, count, later, promise, steps, broken]
+        tools += [later_steps, later_count]
         return variable, tools
 
     def play(self, inside):
@@ -4820,6 +4835,8 @@ class AsyncToolTests(unittest.TestCase):
             ("apart", "ok", inside),  # in a thread of its own only where it must be
             ("count", "ok", [0, 1, 2]),
             ("steps", "ok", [0, 1, 2]),
+            ("later_steps", "ok", [0, 1, 2]),
+            ("later_count", "ok", [0, 1, 2]),
             ("broken", "tool_error", "LookupError: row 3"),
         ]
         for name, status, observation in rows:
@@ -5601,6 +5618,27 @@ class RepeatedFailureTests(unittest.TestCase):
         again = self.texts(lookup, calls, "tool_error", _saved(run))
         self.assertEqual(again, straight)
 
+    def test_a_call_that_the_caller_closed_counts(self):
+        """Its text stays the caller's. It counts at once, and the same after a resume."""
+
+        def lookup(key: int):
+            raise LookupError("no row")
+
+        model = agentloop.Scripted([_act("lookup", key=1)] * 2 + [_end()])
+        for is_resumed in (False, True):
+            with self.subTest(resumed=is_resumed):
+                run = agentloop.AgentRun("go")
+                events = agentloop.stream(model, run, [lookup])
+                run.close(next(events), "LookupError: no row", "tool_error")
+                next(events)
+                if is_resumed:
+                    events.close()
+                    events = agentloop.stream(model, run, [lookup])
+                _drain(events)
+                first, second = run.steps
+                self.assertEqual(first.observation, "LookupError: no row")
+                self.assertIn("failed in the same way 2 times", second.observation)
+
 
 class AcceptTests(unittest.TestCase):
     """The acceptance check: a finish is a claim, not the proof."""
@@ -5938,6 +5976,23 @@ class CallIdTests(unittest.TestCase):
         self.assertEqual(play(), ids)  # made of the call's number, not of chance
         self.assertEqual(self.paid, [1, 2, 3] * 2)
         self.assertEqual([re.sub(r"\D", "", i).lstrip("0") for i in ids], ["1", "2", "3", "4"])
+
+    def test_a_log_of_none_is_no_text(self):
+        action = agentloop.AgentAction("pay", {"n": 1}, "", None)
+        run, _ = _drive([action, _end()], tools=[self.pay])
+        self.assertEqual((run.steps[0].action.log, action.log), ("", None))
+
+    def test_a_run_made_by_hand(self):
+        """Its calls get an id each, done or pending; a step without a call gets none."""
+        actions = [_act("pay", n=n) for n in range(4)]
+        notice = agentloop.AgentStep(agentloop.AgentAction("", {}), "what?", "invalid_response")
+        earlier = agentloop.AgentRun("before", [agentloop.AgentStep(actions[0], 0)])
+        steps = [notice, agentloop.AgentStep(actions[1], 1), agentloop.AgentStep(actions[2], 2)]
+        run = agentloop.AgentRun("go", steps, [actions[3]], history=[earlier])
+        run, error = _drive([_end()], run, [self.pay])
+        self.assertIsNone(error)
+        self.assertEqual([a.call_id for a in actions], ["c%08d" % n for n in (1, 2, 3, 4)])
+        self.assertEqual((notice.action.call_id, self.paid), ("", [3]))
 
     def test_a_made_up_id_that_is_taken(self):
         run, _ = _drive([[_act("pay") for _ in range(5)], _end()], tools=[self.pay])
@@ -6714,6 +6769,34 @@ class DiskFaultTests(_JournalCase):
         self.assertEqual(agentloop.AgentRun.load(path).output, "ok")
         self.assertEqual(len(run.steps), 2)
 
+    def test_ctrl_c_while_the_disk_is_full(self):
+        """Ctrl-C leaves, not the write that fails on the way out. A reader learns of the write."""
+        write, path = os.write, self.path("full.jsonl")
+
+        def fill(fd, data):
+            if b'"done"' in data:
+                raise OSError(errno.ENOSPC, "full")
+            return write(fd, data)
+
+        def stop(n: int, action: agentloop.AgentAction, run: agentloop.AgentRun) -> None:
+            if n == 1:
+                run.close(action, "by hand", "ok")
+                raise KeyboardInterrupt
+
+        script = agentloop.Scripted([[_act("stop", n=n) for n in (1, 2, 3)], _end()])
+        with mock.patch.object(os, "write", fill), self.assertRaises(KeyboardInterrupt) as caught:
+            agentloop.run(script, "go", [stop], journal=path)
+        run = caught.exception.agent_run
+        events = agentloop.stream(script, run, [stop], journal=path)
+        while _named(next(events)) != "stop 2: ok":
+            pass
+        run.close(run.pending[0], "by hand", "ok")
+        with mock.patch.object(os, "write", fill), self.assertRaisesRegex(OSError, "full"):
+            events.close()
+        run = agentloop.run(script, run, [stop], journal=path)
+        self.assertEqual((run.state, _statuses(run)), ("model_ended", ["ok"] * 3))
+        self.assertEqual(agentloop.AgentRun.load(path), run)
+
     def test_a_sync_that_fails(self):
         plan = [["pay 1"], ["pay 2", "look 1"], "ok"]
         whole = self.play(plan)
@@ -6944,7 +7027,8 @@ class OtherRunTests(_JournalCase):
         summary = agentloop.AgentRun("What was said?", finish=agentloop.AgentFinish("this"))
         summary.state = "model_ended"
         run.history[:2] = [summary]
-        self.refused(play, use=lambda: agentloop.run(play.model, run, journal=play.journal))
+        text = self.refused(play, use=lambda: agentloop.run(play.model, run, journal=play.journal))
+        self.assertIn("history", text)
         other = self.path("other.jsonl")
         done = agentloop.run(lambda r, t: agentloop.AgentFinish("four"), run, journal=other)
         self.assertEqual(agentloop.AgentRun.load(other), done)
@@ -6974,6 +7058,107 @@ class CopyOfRunTests(_JournalCase):
             run = play.go(way(play.stopped("look 1")))
             self.assertEqual([s.status for s in run.steps], ["ok"] * 3)
             self.assertEqual((play.count("pay 1"), play.load()), (1, run))
+
+    def test_a_tool_that_changes_what_it_returned(self):
+        """The run shows the object as it is, the file has it as it was: it is the same step."""
+
+        class Counter:
+            def __init__(self):
+                self.count = 0
+
+            def __str__(self):
+                return "counted %d" % self.count
+
+        notes, counter = [], Counter()
+
+        def note(x: int):
+            notes.append(x)
+            return notes
+
+        def count():
+            counter.count += 1
+            return counter
+
+        @agentloop.tool(return_direct=True)
+        def report():
+            return notes
+
+        def copied(run):
+            return pickle.loads(pickle.dumps(run))
+
+        calls = [_act("note", x=1), _act("count"), _act("note", x=2), _act("count")]
+        script = agentloop.Scripted([*calls, _act("report"), _end("next")])
+        tools, path = [note, count, report], self.path("changed.jsonl")
+        for way in (lambda r: r, copy.deepcopy):
+            with self.subTest(way=way):
+                run, asked = agentloop.AgentRun("go"), 0
+                while run.state in ("running", "budget_exhausted"):
+                    asked += 1
+                    run = agentloop.run(script, way(run), tools, max_requests=asked, journal=path)
+                notes.append(3)
+                run = agentloop.run(script, way(run).follow_up("and?"), tools, journal=path)
+                self.assertEqual(run.output, "next")
+                first = agentloop.AgentRun.load(path).history[0]
+                self.assertEqual(first.steps[0].observation, [1])
+                self.assertEqual(first.steps[1].observation, "counted 1")
+                self.assertEqual(first.output, [1, 2])
+                # Another object in its place is another observation.
+                run.history[0].steps[0].observation = list(notes)
+                with self.assertRaisesRegex(ValueError, "with another step"):
+                    agentloop.run(script, run.follow_up("more?"), tools, journal=path)
+                os.unlink(path)
+                del notes[:]
+                counter.count = 0
+
+    def test_a_character_that_comes_in_halves(self):
+        """A file joins them: where they come from a model they are joined at once."""
+        halves, whole = "\ud83d" + "\ude00", "\U0001f600"
+        path = self.path("halves.jsonl")
+
+        def look() -> list:
+            return [halves, "\ud83d"]
+
+        def say() -> str:
+            return halves
+
+        message = {"content": halves}
+        calls = [agentloop.AgentAction(n, {}, "", halves, message) for n in ("look", "say")]
+        unread = agentloop.InvalidResponse("what?", message, halves)
+        finish = agentloop.AgentFinish(halves, halves, message)
+        script = agentloop.Scripted([calls, unread, finish, _end("next")])
+        run = agentloop.AgentRun("go")
+        for _ in range(4):
+            run = agentloop.run(
+                script, run, [look, say], max_requests=run.requests + 1, journal=path
+            )
+        self.assertEqual(run.steps[0].observation, [halves, "\ud83d"], "the tool's own value")
+        self.assertEqual([step.action.log for step in run.steps], [whole] * 3)
+        self.assertEqual((run.output, run.finish.log), (whole, whole))
+        found = agentloop.AgentRun.load(path)
+        self.assertEqual(found.steps[0].observation, [whole, "\ud83d"])
+        chat, tools = agentloop.OpenAIChat("m", api_key="k"), agentloop.registry([look, say])
+        text = agentloop.ReActText(lambda prompt: "")
+        self.assertEqual(text.prompt(found, tools), text.prompt(run, tools))
+        self.assertEqual(chat.body(found, tools), chat.body(run, tools), "the same after a resume")
+        run = agentloop.run(script, run.follow_up("and?"), [look, say], journal=path)
+        self.assertEqual(run.output, "next")
+
+    def test_a_run_made_by_hand(self):
+        """Its calls have no ids: they get some, so that the file has the calls too."""
+        path = self.path("hand.jsonl")
+
+        def by_hand():
+            done = agentloop.AgentStep(_act("pay", n=1), "paid")
+            summary = agentloop.AgentRun("before", [agentloop.AgentStep(_act("look", n=2), "seen")])
+            return agentloop.AgentRun("go", [done], [_act("nix", n=3)], history=[summary])
+
+        script = agentloop.Scripted([_end()])
+        run = agentloop.run(script, by_hand(), journal=path)
+        found = agentloop.AgentRun.load(path)
+        self.assertEqual(found, run)
+        self.assertEqual([_named(s.action) for s in found.steps], ["pay 1", "nix 3"])
+        self.assertEqual(_named(found.history[0].steps[0].action), "look 2")
+        self.assertEqual(agentloop.run(script, by_hand(), journal=path), run)
 
     def test_an_older_copy_takes_over_what_the_file_has_more(self):
         play = self.play([["pay 1", "pay 2"], ["pay 3"], "ok"])
@@ -7430,12 +7615,14 @@ class WrittenValueTests(_JournalCase):
         path = self.path("usage.jsonl")
 
         def model(run, tools):
-            run.usage["model"] = "gpt"
+            run.usage.update(usage)
             return agentloop.AgentFinish("x")
 
-        with self.assertRaisesRegex(TypeError, "run.usage"):
-            agentloop.run(model, "go", journal=path)
-        self.assertEqual(agentloop.AgentRun.load(path).requests, 1)
+        for usage in ({"model": "gpt"}, {None: 5}):
+            with self.assertRaisesRegex(TypeError, "run.usage"):
+                agentloop.run(model, "go", journal=path)
+            self.assertEqual(agentloop.AgentRun.load(path).requests, 1)
+            os.unlink(path)
 
 
 class WrittenFirstTests(_JournalCase):
@@ -7941,6 +8128,40 @@ class JournalCloseTests(_JournalCase):
         self.assertEqual((play.count("pay 1"), play.load()), (0, run))
         again = play.go()
         self.assertEqual((again, again.steps[0].observation), (run, "Ann says no"))
+
+    def test_one_of_two_calls_with_the_same_id_is_closed(self):
+        """The file says which, where they came in one reply."""
+
+        def pay(n: int) -> int:
+            return n
+
+        for second in (False, True):
+            with self.subTest(second=second):
+                path = self.path("twins%d.jsonl" % second)
+                script = agentloop.Scripted([[_act("pay", "x", n=n) for n in (1, 2)], _end()])
+                run = agentloop.AgentRun("go")
+                events = agentloop.stream(script, run, [pay], journal=path)
+                next(events)
+                run.close(run.pending[second], "no", "denied")
+                next(events)
+                events.close()
+                found = agentloop.AgentRun.load(path)
+                self.assertEqual((found.steps, found.pending), (run.steps, run.pending))
+                self.assertEqual(found.steps[0].action.tool_input, {"n": 1 + second})
+                run = agentloop.run(script, run, [pay], journal=path)
+                self.assertEqual(_statuses(run), ["denied", "duplicate_call"])
+                self.assertEqual(agentloop.AgentRun.load(path), run)
+                self.assertEqual(agentloop.run(script, found, [pay], journal=path), run)
+
+    def test_closed_with_a_status_of_an_enum(self):
+        class Verdict(str, enum.Enum):
+            DENIED = "denied"
+
+        play = self.play([["pay 1"], "ok"])
+        play.stopped("yielded pay 1")
+        run = play.load()
+        run.close(run.pending[0], "no", Verdict.DENIED)
+        self.assertEqual(play.go(run), play.load())
 
     def test_a_started_call_is_settled_by_hand(self):
         play = self.play([["pay 1"], "ok"])
