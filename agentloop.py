@@ -732,10 +732,10 @@ def _group_by_reply(items: Iterable[_StepOrAction]) -> List[List[_StepOrAction]]
     without request and message.
     """
     groups: List[List[_StepOrAction]] = []
-    last: Any = None
+    last = AgentAction("", {})
     for item in items:
         action: Any = getattr(item, "action", item)
-        are_calls = last is not None and last.call_id and action.call_id
+        are_calls = last.call_id and action.call_id
         if are_calls and _from_same_request(last, action):
             groups[-1].append(item)
         else:
@@ -2351,11 +2351,10 @@ class _SchemaBuilder:
     def resolve(self, owner: Any, names: _JsonObject) -> _JsonObject:
         """The annotations of a function or class, those written as text resolved."""
         known = {**self.closure, **names}
-        keep_metadata: _JsonObject = {}
-        if sys.version_info >= (3, 9):  # there is no Annotated before
-            keep_metadata["include_extras"] = True
+        # Annotated is there from Python 3.9 on.
+        options: _JsonObject = {"include_extras": True} if sys.version_info >= (3, 9) else {}
         try:
-            return typing.get_type_hints(owner, None, known, **keep_metadata)
+            return typing.get_type_hints(owner, None, known, **options)
         except Exception as error:
             raise TypeError(
                 f"cannot resolve the annotations of {owner.__name__}: "

@@ -2834,6 +2834,22 @@ def tool(x: Union[Wide, Narrow]): return x
         self.assertIn("args.x.n0: missing", step.observation)
         self.assertIn("and 40 more", step.observation)
 
+    def test_a_null_is_no_wrong_tag(self):
+        """Where a field has a default, null stands for it, and says nothing of the other class."""
+        source = """
+@dataclasses.dataclass
+class Counted:
+    n: int
+    kind: Literal["counted"] = "counted"
+@dataclasses.dataclass
+class Named:
+    kind: Literal["named"]
+    s: str
+def tool(x: Union[Counted, Named]): return x
+"""
+        step = _step_of(_source(source), {"x": {"kind": None, "n": "many"}})
+        self.assertIn("args.x.n: expected integer", step.observation)
+
 
 # -- types that JSON has as text or a number -------------------------------------------------------
 
@@ -3099,6 +3115,7 @@ class DocstringTests(unittest.TestCase):
             self.check(doc, inspect.cleandoc(doc) if about is None else about, {})
         self.check("A.\n\nNote: B.\n\nArgs:\n    path: C", "A.\n\nNote: B.", {"path": "C"})
         self.check(":param path: C", "", {"path": "C"})
+        self.check("A.\n\nArgs:\n    path:\n    limit: D", "A.", {"limit": "D"})
 
     def test_parameters(self):
         path, both = {"path": "file to read"}, {"path": "file to read", "limit": "most lines"}
