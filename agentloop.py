@@ -468,11 +468,11 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
             raise ValueError(f"cannot be copied: {type(error).__name__}") from None
     value = tool_input
     if isinstance(value, str):
-        if not value or value.isspace():
-            return {}
         try:
             value = _parse_json(value)
         except ValueError as json_error:
+            if not value or value.isspace():
+                return {}
             value = _parse_leniently(value, json_error)
     if type(value) is str:
         value = _parse_loosely(value)
@@ -770,20 +770,11 @@ _NOT_EXECUTED = "This call was not executed."
 
 # Guards the moments in which a pending call gets its one step and a run its one stream:
 # `close` may come from any thread, or from a signal handler.
+#
+# subtle: what it guards stands in the line of its `with`. From a line of its own Python goes
+# back to the `with` to release the lock, and Ctrl-C that is raised between the two lines
+# (by a debugger, say) would leave it locked for ever.
 _run_lock = RLock()
-
-
-_Result = typing.TypeVar("_Result")
-
-
-def _call_locked(function: Callable[..., _Result], *args: Any) -> _Result:
-    """function(*args), in one thread at a time.
-
-    subtle: a `with` around the lines to guard would not do. From a line of its own Python
-    goes back to the `with` to release the lock, and Ctrl-C that is raised between the two
-    lines (by a debugger, say) would leave it locked for ever.
-    """
-    with _run_lock: return function(*args)  # fmt: skip # noqa: E701
 
 
 class _RunInternals(_Data):
@@ -800,13 +791,13 @@ class _RunInternals(_Data):
 
     def _acquire(self, driver: Any) -> None:
         """From now on this driver has the run. RuntimeError where another has it."""
-        if _call_locked(self._set_driver, driver) is not driver:
+        with _run_lock: self._set_driver(driver)  # fmt: skip # noqa: E701
+        if self._driver is not driver:
             raise RuntimeError("another stream holds this run: exhaust or close it first")
 
-    def _set_driver(self, driver: Any) -> Any:
+    def _set_driver(self, driver: Any) -> None:
         if self._driver is None:
             self._driver = driver
-        return self._driver
 
     def _release(self, driver: Any) -> None:
         """The driver no longer has the run, if it had."""
@@ -890,7 +881,7 @@ class AgentRun(_RunInternals):
         if not isinstance(status, str) or not status:
             raise ValueError("status is a word that says how the call ended, such as 'denied'")
         status = str.__str__(status)  # of an enum, say: a journal keeps the plain text
-        return _call_locked(self._close_pending, action, observation, status)
+        with _run_lock: return self._close_pending(action, observation, status)  # fmt: skip # noqa: E701
 
     def follow_up(self, task: Any) -> "AgentRun":
         """The next turn of this conversation, with a budget of its own; works on any run.
@@ -971,6 +962,8 @@ class AgentRun(_RunInternals):
 
     def _index_of_pending(self, action: AgentAction) -> int:
         """The place of the action itself in `pending`, -1 where it is not there."""
+        if self.pending and self.pending[0] is action:
+            return 0  # most often, and it costs a tenth of a step to begin a loop
         for index, pending in enumerate(self.pending):
             if pending is action:
                 return index
@@ -996,7 +989,7 @@ class AgentRun(_RunInternals):
 
     def _add_step(self, step: AgentStep) -> bool:
         """End a pending action with this step; False where it has its step already."""
-        return _call_locked(self._move_to_steps, step)
+        with _run_lock: return self._move_to_steps(step)  # fmt: skip # noqa: E701
 
     def _move_to_steps(self, step: AgentStep) -> bool:
         if self._index_of_pending(step.action) < 0:
@@ -1258,16 +1251,6 @@ class _Mismatch(ValueError):
         if more:
             shown.append(f"and {more:,} more")
         return "; ".join(shown)
-
-
-class _BoundArguments:
-    """What a tool's function is called with: function(*args, **kwargs)."""
-
-    __slots__ = ("args", "kwargs")
-
-    def __init__(self, args: Sequence[Any], kwargs: _JsonObject) -> None:
-        self.args = args
-        self.kwargs = kwargs
 
 
 # -- types: a schema for the model, a conversion of what it sends ----------------------------------
@@ -1538,10 +1521,11 @@ class _Record(_Type):
         entries = value
         if type(value) is not dict:
             entries = self._read_entries(value, place)
+        exact_classes = self.exact_classes
         converted: _JsonObject = {}
         faults: List[_Fault] = []
         for name, item in entries.items():
-            if self.exact_classes.get(name) is type(item):
+            if exact_classes.get(name) is type(item):
                 converted[name] = item
                 continue
             if item is None and name in self.null_means_absent:
@@ -2782,23 +2766,24 @@ class _Signature:
 
     def bind(
         self,
+        function: Callable[..., Any],
         arguments: _JsonObject,
         action: AgentAction,
         run: AgentRun,
-    ) -> _BoundArguments:
-        """def f(n: int, /, run: AgentRun), {"n": "5"} -> args (5,), kwargs {"run": run}."""
+    ) -> Callable[[], Any]:
+        """def f(n: int, /, run: AgentRun), {"n": "5"} -> a call of f(5, run=run)."""
         try:
             kwargs = self.record.convert(arguments, _TOP)
         except RecursionError:
             raise ValueError("args: nested too deeply") from None
         if self.is_by_name:
-            return _BoundArguments((), kwargs)
+            return functools.partial(function, **kwargs)
         values = {"AgentAction": action, "AgentRun": run}
         for name, tag in self.injected.items():
             kwargs[name] = values[tag]
         args = [kwargs.pop(p.name, p.default) for p in self.by_position]
         args += kwargs.pop(self.variadic, ())
-        return _BoundArguments(args, kwargs)
+        return functools.partial(function, *args, **kwargs)
 
 
 # -- tools -----------------------------------------------------------------------------------------
@@ -2874,15 +2859,8 @@ class Tool(_Data):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
-    def _bind(
-        self,
-        arguments: _JsonObject,
-        action: AgentAction,
-        run: AgentRun,
-    ) -> _BoundArguments:
-        """What the function is called with. ValueError says all that is wrong."""
-        if self._signature is not None:
-            return self._signature.bind(arguments, action, run)
+    def _bind_by_hand(self, arguments: _JsonObject) -> Callable[[], Any]:
+        """The function with arguments of which only the names are checked."""
         required = self.parameters.get("required") or []
         faults = [_TOP.missing(name) for name in required if name not in arguments]
         if self.parameters.get("additionalProperties") is False:
@@ -2892,7 +2870,7 @@ class Tool(_Data):
                     faults.append(_TOP.unknown(name, known))
         if faults:
             raise _Mismatch(faults)
-        return _BoundArguments((), arguments)
+        return functools.partial(self.function, **arguments)
 
 
 def _check_schema(tool_name: str, parameters: _JsonObject) -> None:
@@ -3008,13 +2986,15 @@ def registry(tools: Any) -> Registry:
     return by_name
 
 
-def _bind_arguments(tool: Tool, action: AgentAction, run: AgentRun) -> _BoundArguments:
-    """What the function is called with. ValueError, with a text for the model, if it cannot be."""
+def _bind_arguments(tool: Tool, action: AgentAction, run: AgentRun) -> Callable[[], Any]:
+    """The tool's function with its arguments. ValueError, with a text for the model, if not."""
     try:
         arguments = _read_arguments(action.tool_input)
     except ValueError as error:
         raise ValueError(_describe_input(tool, action.tool_input, error)) from None
-    return tool._bind(arguments, action, run)
+    if tool._signature is None:
+        return tool._bind_by_hand(arguments)
+    return tool._signature.bind(tool.function, arguments, action, run)
 
 
 def _describe_input(tool: Tool, tool_input: Any, error: ValueError) -> str:
@@ -3160,19 +3140,20 @@ def _run_coroutine(coroutine: Any) -> Any:
 class _ReadyCall:
     """A pending action, looked up and checked: it can run."""
 
-    def __init__(self, action: AgentAction, tool: Tool, bound: _BoundArguments) -> None:
+    has_started = False  # before an interruption
+    is_answer = False  # what it returns is the output of the run
+    job: Optional[_Job] = None  # where it runs at the same time as others
+    step: Optional[AgentStep] = None  # once it has ended
+
+    def __init__(self, action: AgentAction, tool: Tool, function: Callable[[], Any]) -> None:
         self.action = action
         self.tool = tool
-        self.bound = bound
-        self.has_started = False  # before an interruption
-        self.is_answer = False  # what it returns is the output of the run
-        self.job: Optional[_Job] = None  # where it runs at the same time as others
-        self.step: Optional[AgentStep] = None  # once it has ended
+        self.function = function  # the tool's, with its arguments
 
     def execute(self) -> AgentStep:
         """Call the function. Exceptions become a tool_error step, the rest propagates."""
         try:
-            value = self.tool.function(*self.bound.args, **self.bound.kwargs)
+            value = self.function()
             if type(value) not in _COMPLETE_TYPES:
                 value = _complete(value)
             self.step = AgentStep(self.action, value)
@@ -3222,7 +3203,7 @@ def _may_repeat(tool: Optional[Tool]) -> bool:
 # -- the loop --------------------------------------------------------------------------------------
 
 
-_FAILURES = ("unknown_tool", "invalid_arguments", "tool_error")
+_FAILURES = frozenset(("unknown_tool", "invalid_arguments", "tool_error"))
 _REPEATED = "\n(The same call has now failed in the same way "
 
 
@@ -3408,14 +3389,15 @@ class _Driver:
             text = _describe_unknown_tool(action.tool, self.tools)
             return _RefusedCall(action, text, "unknown_tool")
         try:
-            bound = _bind_arguments(tool, action, self.run)
+            function = _bind_arguments(tool, action, self.run)
         except ValueError as error:
             if has_started:  # the function took them then, and may have had its effect
                 return _RefusedCall(action, _UNKNOWN_OUTCOME, "unknown_outcome")
             return _RefusedCall(action, str(error), "invalid_arguments")
-        call = _ReadyCall(action, tool, bound)
+        call = _ReadyCall(action, tool, function)
         call.has_started = has_started
-        call.is_answer = tool.return_direct and self._is_only_call_of_reply(action)
+        if tool.return_direct:
+            call.is_answer = self._is_only_call_of_reply(action)
         return call
 
     def _is_only_call_of_reply(self, action: AgentAction) -> bool:
@@ -3432,7 +3414,7 @@ class _Driver:
         runnable = [call for call in calls if isinstance(call, _ReadyCall)]
         if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
             return
-        self._mark_started(runnable)
+        self._mark_started([call.action.call_id for call in runnable if not call.has_started])
         jobs = []
         for call in runnable:
             call.job = _Job(call.execute)
@@ -3446,19 +3428,15 @@ class _Driver:
         if call.job is not None:
             step: AgentStep = call.job.wait()
             return step
-        self._mark_started([call])
+        if not call.has_started:
+            self._mark_started([call.action.call_id])
         return call.execute()
 
-    def _mark_started(self, calls: List[_ReadyCall]) -> None:
+    def _mark_started(self, call_ids: List[str]) -> None:
         """Their execution begins. Written first: what cannot be written must not run."""
-        call_ids = []
-        for call in calls:
-            if not call.has_started:
-                call_ids.append(call.action.call_id)
-        if call_ids:
-            if self.journal is not None:
-                self.journal.write("started", call_ids=call_ids)
-            self.run.started.extend(call_ids)
+        if self.journal is not None and call_ids:
+            self.journal.write("started", call_ids=call_ids)
+        self.run.started.extend(call_ids)
 
     def _add_result(self, call: _PreparedCall, step: AgentStep) -> None:
         """Add the step to the run; not where the caller closed the call while it ran."""
