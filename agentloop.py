@@ -1032,9 +1032,9 @@ _CLASSES: Dict[str, Any] = {
 _LIST_FIELDS = {"steps": "AgentStep", "pending": "AgentAction", "history": "AgentRun"}
 _OBJECT_FIELDS = {"action": "AgentAction", "finish": "AgentFinish"}
 # The other fields whose values are of one type.
-_FIELD_TYPES = {
-    "tool": str, "call_id": str, "request": int, "status": str, "reason": str,
-    "started": list, "state": str, "requests": int, "usage": dict,
+_TYPES_IN_JSON = {  # of a field, by its annotation; others are not checked
+    "str": str, "Status": str, "Reason": str, "State": str,
+    "int": int, "List[str]": list, "Dict[str, int]": dict,
 }  # fmt: skip
 
 
@@ -1123,12 +1123,12 @@ def _read_object(d: _JsonObject) -> Any:
     values = {}
     for f in dataclasses.fields(cls):
         if f.name in d or f"{f.name}_images" in d:
-            values[f.name] = _field_from_json(d, f.name)
+            values[f.name] = _field_from_json(d, f.name, f.type)
     return cls(**values)
 
 
-def _field_from_json(d: _JsonObject, name: str) -> Any:
-    """({"steps": [{"type": "AgentStep", ...}]}, "steps") -> [AgentStep(...)]."""
+def _field_from_json(d: _JsonObject, name: str, annotation: Any) -> Any:
+    """({"steps": [{"type": "AgentStep", ...}]}, "steps", "List[AgentStep]") -> [AgentStep(...)]."""
     if name in _LIST_FIELDS:
         if not isinstance(d[name], list):
             raise TypeError(f"{name} is not a list")
@@ -1138,27 +1138,28 @@ def _field_from_json(d: _JsonObject, name: str) -> Any:
             return None
         return _object_from_json(d[name], _OBJECT_FIELDS[name])
     value = _copy_value(_unpack_value(d, name))
-    _check_field(name, value)
+    if annotation in _TYPES_IN_JSON and name != "log":  # a finish may have any
+        _check_field(name, value, _TYPES_IN_JSON[annotation])
     return value
 
 
-def _check_field(name: str, value: Any) -> None:
-    """("requests", 7) -> None; TypeError or ValueError for ("requests", "7").
+def _check_field(name: str, value: Any, expected: Any) -> None:
+    """("requests", 7, int) -> None; TypeError or ValueError for ("requests", "7", int).
 
     Not checked are those that may hold any value, and what nothing checks on its way into a
     journal, which must stay readable: the `task` of a run made by hand, the `log` of a
     finish.
     """
-    if name in _FIELD_TYPES and type(value) is not _FIELD_TYPES[name]:
-        raise TypeError(f"{name} is {_preview(value)}, not of type {_FIELD_TYPES[name].__name__}")
+    if type(value) is not expected:
+        raise TypeError(f"{name} is {_preview(value)}, not of type {expected.__name__}")
     if name == "state" and value not in typing.get_args(State):
         raise ValueError(f"state: there is no {_preview(value)}")
     if name == "status" and not value:
         raise ValueError("status is empty")
-    if name == "started" and not all(type(call_id) is str for call_id in value):
-        raise TypeError(f"started holds something else than call ids: {_preview(value)}")
-    if name == "usage" and not all(isinstance(n, (int, float)) for n in value.values()):
-        raise TypeError(f"usage holds something else than numbers: {_preview(value)}")
+    if expected is list and not all(type(item) is str for item in value):
+        raise TypeError(f"{name} holds something else than texts: {_preview(value)}")
+    if expected is dict and not all(isinstance(n, (int, float)) for n in value.values()):
+        raise TypeError(f"{name} holds something else than numbers: {_preview(value)}")
 
 
 def _object_from_json(d: Any, tag: str) -> Any:
@@ -3298,6 +3299,7 @@ class _Driver:
         self._fill_in_call_ids()
         if self.journal_path is not None:
             self.journal = _open_journal(self.journal_path, run)
+            self.new_steps.clear()  # what the journal had more is not new
         has_later_turns = self.journal is not None and self.journal.has_later_turns
         if has_later_turns or run.state in ("model_ended", "succeeded"):
             self.has_ended = True
@@ -3308,7 +3310,6 @@ class _Driver:
         for step in run.steps:
             if step.status in _FAILURES:
                 self._count_failure(step)
-        self.new_steps.clear()  # what the journal had more is not new
 
     def _done_calls(self) -> List[AgentAction]:
         """The calls of the conversation that have a step; not the action of a notice."""
@@ -3557,7 +3558,10 @@ class _Driver:
             output = _to_text(output)
         if type(log) is str:
             log = _to_text(log)
-        finish = AgentFinish(output, log, reply.message, reply.reason)
+        if not isinstance(reply.reason, str):
+            raise TypeError(f"the reason of an AgentFinish is a str; got {reply.reason!r}")
+        reason: Any = str.__str__(reply.reason)
+        finish = AgentFinish(output, log, reply.message, reason)
         is_judged = self.accept is not None and finish.reason != "refusal"
         state: State = "running" if is_judged else "model_ended"
         self.run.finish = finish
@@ -3594,8 +3598,11 @@ class _Driver:
             call_id = self._make_call_id(taken)
         if name not in self.tools:
             name = _resolve_tool_name(name, self.tools)
+        tool_input = action.tool_input
+        if type(tool_input) is dict:
+            tool_input = dict(tool_input)  # the model may go on using its own
         request = self.run.requests
-        return AgentAction(name, action.tool_input, call_id, log, action.message, request)
+        return AgentAction(name, tool_input, call_id, log, action.message, request)
 
     def _make_call_id(self, taken: Set[str]) -> str:
         """Nine characters made of the call's number, "c00000007"; the next free one."""
@@ -3744,18 +3751,18 @@ class Scripted:
 #  2. its `self.journal.write` in `_Driver`, in the order of what happens: for what each
 #     reply brings, readable or not, in one place of `_ask_model`;
 #  3. a function that applies it to a run, and its row in `_APPLY`; where a field is not
-#     plain JSON, also one that packs it, in `_PACK`;
-#  4. `_VERSION`, one more, and in `test_a_newer_format_is_refused`: an older copy of this
-#     file then says that it is too old. Not for a further entry of an event that there is:
-#     older copies leave it unread.
+#     plain JSON, also one that packs it, in `_PACK`.
 #
 # If it keeps something in the run, also:
 #
-#  5. a field of `AgentRun`, as the last one: in the docstring, in the class, and twice in
+#  4. a field of `AgentRun`, as the last one: in the docstring, in the class, and twice in
 #     `__init__`; with a default, so that JSON of an older file is read. Two tests list all
 #     fields: `test_fields_and_defaults` and `test_repr`;
-#  6. its lines in `_missing_events`, by which run and file catch up when a run is resumed;
-#  7. where a difference means another run, a check in `_WrittenTurn.check`.
+#  5. its lines in `_missing_events`, by which run and file catch up when a run is resumed;
+#  6. where a difference means another run, a check in `_WrittenTurn.check`.
+#
+# `_VERSION` stays: an older copy of this file refuses an event that it does not know, with
+# the line. It rises where an event that there is comes to mean something else.
 
 _VERSION = 1
 _FIRST_BYTES = b'{"event": "turn"'  # of every journal

@@ -5961,6 +5961,27 @@ class ReplyTests(unittest.TestCase):
                         self.assertNotIn("\n", str(step))
                     json.dumps(agentloop.to_json(run))
 
+    def test_a_reason_that_is_no_text(self):
+        """A bug in the model's code, said before anything of it is in the run."""
+        for reason in (None, 5, ["stop"]):
+            with self.subTest(reason):
+                run, error = _drive([_end("x", reason=reason)])
+                self.assertIsInstance(error, TypeError)
+                self.assertIn("reason", str(error))
+                self.assertEqual((run.finish, run.requests), (None, 1))
+
+    def test_a_model_goes_on_using_its_own_arguments(self):
+        """Each step keeps what was given with its call."""
+        arguments = {}
+
+        def model(run, tools):
+            arguments["n"] = len(run.steps)
+            return agentloop.AgentAction("look", arguments) if len(run.steps) < 2 else _end()
+
+        run, _ = _drive(model, tools=[_look_at])
+        self.assertEqual([step.action.tool_input for step in run.steps], [{"n": 0}, {"n": 1}])
+        self.assertEqual([step.observation for step in run.steps], [0, 1])
+
 
 class CallIdTests(unittest.TestCase):
     """Ids: made where they are missing, never used twice."""
