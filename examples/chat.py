@@ -53,18 +53,18 @@ class Screen:
 
 def take_turn(model, screen, line, journal):
     """Go on with the conversation in the journal, by one turn."""
-    run = agentloop.AgentRun(line)
-    if Path(journal).exists():
-        run = agentloop.AgentRun.load(journal).follow_up(line)
     screen.wait()
     try:
+        run = agentloop.AgentRun(line)
+        if Path(journal).exists():
+            run = agentloop.AgentRun.load(journal).follow_up(line)
         for event in agentloop.stream(model, run, [get_time], journal=journal):
             if isinstance(event, agentloop.AgentStep):
                 screen.show("event", f"{event}\n")
                 screen.wait()
         if run.state != "model_ended" or run.finish.reason != "stop":
             screen.show("event", run.finish or run.state)
-    except (KeyboardInterrupt, agentloop.ModelError) as error:
+    except (KeyboardInterrupt, OSError, ValueError, agentloop.ModelError) as error:
         screen.show("event", str(error) or "interrupted")
     screen.show(screen.kind, "\n")
 
@@ -95,14 +95,6 @@ def main():
     for name in ("--model", "--base-url", "--journal"):
         parser.add_argument(name)
     options = parser.parse_args()
-    journal = Path(options.journal or "chat.jsonl")
-    if journal.is_dir() or not journal.parent.is_dir():
-        parser.error(f"--journal {journal}: no file can be written there")
-    try:
-        if options.model and journal.exists():
-            agentloop.AgentRun.load(journal)
-    except ValueError as error:  # a file, and no journal
-        parser.error(str(error))
     screen = Screen()
 
     def transport(*request):
@@ -114,7 +106,7 @@ def main():
     settings["on_text"] = lambda text: screen.show("answer", text)
     model = agentloop.OpenAIChat(options.model or "recorded", **settings)
     while options.model:
-        take_turn(model, screen, input("\nyou: "), journal)
+        take_turn(model, screen, input("\nyou: "), options.journal or "chat.jsonl")
     with tempfile.TemporaryDirectory() as folder:
         for line in ["What time is it in Oslo?", "Thank you."]:
             print(f"\nyou: {line}", end=" ")
