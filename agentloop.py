@@ -3749,7 +3749,8 @@ class Scripted:
 #
 #  1. a line in the table above, and in examples/reference/journal.md;
 #  2. its `self.journal.write` in `_Driver`, in the order of what happens: for what each
-#     reply brings, readable or not, in one place of `_ask_model`;
+#     reply brings, readable or not, at the end of `_ask_model`, when the reply is in the
+#     run. Written before, it would lose the reply where the disk is full;
 #  3. a function that applies it to a run, and its row in `_APPLY`; where a field is not
 #     plain JSON, also one that packs it, in `_PACK`.
 #
