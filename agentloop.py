@@ -1158,8 +1158,11 @@ def _check_field(name: str, value: Any, expected: Any) -> None:
         raise ValueError("status is empty")
     if expected is list and not all(type(item) is str for item in value):
         raise TypeError(f"{name} holds something else than texts: {_preview(value)}")
-    if expected is dict and not all(isinstance(n, (int, float)) for n in value.values()):
-        raise TypeError(f"{name} holds something else than numbers: {_preview(value)}")
+    if expected is dict:
+        for key, number in value.items():
+            if type(key) is not str or not isinstance(number, (int, float)):
+                entry = f"{_short_repr(key)}: {_short_repr(number)}"
+                raise TypeError(f"run.{name} holds a number for each name; got {entry}")
 
 
 def _object_from_json(d: Any, tag: str) -> Any:
@@ -3903,25 +3906,18 @@ def _totals_of(run: AgentRun) -> _JsonObject:
     return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
 
 
-def _check_usage(usage: Dict[str, int]) -> None:
-    for name, count in usage.items():
-        if type(name) is not str:
-            raise TypeError(f"run.usage has a key that is not a str: {name!r}")
-        if not isinstance(count, (int, float)):
-            raise TypeError(f"run.usage[{name!r}] is not a number: {count!r}")
+def _check_totals(event: _JsonObject) -> None:
+    """Of an event that is read; or to be written, for a line that cannot be read is damage."""
+    for name, expected in (("requests", int), ("usage", dict), ("state", str)):
+        if name in event:
+            _check_field(name, event[name], expected)
 
 
 def _apply_totals(run: AgentRun, event: _JsonObject) -> None:
-    if "requests" in event:
-        run.requests = _field(event, "requests", int)
-    if "usage" in event:
-        usage = _field(event, "usage", dict)
-        _check_usage(usage)
-        run.usage = dict(usage)
-    if "state" in event:
-        if event["state"] not in typing.get_args(State):
-            raise ValueError(f"no state of a run: {_preview(event['state'])}")
-        run.state = event["state"]
+    _check_totals(event)
+    run.requests = event.get("requests", run.requests)
+    run.usage = dict(event.get("usage", run.usage))
+    run.state = event.get("state", run.state)
 
 
 _ONLY_TOTALS = ("turn", "requested", "updated")
@@ -4407,7 +4403,7 @@ class _Journal:
                 del event[name]
         if event == {"event": "updated"}:
             return
-        _check_usage(event.get("usage", {}))
+        _check_totals(event)
         event["time"] = round(time.time(), 3)
         # A number that JSON does not have must fail here, not when the file is read.
         self._file.append(json.dumps(event, allow_nan=False).encode("ascii") + b"\n")
@@ -7384,8 +7380,10 @@ class _Adapter(_Client):
         """
         end = _end_of(reply.reason)
         if end == "unknown":
-            reason = _one_line(reply.reason, 60)
-            _log(f"the finish reason {reason!r} is taken for a clean end")
+            # What is no plain word is not shown: a server may echo a key anywhere.
+            is_word = re.fullmatch(r"[A-Za-z_]{1,40}", reply.reason)
+            reason = repr(reply.reason) if is_word else "of another form"
+            _log(f"the finish reason {reason} is taken for a clean end")
         if reply.refusal is not None or end == "refused":
             return AgentFinish(reply.refusal or reply.text, "", reply.message, "refusal")
         if end == "paused":
@@ -7540,7 +7538,8 @@ class OpenAIChat(_Adapter):
     Args:
         model: the name that the server knows.
         base_url: with or without /v1, a trailing slash or the full path; default: the
-            variable OPENAI_BASE_URL, else https://api.openai.com/v1.
+            variable OPENAI_BASE_URL, else https://api.openai.com/v1. A login in it,
+            http://user:password@host, is sent as Basic where no key is.
         api_key: a str, or a function that gives one for each request on the wire;
             default: the variable OPENAI_API_KEY. With "" none is sent.
         headers: sent along with each request, {"X-Title": "my app"}.

@@ -7662,6 +7662,21 @@ class WrittenValueTests(_JournalCase):
             self.assertEqual(agentloop.AgentRun.load(path).requests, 1)
             os.unlink(path)
 
+    def test_a_total_that_could_not_be_read_is_not_written(self):
+        """The file stays one that can be read."""
+        path = self.path("totals.jsonl")
+
+        def model(run, tools):
+            setattr(run, name, value)
+            return agentloop.AgentFinish("x")
+
+        for name, value in (("requests", 2.0), ("requests", "1"), ("requests", None)):
+            with self.subTest(repr(value)):
+                with self.assertRaisesRegex(TypeError, name):
+                    agentloop.run(model, "go", journal=path)
+                self.assertEqual(agentloop.AgentRun.load(path).requests, 1)
+                os.unlink(path)
+
 
 class WrittenFirstTests(_JournalCase):
     """A run that has more than the file is written before it goes on."""
@@ -12526,6 +12541,14 @@ class SecretTests(_ModelCase):
                 with self.subTest(value=value, own=own):
                     error, _ = self.fails("chat", [(400, {}, words)], **own)
                     self.assertIn(shown, str(error))
+
+    def test_a_finish_reason_that_holds_the_key_is_not_logged(self):
+        for reason, shown in (("odd", "'odd'"), (_KEY, "of another form")):
+            with self.subTest(shown):
+                with self.assertLogs("agentloop", "WARNING") as logged:
+                    self.play("chat", [_text("chat", "hello", reason=reason)])
+                self.assertIn(shown, logged.output[0])
+                self.assertNotIn(_KEY, logged.output[0])
 
 
 class ModelCopyTests(_ModelCase):
