@@ -1150,7 +1150,7 @@ def _check_field(name: str, value: Any, expected: Any) -> None:
     journal, which must stay readable: the `task` of a run made by hand, the `log` of a
     finish.
     """
-    if type(value) is not expected:
+    if not isinstance(value, expected) or isinstance(value, bool):
         raise TypeError(f"{name} is {_preview(value)}, not of type {expected.__name__}")
     if name == "state" and value not in typing.get_args(State):
         raise ValueError(f"state: there is no {_preview(value)}")
@@ -3791,12 +3791,20 @@ def _apply(run: AgentRun, event: _JsonObject) -> None:
     _apply_totals(run, event)
 
 
-def _field(entries: _JsonObject, name: str, kind: type) -> Any:
-    """entries[name], which must be of this type: ({"log": "Hm"}, "log", str) -> "Hm"."""
-    value = entries[name]
-    if type(value) is not kind:
-        raise TypeError(f"{name} is not of type {kind.__name__}")
-    return value
+# The fields that are of one type, of an event and of the actions in it.
+_EVENT_FIELDS = {
+    "version": int, "requests": int, "usage": dict, "state": str, "request": int, "tool": str,
+    "call_id": str, "log": str, "call_ids": list, "number": int, "status": str,
+}  # fmt: skip
+
+
+def _check_event(event: _JsonObject) -> None:
+    """Of an event that is read; or to be written, for a line that cannot be read is damage."""
+    for name, value in event.items():
+        if name in _EVENT_FIELDS:
+            _check_field(name, value, _EVENT_FIELDS[name])
+    for action in event.get("actions", ()):
+        _check_event(action)
 
 
 def _pack_proposed(actions: List[AgentAction]) -> _JsonObject:
@@ -3817,22 +3825,21 @@ def _pack_proposed(actions: List[AgentAction]) -> _JsonObject:
 
 def _apply_proposed(run: AgentRun, event: _JsonObject) -> None:
     message = _unpack_value(event, "message")  # one object for all actions of the reply
-    request = _field(event, "request", int)
+    request = event["request"]
     actions = []
-    for entry in _field(event, "actions", list):
-        tool = _field(entry, "tool", str)
-        call_id = _field(entry, "call_id", str)
-        log = _field(entry, "log", str) if "log" in entry else ""
+    for entry in event["actions"]:
+        tool, call_id, log = entry["tool"], entry["call_id"], entry.get("log", "")
         tool_input = _unpack_value(entry, "tool_input")
         actions.append(AgentAction(tool, tool_input, call_id, log, message, request))
     run.pending.extend(actions)  # all or none of them, also where Ctrl-C comes
 
 
 def _apply_started(run: AgentRun, event: _JsonObject) -> None:
-    run.started.extend(str(call_id) for call_id in _field(event, "call_ids", list))
+    run.started.extend(event["call_ids"])
 
 
 def _pack_finished(finish: AgentFinish, **totals: Any) -> _JsonObject:
+    _check_field("reason", finish.reason, str)
     return {"finish": to_json(finish), **totals}
 
 
@@ -3865,10 +3872,8 @@ def _pack_done(step: AgentStep, finish: Optional[AgentFinish], turn: AgentRun) -
 
 def _apply_done(run: AgentRun, event: _JsonObject) -> None:
     """Add the step, unless it was written twice: see `_Driver._flush_step`."""
-    status = _field(event, "status", str)
-    if not status:
-        raise ValueError("a step without a status")
-    step = AgentStep(_find_done(run, event), _unpack_value(event, "observation"), status)
+    observation = _unpack_value(event, "observation")
+    step = AgentStep(_find_done(run, event), observation, event["status"])
     if step.action.call_id:
         run._add_step(step)
     elif run.steps[-1:] != [step]:
@@ -3880,13 +3885,11 @@ def _apply_done(run: AgentRun, event: _JsonObject) -> None:
 
 def _find_done(run: AgentRun, event: _JsonObject) -> AgentAction:
     """The action that a `done` event is about: pending, of the last step, or a notice's."""
-    call_id = _field(event, "call_id", str)
+    call_id = event["call_id"]
     if not call_id:
-        log = _field(event, "log", str)
-        request = _field(event, "request", int)
-        return AgentAction("", {}, "", log, _unpack_value(event, "message"), request)
-    number = _field(event, "number", int) if "number" in event else 0
-    for action in itertools.islice(_calls_with_id(run, call_id), number, None):
+        message = _unpack_value(event, "message")
+        return AgentAction("", {}, "", event["log"], message, event["request"])
+    for action in itertools.islice(_calls_with_id(run, call_id), event.get("number", 0), None):
         return action
     raise ValueError(f"the call {_preview(call_id)} is not pending")
 
@@ -3906,15 +3909,7 @@ def _totals_of(run: AgentRun) -> _JsonObject:
     return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
 
 
-def _check_totals(event: _JsonObject) -> None:
-    """Of an event that is read; or to be written, for a line that cannot be read is damage."""
-    for name, expected in (("requests", int), ("usage", dict), ("state", str)):
-        if name in event:
-            _check_field(name, event[name], expected)
-
-
 def _apply_totals(run: AgentRun, event: _JsonObject) -> None:
-    _check_totals(event)
     run.requests = event.get("requests", run.requests)
     run.usage = dict(event.get("usage", run.usage))
     run.state = event.get("state", run.state)
@@ -4013,7 +4008,7 @@ class _WrittenTurn:
     """
 
     def __init__(self, path: str, event: _JsonObject, line: int) -> None:
-        version = _field(event, "version", int)
+        version = event["version"]
         if version > _VERSION:
             newer = f"its format is newer: version {version}"
             raise ValueError(f"{newer}; use the agentloop.py that wrote it")
@@ -4023,6 +4018,7 @@ class _WrittenTurn:
 
     def apply(self, event: _JsonObject, line: int) -> None:
         """Follow the event in this line."""
+        _check_event(event)
         _apply(self.run, event)
         if len(self.lines) <= len(self.run.steps):
             self.lines.append(line)
@@ -4403,7 +4399,7 @@ class _Journal:
                 del event[name]
         if event == {"event": "updated"}:
             return
-        _check_totals(event)
+        _check_event(event)
         event["time"] = round(time.time(), 3)
         # A number that JSON does not have must fail here, not when the file is read.
         self._file.append(json.dumps(event, allow_nan=False).encode("ascii") + b"\n")

@@ -7677,6 +7677,51 @@ class WrittenValueTests(_JournalCase):
                 self.assertEqual(agentloop.AgentRun.load(path).requests, 1)
                 os.unlink(path)
 
+    def test_a_field_that_could_not_be_read_is_not_written(self):
+        """A run made by hand: the error names the field, and the file can be read."""
+        action = agentloop.AgentAction("pay", {"n": 1}, "a")
+        steps = {
+            "call_id": agentloop.AgentAction("pay", {}, 5),
+            "tool": agentloop.AgentAction(None, {}, "a"),
+            "log": agentloop.AgentAction("pay", {}, "a", ["hm"]),
+            "request": agentloop.AgentAction("pay", {}, "a", request="1"),
+        }
+        runs = [(name, agentloop.AgentRun("go", pending=[steps[name]])) for name in steps]
+        runs += [
+            (name, agentloop.AgentRun("go", [agentloop.AgentStep(steps[name], 1)]))
+            for name in steps
+        ]
+        for status in (None, "", 5, True):
+            run = agentloop.AgentRun("go", [agentloop.AgentStep(action, 1, status)])
+            runs.append(("status", run))
+        for field, value in (("log", 5), ("request", None)):
+            notice = agentloop.AgentAction("", {}, **{field: value})
+            step = agentloop.AgentStep(notice, "unreadable", "invalid_response")
+            runs.append((field, agentloop.AgentRun("go", [step])))
+        for reason in (None, 5):
+            finish = agentloop.AgentFinish("x", reason=reason)
+            runs.append(("reason", agentloop.AgentRun("go", finish=finish)))
+        model = agentloop.Scripted([agentloop.AgentFinish("ok")])
+        for number, (field, run) in enumerate(runs):
+            path = self.path("field%d.jsonl" % number)
+            with self.subTest(field, run=run):
+                with self.assertRaisesRegex((TypeError, ValueError), field):
+                    agentloop.run(model, run, journal=path)
+                self.assertEqual(agentloop.AgentRun.load(path).task, "go")
+
+    def test_a_status_of_an_enum_is_its_text(self):
+        class Word(str, enum.Enum):
+            PAID = "paid"
+
+        path = self.path("word.jsonl")
+        action = agentloop.AgentAction("pay", {"n": 1}, "a")
+        run = agentloop.AgentRun("go", [agentloop.AgentStep(action, 1, Word.PAID)], requests=1)
+        model = agentloop.Scripted([None, agentloop.AgentFinish("ok")])
+        for given in (run, agentloop.AgentRun("go")):
+            agentloop.run(model, given, journal=path)
+            self.assertEqual(agentloop.AgentRun.load(path).steps[0].status, "paid")
+            self.assertEqual(given.output, "ok")
+
 
 class WrittenFirstTests(_JournalCase):
     """A run that has more than the file is written before it goes on."""
