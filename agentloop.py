@@ -442,10 +442,6 @@ _CODE_FENCE = r"""(?sx)
 """
 
 
-def _copy_value(value: Any) -> Any:
-    return value if type(value) in _SCALAR_TYPES else copy.deepcopy(value)
-
-
 def _read_arguments(tool_input: Any) -> _JsonObject:
     r"""The arguments that a model gave, as a dict of the caller's own.
 
@@ -463,7 +459,10 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
     """
     if type(tool_input) is dict:
         try:
-            return {k: _copy_value(v) for k, v in tool_input.items()}
+            return {
+                name: value if type(value) in _SCALAR_TYPES else copy.deepcopy(value)
+                for name, value in tool_input.items()
+            }
         except Exception as error:  # what a model of the caller's own put there
             raise ValueError(f"cannot be copied: {type(error).__name__}") from None
     value = tool_input
@@ -1137,7 +1136,7 @@ def _field_from_json(d: _JsonObject, name: str, annotation: Any) -> Any:
         if name == "finish" and d[name] is None:
             return None
         return _object_from_json(d[name], _OBJECT_FIELDS[name])
-    value = _copy_value(_unpack_value(d, name))
+    value = copy.deepcopy(_unpack_value(d, name))
     if annotation in _TYPES_IN_JSON and name != "log":  # a finish may have any
         _check_field(name, value, _TYPES_IN_JSON[annotation])
     return value
@@ -3603,7 +3602,10 @@ class _Driver:
             name = _resolve_tool_name(name, self.tools)
         tool_input = action.tool_input
         if type(tool_input) is dict:
-            tool_input = dict(tool_input)  # the model may go on using its own
+            try:
+                tool_input = _read_arguments(tool_input)  # the model may go on using its own
+            except ValueError:
+                pass  # it will be invalid_arguments
         request = self.run.requests
         return AgentAction(name, tool_input, call_id, log, action.message, request)
 

@@ -5971,15 +5971,22 @@ class ReplyTests(unittest.TestCase):
                 self.assertEqual((run.finish, run.requests), (None, 1))
 
     def test_a_model_goes_on_using_its_own_arguments(self):
-        """Each step keeps what was given with its call."""
-        arguments = {}
+        """Each step keeps what was given with its call, at any depth."""
+        arguments = {"at": [[]]}
+
+        def look(n: int, at: list) -> int:
+            return n
 
         def model(run, tools):
             arguments["n"] = len(run.steps)
+            arguments["at"][0].append(len(run.steps))
             return agentloop.AgentAction("look", arguments) if len(run.steps) < 2 else _end()
 
-        run, _ = _drive(model, tools=[_look_at])
-        self.assertEqual([step.action.tool_input for step in run.steps], [{"n": 0}, {"n": 1}])
+        run, _ = _drive(model, tools=[look])
+        self.assertEqual(
+            [step.action.tool_input for step in run.steps],
+            [{"at": [[0]], "n": 0}, {"at": [[0, 1]], "n": 1}],
+        )
         self.assertEqual([step.observation for step in run.steps], [0, 1])
 
 
