@@ -1067,6 +1067,11 @@ def _unpack_value(entries: _JsonObject, name: str) -> Any:
     ]
 
 
+def _holds(entries: _JsonObject, name: str) -> bool:
+    """Whether `_pack_value` kept a value under `name`."""
+    return name in entries or f"{name}_images" in entries
+
+
 def to_json(x: Any) -> _JsonObject:
     """An action, step, finish, run or Image as a JSON object with a `type`.
 
@@ -1121,7 +1126,7 @@ def _read_object(d: _JsonObject) -> Any:
     cls = _CLASSES[d["type"]]
     values = {}
     for f in dataclasses.fields(cls):
-        if f.name in d or f"{f.name}_images" in d:
+        if _holds(d, f.name):
             values[f.name] = _field_from_json(d, f.name, f.type)
     return cls(**values)
 
@@ -3812,26 +3817,31 @@ def _check_event(event: _JsonObject) -> None:
 def _pack_proposed(actions: List[AgentAction]) -> _JsonObject:
     """{"message": null, "request": 1, "actions": [{"tool": "pay", "tool_input": {"n": 3}, ...}]}
 
-    The message stands there once, for all calls of the reply.
+    The message stands there once, for all calls of the reply. A call has one of its own
+    where a model of the caller's put together what several replies asked for.
     """
+    shared = actions[0].message
     entries = []
     for action in actions:
         entry = {"tool": action.tool, **_pack_value("tool_input", action.tool_input)}
         entry["call_id"] = action.call_id
         if action.log:
             entry["log"] = action.log
+        if not _is_same(action.message, shared):
+            entry.update(_pack_value("message", action.message))
         entries.append(entry)
-    message = _pack_value("message", actions[0].message)
+    message = _pack_value("message", shared)
     return {**message, "request": actions[0].request, "actions": entries}
 
 
 def _apply_proposed(run: AgentRun, event: _JsonObject) -> None:
-    message = _unpack_value(event, "message")  # one object for all actions of the reply
+    shared = _unpack_value(event, "message")  # one object for all actions of the reply
     request = event["request"]
     actions = []
     for entry in event["actions"]:
         tool, call_id, log = entry["tool"], entry["call_id"], entry.get("log", "")
         tool_input = _unpack_value(entry, "tool_input")
+        message = _unpack_value(entry, "message") if _holds(entry, "message") else shared
         actions.append(AgentAction(tool, tool_input, call_id, log, message, request))
     run.pending.extend(actions)  # all or none of them, also where Ctrl-C comes
 
@@ -3950,7 +3960,7 @@ def _missing_events(behind: AgentRun, ahead: AgentRun) -> Iterator[_JsonObject]:
     # Requests and tokens are only ever added: the larger are the later ones.
     if ahead.requests > behind.requests:
         yield _make_event("updated", requests=ahead.requests)
-    if sum(ahead.usage.values()) > sum(behind.usage.values()):
+    if _sum_of_usage(ahead) > _sum_of_usage(behind):
         yield _make_event("updated", usage=ahead.usage)
     if len(ahead.steps) >= len(behind.steps):
         yield from _missing_replies(behind, ahead)
@@ -3960,6 +3970,11 @@ def _missing_events(behind: AgentRun, ahead: AgentRun) -> Iterator[_JsonObject]:
         yield _make_event("started", call_ids=call_ids)
     if is_later:
         yield _make_event("updated", state=ahead.state)
+
+
+def _sum_of_usage(turn: AgentRun) -> Tuple[float, int]:
+    """To compare which counts are the later ones; a count of 0 is one more than none."""
+    return (sum(turn.usage.values()), len(turn.usage))
 
 
 def _age(turn: AgentRun) -> Tuple[int, bool]:

@@ -7475,6 +7475,28 @@ class WritingTests(_JournalCase):
             self.play(["ok"]).go()
         self.assertEqual(_free_numbers(), before, "a file stays open")
 
+    def test_messages_of_one_reply(self):
+        """A model of the caller's may put together what two others asked for."""
+        picture = agentloop.Image(b"GIF8")
+
+        def f() -> str:
+            return "done"
+
+        for number, messages in enumerate((
+            [{"n": 1}, {"n": 2}, {"n": 1}], [None, "two", None], [{"n": 1}, None, picture],
+        )):  # fmt: skip
+            with self.subTest(messages):
+                calls = [agentloop.AgentAction("f", {}, message=m) for m in messages]
+                model = agentloop.Scripted([calls, agentloop.AgentFinish("ok")])
+                path = self.path("messages%d.jsonl" % number)
+                run = agentloop.run(model, "go", [f], journal=path)
+                found = agentloop.AgentRun.load(path)
+                self.assertEqual([s.action.message for s in found.steps], messages)
+                data = _bytes(path)
+                for given in (run, found):
+                    agentloop.run(model, given, [f], journal=path)
+                    self.assertEqual(_bytes(path), data)
+
     def test_a_shared_message_is_written_once(self):
         message = {"text": "m" * 5000}
         calls = [agentloop.AgentAction("pay", {"n": n}, message=message) for n in range(20)]
@@ -8102,6 +8124,19 @@ class JournalBudgetTests(_JournalCase):
         run = play.go()
         self.assertEqual((run.usage, run.requests), ({"input_tokens": 40}, 4))
         self.assertEqual(play.load(), run)
+
+    def test_usage_of_zero_tokens_is_kept(self):
+        """Some servers count nothing."""
+        path = self.path("zero.jsonl")
+
+        def model(run, tools):
+            run.usage.update(input_tokens=0, output_tokens=0)
+            return agentloop.AgentFinish("ok")
+
+        run = agentloop.run(model, "go", journal=path)
+        data = _bytes(path)
+        self.assertEqual(agentloop.run(model, "go", journal=path), run)
+        self.assertEqual(_bytes(path), data)
 
     def test_a_tool_that_spends_requests(self):
         def colleague(question: str, run: agentloop.AgentRun) -> str:
