@@ -4263,6 +4263,8 @@ class _JournalFile:
 
     def append(self, line: bytes) -> None:
         """Write a line and sync it, whole or not at all."""
+        if self._process != os.getpid():  # a forked child: the file is still its parent's
+            raise self._held_by_another()
         self._check_path()
         if self._torn_at is not None:
             self.cut(self._torn_at)
@@ -4334,14 +4336,17 @@ class _JournalFile:
             pass  # a system without locks
         except OSError as error:
             if error.errno in _LOCK_IS_HELD:
-                reason = "another process or stream holds the journal"
-                raise BlockingIOError(errno.EAGAIN, reason, self.path) from None
+                raise self._held_by_another() from None
             if error.errno not in _NO_LOCKS_HERE:
                 raise
             import logging
 
             text = "this file system has no locks; nothing keeps a second process away"
             logging.getLogger("agentloop").warning(f"{self.path}: {text}")
+
+    def _held_by_another(self) -> BlockingIOError:
+        reason = "another process or stream holds the journal"
+        return BlockingIOError(errno.EAGAIN, reason, self.path)
 
     def _unlock(self) -> None:
         # subtle: closing is not enough where a forked child has inherited the file

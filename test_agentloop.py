@@ -6980,6 +6980,18 @@ class LockTests(_JournalCase):
             self.assertEqual(play.go().state, "model_ended")
         self.assertEqual((asked, fcntl.flock), ([fcntl.LOCK_UN], flock))
 
+    def test_a_forked_child_cannot_go_on_with_its_parents_stream(self):
+        """Its calls would run twice, and two processes would write one file."""
+        play = self.play([["pay 1"], "ok"])
+        events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
+        next(events)
+        data = play.data()
+        with mock.patch.object(os, "getpid", lambda: 0):
+            with self.assertRaisesRegex(BlockingIOError, re.escape(play.journal)):
+                next(events)
+        self.assertEqual((play.data(), play.count("pay 1")), (data, 0))
+        self.assertEqual(play.go().state, "model_ended")
+
     @_locks
     def test_a_file_system_without_locks(self):
         import fcntl
