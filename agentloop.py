@@ -457,7 +457,7 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
         "{'n': None}"             {"n": None}               a Python literal
         '{"n": 1', "[1]", 5       ValueError
     """
-    if type(tool_input) is dict:
+    if isinstance(tool_input, dict):
         try:
             return {
                 name: value if type(value) in _SCALAR_TYPES else copy.deepcopy(value)
@@ -639,7 +639,7 @@ class AgentAction(_Data):
         if isinstance(shown, str) and len(shown) <= _SHOWN_ARGUMENTS:
             arguments = self.arguments
             shown = shown if arguments is None else arguments
-        if isinstance(shown, dict):
+        if type(shown) is dict:
             shown = _beginning_of(shown, 120)
             shown = ", ".join(f"{_safe_str(name)}={_preview(v)}" for name, v in shown.items())
         elif not isinstance(shown, str):
@@ -3606,7 +3606,7 @@ class _Driver:
         if name not in self.tools:
             name = _resolve_tool_name(name, self.tools)
         tool_input = action.tool_input
-        if type(tool_input) is dict:
+        if isinstance(tool_input, dict):
             try:
                 tool_input = _read_arguments(tool_input)  # the model may go on using its own
             except ValueError:

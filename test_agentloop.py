@@ -1396,6 +1396,28 @@ class ArgumentTextTests(unittest.TestCase):
         agentloop.AgentAction("f", kept).arguments["a"].append(2)
         self.assertEqual(kept, {"a": [1]})
 
+    def test_dicts_of_other_classes(self):
+        """A model of the caller's may read YAML, say; one that cannot be looked at is a step."""
+
+        class Lazy(dict):
+            def items(self):
+                raise RuntimeError("lazy")
+
+            __iter__ = keys = values = items
+
+        for given, status in (
+            (collections.OrderedDict(n=1), "ok"), (collections.Counter(n=1), "ok"),
+            (Lazy(n=1), "invalid_arguments"),
+        ):  # fmt: skip
+            with self.subTest(type(given).__name__):
+                call = agentloop.AgentAction("look", given)
+                run, error = _drive([call, _end()], tools=[_look_at])
+                self.assertIsNone(error)
+                self.assertEqual(run.steps[0].status, status)
+                self.assertIn("look(", str(call))
+                if status == "ok":
+                    self.assertIs(type(run.steps[0].action.tool_input), dict)
+
     def test_text(self):
         a = {"x": "a", "n": 1}
         whole = _bad("object", at="args")
