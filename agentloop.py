@@ -3268,26 +3268,15 @@ class _Driver:
         self.new_steps: Deque[AgentStep] = collections.deque()
 
     def events(self) -> Generator[Event, None, AgentRun]:
-        """The loop. One call, one step; what goes wrong on the way is an observation."""
+        """What happens in the run, which this driver has from its first event to its last."""
         run = self.run
         try:
             with contextlib.closing(self):
                 run._acquire(self)
                 self._resume()
-                while not self.has_ended:
-                    if run.pending:
-                        yield from self._show_pending()
-                        yield from self._execute_pending()
-                    if run.finish is not None:
-                        self._judge_finish()
-                    elif run.requests < self.max_requests:
-                        self._ask_model()
-                    else:
-                        self._end("budget_exhausted")
-                    while self.new_steps:  # an unreadable reply, a rejected finish
-                        yield self._flush_step()
-                if self.should_yield_finish:
-                    yield typing.cast(AgentFinish, run.finish)
+                # subtle: the loop is not here. Python 3.13 may raise Ctrl-C where a loop
+                # goes back to its beginning, and there no `try` around it is in force.
+                yield from self._loop()
                 return run
         except BaseException as error:
             self.close()  # subtle: again, for Ctrl-C may have come inside of the first
@@ -3334,6 +3323,28 @@ class _Driver:
             self.call_count = number
             if not action.call_id:
                 action.call_id = self._make_call_id(taken)
+
+    def _loop(self) -> Iterator[Event]:
+        """The loop. One call, one step; what goes wrong on the way is an observation."""
+        run = self.run
+        try:
+            while not self.has_ended:
+                if run.pending:
+                    yield from self._show_pending()
+                    yield from self._execute_pending()
+                if run.finish is not None:
+                    self._judge_finish()
+                elif run.requests < self.max_requests:
+                    self._ask_model()
+                else:
+                    self._end("budget_exhausted")
+                while self.new_steps:  # an unreadable reply, a rejected finish
+                    yield self._flush_step()
+        except StopIteration as error:  # out of a generator it would look like its end
+            text = f"StopIteration from the model or from accept: {error}"
+            raise RuntimeError(text) from error
+        if self.should_yield_finish:
+            yield typing.cast(AgentFinish, run.finish)
 
     def _flush_step(self) -> AgentStep:
         """Write the next new step, which is then yielded."""
@@ -3626,15 +3637,7 @@ class _Driver:
 
 
 def _add_run(error: BaseException, run: AgentRun) -> BaseException:
-    """The exception with the run so far in `agent_run`.
-
-    StopIteration becomes a RuntimeError: out of a generator it would look like the
-    stream's end.
-    """
-    if isinstance(error, StopIteration):
-        cause = error
-        error = RuntimeError(f"StopIteration from the model or from accept: {cause}")
-        error.__cause__ = cause
+    """The exception with the run so far in `agent_run`."""
     with contextlib.suppress(Exception):  # one that takes no attributes
         error.agent_run = run  # type: ignore[attr-defined]
     return error

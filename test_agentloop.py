@@ -6190,6 +6190,46 @@ class ExceptionTests(unittest.TestCase):
                     self.assertIs(caught.exception.agent_run, run)
                     self.assertEqual((run.requests, run.state), (1, "running"))
 
+    @unittest.skipUnless(hasattr(sys, "monitoring"), "before Python 3.12 it cannot be told")
+    def test_ctrl_c_where_a_loop_goes_back(self):
+        """Python 3.13 raises it outside of the `try` around the loop; the run is let go."""
+        number, code = 3, agentloop.run.__code__  # one that no debugger or profiler uses
+        call = _act("look")
+        script = agentloop.Scripted([[call, call], agentloop.InvalidResponse("?"), _end()])
+        tools = agentloop.registry([_look_at])
+
+        def interrupted(at):
+            """Whether loops go back that often, and the run that the exception carries."""
+            left = at
+
+            def jumped(place, start, end):
+                nonlocal left
+                if place.co_filename == code.co_filename and end < start:
+                    left -= 1
+                    if left == -1:
+                        raise KeyboardInterrupt
+
+            sys.monitoring.use_tool_id(number, "test")
+            sys.monitoring.register_callback(number, sys.monitoring.events.JUMP, jumped)
+            sys.monitoring.set_events(number, sys.monitoring.events.JUMP)
+            try:
+                agentloop.run(script, "go", tools)
+            except KeyboardInterrupt as error:
+                return True, getattr(error, "agent_run", None)
+            finally:
+                sys.monitoring.set_events(number, 0)
+                sys.monitoring.free_tool_id(number)
+            return False, None
+
+        for at in itertools.count():
+            came, run = interrupted(at)
+            if not came:
+                break
+            if run is not None:  # else it came before the run began
+                with self.subTest(at):
+                    ends = agentloop.Scripted([_end()] * 4)
+                    self.assertEqual(agentloop.run(ends, run, tools).state, "model_ended")
+
     def test_a_base_exception_from_a_tool(self):
         class Stop(BaseException):
             pass
