@@ -51,6 +51,7 @@ import dataclasses
 import enum
 import errno
 import functools
+import gc
 import inspect
 import itertools
 import json
@@ -791,6 +792,8 @@ class _RunInternals(_Data):
 
     def _acquire(self, driver: Any) -> None:
         """From now on this driver has the run. RuntimeError where another has it."""
+        if self._driver is not None:
+            gc.collect()  # a dropped stream lets go when it is collected: on PyPy some time later
         with _run_lock: self._set_driver(driver)  # fmt: skip # noqa: E701
         if self._driver is not driver:
             raise RuntimeError("another stream holds this run: exhaust or close it first")
@@ -4238,7 +4241,11 @@ class _JournalFile:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR | os.O_CREAT)
             _sync_folder(path)
         try:
-            self._lock()
+            try:
+                self._lock()
+            except BlockingIOError:
+                gc.collect()  # as for a run: a dropped stream may hold it that is not collected yet
+                self._lock()
             self._identity = self._identify()
         except BaseException:
             self._file.close()

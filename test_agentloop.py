@@ -5100,11 +5100,15 @@ class OneDriverTests(_PendingCase):
         )
 
     def test_a_dropped_generator_lets_go(self):
-        run, model, events = self.start()
-        next(events)
-        del events
-        gc.collect()
-        self.assertEqual(agentloop.run(model, run, [self.pay]).output, "done")
+        """At once, also where it waits to be collected: on PyPy, or here in a cycle."""
+        for in_cycle in (False, True):
+            with self.subTest(in_cycle=in_cycle):
+                run, model, events = self.start()
+                next(events)
+                cycle: List[Any] = [events] if in_cycle else []
+                cycle.append(cycle)
+                del events, cycle
+                self.assertEqual(agentloop.run(model, run, [self.pay]).output, "done")
 
     def test_a_tool_cannot_drive_its_own_run(self):
         def again(run: agentloop.AgentRun):
@@ -6924,6 +6928,20 @@ class LockTests(_JournalCase):
         self.assertEqual(play.go().state, "model_ended", "closing the stream lets go")
         # A run that raised, or came to its end, lets go as well.
         self.assertEqual(play.go().state, "model_ended")
+
+    @_locks
+    def test_a_dropped_stream_lets_go(self):
+        """At once, also where it waits to be collected: on PyPy, or here in a cycle."""
+        for in_cycle in (False, True):
+            with self.subTest(in_cycle=in_cycle):
+                play = self.play([["pay 1"], "ok"])
+                events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
+                next(events)
+                cycle: List[Any] = [events] if in_cycle else []
+                cycle.append(cycle)
+                del events, cycle
+                self.assertEqual(play.go().state, "model_ended")
+                os.unlink(play.journal)
 
     @_forks
     @_locks
