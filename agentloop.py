@@ -443,10 +443,6 @@ _CODE_FENCE = r"""(?sx)
 """
 
 
-def _copy_value(value: Any) -> Any:
-    return value if type(value) in _SCALAR_TYPES else copy.deepcopy(value)
-
-
 def _read_arguments(tool_input: Any) -> _JsonObject:
     r"""The arguments that a model gave, as a dict of the caller's own.
 
@@ -462,9 +458,12 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
         "{'n': None}"             {"n": None}               a Python literal
         '{"n": 1', "[1]", 5       ValueError
     """
-    if type(tool_input) is dict:
+    if isinstance(tool_input, dict):
         try:
-            return {k: _copy_value(v) for k, v in tool_input.items()}
+            return {
+                name: value if type(value) in _SCALAR_TYPES else copy.deepcopy(value)
+                for name, value in tool_input.items()
+            }
         except Exception as error:  # what a model of the caller's own put there
             raise ValueError(f"cannot be copied: {type(error).__name__}") from None
     value = tool_input
@@ -641,7 +640,7 @@ class AgentAction(_Data):
         if isinstance(shown, str) and len(shown) <= _SHOWN_ARGUMENTS:
             arguments = self.arguments
             shown = shown if arguments is None else arguments
-        if isinstance(shown, dict):
+        if type(shown) is dict:
             shown = _beginning_of(shown, 120)
             shown = ", ".join(f"{_safe_str(name)}={_preview(v)}" for name, v in shown.items())
         elif not isinstance(shown, str):
@@ -1071,6 +1070,11 @@ def _unpack_value(entries: _JsonObject, name: str) -> Any:
     ]
 
 
+def _holds(entries: _JsonObject, name: str) -> bool:
+    """Whether `_pack_value` kept a value under `name`."""
+    return name in entries or f"{name}_images" in entries
+
+
 def to_json(x: Any) -> _JsonObject:
     """An action, step, finish, run or Image as a JSON object with a `type`.
 
@@ -1125,7 +1129,7 @@ def _read_object(d: _JsonObject) -> Any:
     cls = _CLASSES[d["type"]]
     values = {}
     for f in dataclasses.fields(cls):
-        if f.name in d or f"{f.name}_images" in d:
+        if _holds(d, f.name):
             values[f.name] = _field_from_json(d, f.name, f.type)
     return cls(**values)
 
@@ -1140,7 +1144,7 @@ def _field_from_json(d: _JsonObject, name: str, annotation: Any) -> Any:
         if name == "finish" and d[name] is None:
             return None
         return _object_from_json(d[name], _OBJECT_FIELDS[name])
-    value = _copy_value(_unpack_value(d, name))
+    value = copy.deepcopy(_unpack_value(d, name))
     if annotation in _TYPES_IN_JSON and name != "log":  # a finish may have any
         _check_field(name, value, _TYPES_IN_JSON[annotation])
     return value
@@ -1153,7 +1157,7 @@ def _check_field(name: str, value: Any, expected: Any) -> None:
     journal, which must stay readable: the `task` of a run made by hand, the `log` of a
     finish.
     """
-    if type(value) is not expected:
+    if not isinstance(value, expected) or isinstance(value, bool):
         raise TypeError(f"{name} is {_preview(value)}, not of type {expected.__name__}")
     if name == "state" and value not in typing.get_args(State):
         raise ValueError(f"state: there is no {_preview(value)}")
@@ -3605,8 +3609,11 @@ class _Driver:
         if name not in self.tools:
             name = _resolve_tool_name(name, self.tools)
         tool_input = action.tool_input
-        if type(tool_input) is dict:
-            tool_input = dict(tool_input)  # the model may go on using its own
+        if isinstance(tool_input, dict):
+            try:
+                tool_input = _read_arguments(tool_input)  # the model may go on using its own
+            except ValueError:
+                pass  # it will be invalid_arguments
         request = self.run.requests
         return AgentAction(name, tool_input, call_id, log, action.message, request)
 
@@ -3794,48 +3801,60 @@ def _apply(run: AgentRun, event: _JsonObject) -> None:
     _apply_totals(run, event)
 
 
-def _field(entries: _JsonObject, name: str, kind: type) -> Any:
-    """entries[name], which must be of this type: ({"log": "Hm"}, "log", str) -> "Hm"."""
-    value = entries[name]
-    if type(value) is not kind:
-        raise TypeError(f"{name} is not of type {kind.__name__}")
-    return value
+# The fields that are of one type, of an event and of the actions in it.
+_EVENT_FIELDS = {
+    "version": int, "requests": int, "usage": dict, "state": str, "request": int, "tool": str,
+    "call_id": str, "log": str, "call_ids": list, "number": int, "status": str,
+}  # fmt: skip
+
+
+def _check_event(event: _JsonObject) -> None:
+    """Of an event that is read; or to be written, for a line that cannot be read is damage."""
+    for name, value in event.items():
+        if name in _EVENT_FIELDS:
+            _check_field(name, value, _EVENT_FIELDS[name])
+    for action in event.get("actions", ()):
+        _check_event(action)
 
 
 def _pack_proposed(actions: List[AgentAction]) -> _JsonObject:
     """{"message": null, "request": 1, "actions": [{"tool": "pay", "tool_input": {"n": 3}, ...}]}
 
-    The message stands there once, for all calls of the reply.
+    The message stands there once, for all calls of the reply. A call has one of its own
+    where a model of the caller's put together what several replies asked for.
     """
+    shared = actions[0].message
     entries = []
     for action in actions:
         entry = {"tool": action.tool, **_pack_value("tool_input", action.tool_input)}
         entry["call_id"] = action.call_id
         if action.log:
             entry["log"] = action.log
+        if not _is_same(action.message, shared):
+            entry.update(_pack_value("message", action.message))
         entries.append(entry)
-    message = _pack_value("message", actions[0].message)
+    message = _pack_value("message", shared)
     return {**message, "request": actions[0].request, "actions": entries}
 
 
 def _apply_proposed(run: AgentRun, event: _JsonObject) -> None:
-    message = _unpack_value(event, "message")  # one object for all actions of the reply
-    request = _field(event, "request", int)
+    shared = _unpack_value(event, "message")  # one object for all actions of the reply
+    request = event["request"]
     actions = []
-    for entry in _field(event, "actions", list):
-        tool = _field(entry, "tool", str)
-        call_id = _field(entry, "call_id", str)
-        log = _field(entry, "log", str) if "log" in entry else ""
+    for entry in event["actions"]:
+        tool, call_id, log = entry["tool"], entry["call_id"], entry.get("log", "")
         tool_input = _unpack_value(entry, "tool_input")
+        message = _unpack_value(entry, "message") if _holds(entry, "message") else shared
         actions.append(AgentAction(tool, tool_input, call_id, log, message, request))
     run.pending.extend(actions)  # all or none of them, also where Ctrl-C comes
 
 
 def _apply_started(run: AgentRun, event: _JsonObject) -> None:
-    run.started.extend(str(call_id) for call_id in _field(event, "call_ids", list))
+    run.started.extend(event["call_ids"])
 
 
 def _pack_finished(finish: AgentFinish, **totals: Any) -> _JsonObject:
+    _check_field("reason", finish.reason, str)
     return {"finish": to_json(finish), **totals}
 
 
@@ -3868,10 +3887,8 @@ def _pack_done(step: AgentStep, finish: Optional[AgentFinish], turn: AgentRun) -
 
 def _apply_done(run: AgentRun, event: _JsonObject) -> None:
     """Add the step, unless it was written twice: see `_Driver._flush_step`."""
-    status = _field(event, "status", str)
-    if not status:
-        raise ValueError("a step without a status")
-    step = AgentStep(_find_done(run, event), _unpack_value(event, "observation"), status)
+    observation = _unpack_value(event, "observation")
+    step = AgentStep(_find_done(run, event), observation, event["status"])
     if step.action.call_id:
         run._add_step(step)
     elif run.steps[-1:] != [step]:
@@ -3883,13 +3900,11 @@ def _apply_done(run: AgentRun, event: _JsonObject) -> None:
 
 def _find_done(run: AgentRun, event: _JsonObject) -> AgentAction:
     """The action that a `done` event is about: pending, of the last step, or a notice's."""
-    call_id = _field(event, "call_id", str)
+    call_id = event["call_id"]
     if not call_id:
-        log = _field(event, "log", str)
-        request = _field(event, "request", int)
-        return AgentAction("", {}, "", log, _unpack_value(event, "message"), request)
-    number = _field(event, "number", int) if "number" in event else 0
-    for action in itertools.islice(_calls_with_id(run, call_id), number, None):
+        message = _unpack_value(event, "message")
+        return AgentAction("", {}, "", event["log"], message, event["request"])
+    for action in itertools.islice(_calls_with_id(run, call_id), event.get("number", 0), None):
         return action
     raise ValueError(f"the call {_preview(call_id)} is not pending")
 
@@ -3909,15 +3924,7 @@ def _totals_of(run: AgentRun) -> _JsonObject:
     return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
 
 
-def _check_totals(event: _JsonObject) -> None:
-    """Of an event that is read; or to be written, for a line that cannot be read is damage."""
-    for name, expected in (("requests", int), ("usage", dict), ("state", str)):
-        if name in event:
-            _check_field(name, event[name], expected)
-
-
 def _apply_totals(run: AgentRun, event: _JsonObject) -> None:
-    _check_totals(event)
     run.requests = event.get("requests", run.requests)
     run.usage = dict(event.get("usage", run.usage))
     run.state = event.get("state", run.state)
@@ -3956,7 +3963,7 @@ def _missing_events(behind: AgentRun, ahead: AgentRun) -> Iterator[_JsonObject]:
     # Requests and tokens are only ever added: the larger are the later ones.
     if ahead.requests > behind.requests:
         yield _make_event("updated", requests=ahead.requests)
-    if sum(ahead.usage.values()) > sum(behind.usage.values()):
+    if _sum_of_usage(ahead) > _sum_of_usage(behind):
         yield _make_event("updated", usage=ahead.usage)
     if len(ahead.steps) >= len(behind.steps):
         yield from _missing_replies(behind, ahead)
@@ -3966,6 +3973,11 @@ def _missing_events(behind: AgentRun, ahead: AgentRun) -> Iterator[_JsonObject]:
         yield _make_event("started", call_ids=call_ids)
     if is_later:
         yield _make_event("updated", state=ahead.state)
+
+
+def _sum_of_usage(turn: AgentRun) -> Tuple[float, int]:
+    """To compare which counts are the later ones; a count of 0 is one more than none."""
+    return (sum(turn.usage.values()), len(turn.usage))
 
 
 def _age(turn: AgentRun) -> Tuple[int, bool]:
@@ -4016,7 +4028,7 @@ class _WrittenTurn:
     """
 
     def __init__(self, path: str, event: _JsonObject, line: int) -> None:
-        version = _field(event, "version", int)
+        version = event["version"]
         if version > _VERSION:
             newer = f"its format is newer: version {version}"
             raise ValueError(f"{newer}; use the agentloop.py that wrote it")
@@ -4026,6 +4038,7 @@ class _WrittenTurn:
 
     def apply(self, event: _JsonObject, line: int) -> None:
         """Follow the event in this line."""
+        _check_event(event)
         _apply(self.run, event)
         if len(self.lines) <= len(self.run.steps):
             self.lines.append(line)
@@ -4257,6 +4270,8 @@ class _JournalFile:
 
     def append(self, line: bytes) -> None:
         """Write a line and sync it, whole or not at all."""
+        if self._process != os.getpid():  # a forked child: the file is still its parent's
+            raise self._held_by_another()
         self._check_path()
         if self._torn_at is not None:
             self.cut(self._torn_at)
@@ -4328,14 +4343,17 @@ class _JournalFile:
             pass  # a system without locks
         except OSError as error:
             if error.errno in _LOCK_IS_HELD:
-                reason = "another process or stream holds the journal"
-                raise BlockingIOError(errno.EAGAIN, reason, self.path) from None
+                raise self._held_by_another() from None
             if error.errno not in _NO_LOCKS_HERE:
                 raise
             import logging
 
             text = "this file system has no locks; nothing keeps a second process away"
             logging.getLogger("agentloop").warning(f"{self.path}: {text}")
+
+    def _held_by_another(self) -> BlockingIOError:
+        reason = "another process or stream holds the journal"
+        return BlockingIOError(errno.EAGAIN, reason, self.path)
 
     def _unlock(self) -> None:
         # subtle: closing is not enough where a forked child has inherited the file
@@ -4410,7 +4428,7 @@ class _Journal:
                 del event[name]
         if event == {"event": "updated"}:
             return
-        _check_totals(event)
+        _check_event(event)
         event["time"] = round(time.time(), 3)
         # A number that JSON does not have must fail here, not when the file is read.
         self._file.append(json.dumps(event, allow_nan=False).encode("ascii") + b"\n")

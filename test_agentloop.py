@@ -1396,6 +1396,28 @@ class ArgumentTextTests(unittest.TestCase):
         agentloop.AgentAction("f", kept).arguments["a"].append(2)
         self.assertEqual(kept, {"a": [1]})
 
+    def test_dicts_of_other_classes(self):
+        """A model of the caller's may read YAML, say; one that cannot be looked at is a step."""
+
+        class Lazy(dict):
+            def items(self):
+                raise RuntimeError("lazy")
+
+            __iter__ = keys = values = items
+
+        for given, status in (
+            (collections.OrderedDict(n=1), "ok"), (collections.Counter(n=1), "ok"),
+            (Lazy(n=1), "invalid_arguments"),
+        ):  # fmt: skip
+            with self.subTest(type(given).__name__):
+                call = agentloop.AgentAction("look", given)
+                run, error = _drive([call, _end()], tools=[_look_at])
+                self.assertIsNone(error)
+                self.assertEqual(run.steps[0].status, status)
+                self.assertIn("look(", str(call))
+                if status == "ok":
+                    self.assertIs(type(run.steps[0].action.tool_input), dict)
+
     def test_text(self):
         a = {"x": "a", "n": 1}
         whole = _bad("object", at="args")
@@ -5975,15 +5997,22 @@ class ReplyTests(unittest.TestCase):
                 self.assertEqual((run.finish, run.requests), (None, 1))
 
     def test_a_model_goes_on_using_its_own_arguments(self):
-        """Each step keeps what was given with its call."""
-        arguments = {}
+        """Each step keeps what was given with its call, at any depth."""
+        arguments = {"at": [[]]}
+
+        def look(n: int, at: list) -> int:
+            return n
 
         def model(run, tools):
             arguments["n"] = len(run.steps)
+            arguments["at"][0].append(len(run.steps))
             return agentloop.AgentAction("look", arguments) if len(run.steps) < 2 else _end()
 
-        run, _ = _drive(model, tools=[_look_at])
-        self.assertEqual([step.action.tool_input for step in run.steps], [{"n": 0}, {"n": 1}])
+        run, _ = _drive(model, tools=[look])
+        self.assertEqual(
+            [step.action.tool_input for step in run.steps],
+            [{"at": [[0]], "n": 0}, {"at": [[0, 1]], "n": 1}],
+        )
         self.assertEqual([step.observation for step in run.steps], [0, 1])
 
 
@@ -6991,6 +7020,18 @@ class LockTests(_JournalCase):
             self.assertEqual(play.go().state, "model_ended")
         self.assertEqual((asked, fcntl.flock), ([fcntl.LOCK_UN], flock))
 
+    def test_a_forked_child_cannot_go_on_with_its_parents_stream(self):
+        """Its calls would run twice, and two processes would write one file."""
+        play = self.play([["pay 1"], "ok"])
+        events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
+        next(events)
+        data = play.data()
+        with mock.patch.object(os, "getpid", lambda: 0):
+            with self.assertRaisesRegex(BlockingIOError, re.escape(play.journal)):
+                next(events)
+        self.assertEqual((play.data(), play.count("pay 1")), (data, 0))
+        self.assertEqual(play.go().state, "model_ended")
+
     @_locks
     def test_a_file_system_without_locks(self):
         import fcntl
@@ -7486,6 +7527,28 @@ class WritingTests(_JournalCase):
             self.play(["ok"]).go()
         self.assertEqual(_free_numbers(), before, "a file stays open")
 
+    def test_messages_of_one_reply(self):
+        """A model of the caller's may put together what two others asked for."""
+        picture = agentloop.Image(b"GIF8")
+
+        def f() -> str:
+            return "done"
+
+        for number, messages in enumerate((
+            [{"n": 1}, {"n": 2}, {"n": 1}], [None, "two", None], [{"n": 1}, None, picture],
+        )):  # fmt: skip
+            with self.subTest(messages):
+                calls = [agentloop.AgentAction("f", {}, message=m) for m in messages]
+                model = agentloop.Scripted([calls, agentloop.AgentFinish("ok")])
+                path = self.path("messages%d.jsonl" % number)
+                run = agentloop.run(model, "go", [f], journal=path)
+                found = agentloop.AgentRun.load(path)
+                self.assertEqual([s.action.message for s in found.steps], messages)
+                data = _bytes(path)
+                for given in (run, found):
+                    agentloop.run(model, given, [f], journal=path)
+                    self.assertEqual(_bytes(path), data)
+
     def test_a_shared_message_is_written_once(self):
         message = {"text": "m" * 5000}
         calls = [agentloop.AgentAction("pay", {"n": n}, message=message) for n in range(20)]
@@ -7694,6 +7757,51 @@ class WrittenValueTests(_JournalCase):
                     agentloop.run(model, "go", journal=path)
                 self.assertEqual(agentloop.AgentRun.load(path).requests, 1)
                 os.unlink(path)
+
+    def test_a_field_that_could_not_be_read_is_not_written(self):
+        """A run made by hand: the error names the field, and the file can be read."""
+        action = agentloop.AgentAction("pay", {"n": 1}, "a")
+        steps = {
+            "call_id": agentloop.AgentAction("pay", {}, 5),
+            "tool": agentloop.AgentAction(None, {}, "a"),
+            "log": agentloop.AgentAction("pay", {}, "a", ["hm"]),
+            "request": agentloop.AgentAction("pay", {}, "a", request="1"),
+        }
+        runs = [(name, agentloop.AgentRun("go", pending=[steps[name]])) for name in steps]
+        runs += [
+            (name, agentloop.AgentRun("go", [agentloop.AgentStep(steps[name], 1)]))
+            for name in steps
+        ]
+        for status in (None, "", 5, True):
+            run = agentloop.AgentRun("go", [agentloop.AgentStep(action, 1, status)])
+            runs.append(("status", run))
+        for field, value in (("log", 5), ("request", None)):
+            notice = agentloop.AgentAction("", {}, **{field: value})
+            step = agentloop.AgentStep(notice, "unreadable", "invalid_response")
+            runs.append((field, agentloop.AgentRun("go", [step])))
+        for reason in (None, 5):
+            finish = agentloop.AgentFinish("x", reason=reason)
+            runs.append(("reason", agentloop.AgentRun("go", finish=finish)))
+        model = agentloop.Scripted([agentloop.AgentFinish("ok")])
+        for number, (field, run) in enumerate(runs):
+            path = self.path("field%d.jsonl" % number)
+            with self.subTest(field, run=run):
+                with self.assertRaisesRegex((TypeError, ValueError), field):
+                    agentloop.run(model, run, journal=path)
+                self.assertEqual(agentloop.AgentRun.load(path).task, "go")
+
+    def test_a_status_of_an_enum_is_its_text(self):
+        class Word(str, enum.Enum):
+            PAID = "paid"
+
+        path = self.path("word.jsonl")
+        action = agentloop.AgentAction("pay", {"n": 1}, "a")
+        run = agentloop.AgentRun("go", [agentloop.AgentStep(action, 1, Word.PAID)], requests=1)
+        model = agentloop.Scripted([None, agentloop.AgentFinish("ok")])
+        for given in (run, agentloop.AgentRun("go")):
+            agentloop.run(model, given, journal=path)
+            self.assertEqual(agentloop.AgentRun.load(path).steps[0].status, "paid")
+            self.assertEqual(given.output, "ok")
 
 
 class WrittenFirstTests(_JournalCase):
@@ -8068,6 +8176,19 @@ class JournalBudgetTests(_JournalCase):
         run = play.go()
         self.assertEqual((run.usage, run.requests), ({"input_tokens": 40}, 4))
         self.assertEqual(play.load(), run)
+
+    def test_usage_of_zero_tokens_is_kept(self):
+        """Some servers count nothing."""
+        path = self.path("zero.jsonl")
+
+        def model(run, tools):
+            run.usage.update(input_tokens=0, output_tokens=0)
+            return agentloop.AgentFinish("ok")
+
+        run = agentloop.run(model, "go", journal=path)
+        data = _bytes(path)
+        self.assertEqual(agentloop.run(model, "go", journal=path), run)
+        self.assertEqual(_bytes(path), data)
 
     def test_a_tool_that_spends_requests(self):
         def colleague(question: str, run: agentloop.AgentRun) -> str:
