@@ -116,6 +116,27 @@ _locks = unittest.skipUnless(
 )
 
 
+@contextlib.contextmanager
+def _at_once(test):
+    """What is done in it costs little, however it is written: in two seconds of this process."""
+    start = time.process_time()
+    yield
+    test.assertLess(time.process_time() - start, 2)
+
+
+def _on_small_stack(function):
+    """What it returns in a thread with a stack of 256 kB, as on other systems, or under a server."""
+    results = []
+    before = threading.stack_size(256 * 1024)
+    try:
+        thread = threading.Thread(target=lambda: results.append(function()))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    return results[0]
+
+
 def _new_enough(version):
     """Whether this Python is "3.9", for example, or newer."""
     return sys.version_info >= tuple(map(int, version.split(".")))
@@ -1486,6 +1507,30 @@ class ArgumentTextTests(unittest.TestCase):
         ]  # fmt: skip
         for signature, given, want in rows:
             _check(self, _step_of(_tool(signature), given), want)
+
+    def test_a_text_is_read_in_one_pass(self):
+        rows = [
+            "'" + "\\'" * 49_000,  # strings that do not end
+            '{"x": "' + '\\"' * 49_000,
+            "'" + "\\'" * 49_000 + "\\1",
+            "1" * 99_000 + "x",
+            "1" * 49_000 + "." + "1" * 49_000 + "x",
+            "[1" + " " * 99_000 + "x",
+            "{'x': " + "'a' " * 20_000,
+        ]
+        for given in rows:
+            with self.subTest(given[:20]), _at_once(self):
+                _check(self, _step_of(_tool("x: str = ''"), given), _bad("object", at="args"))
+
+    @_real_threads
+    def test_no_chain_of_operators_or_indexes_reaches_the_parser(self):
+        rows = ["1" + "-1" * 49_000, "1" + " - 1" * 20_000, "[1]" + "[1]" * 30_000,
+                "{'x': 1" + "[1]" * 30_000 + "}", "'a'" + "[1]" * 30_000, "{}" + " [1]" * 20_000,
+                "{'a\"': " + "[" * 150 + "]" * 150 + "}"]  # fmt: skip
+        for given in rows:
+            with self.subTest(given[:20]):
+                action = agentloop.AgentAction("f", given)
+                self.assertIsNone(_on_small_stack(lambda action=action: action.arguments))
 
     def test_the_step_keeps_what_the_model_sent_and_the_tool_gets_a_copy(self):
         kept = {}
