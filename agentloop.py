@@ -385,9 +385,9 @@ def _parse_json(
 # What a Python literal may consist of: what JSON has too. No names, operators or numbers
 # with underscores, so that reading one never shows a warning of Python's.
 _LITERAL_TOKENS = r"""(?sx)
-    ' (?: [^'\\] | \\\D )* '                              # a string
-    | " (?: [^"\\] | \\\D )* "
-    | -? \d+ (?: \.\d* )? (?: [eE][-+]?\d+ )? (?![\w.])   # a number
+    ' (?: [^'\\] | \\\D )* '?             # a string, also one that does not end
+    | " (?: [^"\\] | \\\D )* "?
+    | -? (?<!\d) \d+ (?: \.\d* )? (?: [eE][-+]?\d+ )? (?![\w.])   # a number
     | True | False | None
     | [\[\]{}:,\s]+                                      # between them
 """
@@ -5553,7 +5553,7 @@ def _read_wait(text: str) -> Optional[float]:
     from email.utils import parsedate_to_datetime
 
     parts = []
-    for number, word in re.findall(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]+)", text.lower()):
+    for number, word in re.findall(r"(?<![0-9])([0-9]+(?:\.[0-9]+)?) ?([a-z]+)", text.lower()):
         parts += [float(number) * s for unit, s in _SECONDS_OF_UNITS if re.fullmatch(unit, word)]
     if parts:
         return sum(parts)
@@ -6348,9 +6348,12 @@ class _StreamedCall:
             return call_id == self.call_id
         if not self.arguments:
             return True
+        if name != self.name:
+            return False
+        if not arguments or len(self.arguments) > 1:
+            return True
         # Of one piece: servers that omit index and id send each call at once.
-        is_whole = len(self.arguments) == 1 and _is_strict_object(_to_text(self.arguments[0]))
-        return name == self.name and not (is_whole and arguments)
+        return not _is_strict_object(_to_text(self.arguments[0]))
 
 
 class _StreamedCalls:
@@ -8183,7 +8186,7 @@ _BEGUN_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>"
 
 _REACT_LABEL = r"""(?imsx)
     ^```.*?(?:^```|\Z)                # a code block: what stands in one is no label
-    | ^[ \t>]* (?P<opening>[#*_]*) [ \t]*
+    | ^[ \t>]* (?: (?P<opening>[#*_]+) [ \t]* )?
       (?P<label>Thought|Action\ Input|Action|Observation|Final\ Answer|Question)
       [ \t*_]* (?:\d+[ \t*_]*)?       # "Action 2"
       [:\uff1a]

@@ -197,6 +197,14 @@ def _go_to_first_step(events):
     return next(event for event in events if isinstance(event, agentloop.AgentStep))
 
 
+@contextlib.contextmanager
+def _at_little_cost(case):
+    """What is in the block costs a second of CPU time at most: a text is read in one pass."""
+    start = time.process_time()
+    yield
+    case.assertLess(time.process_time() - start, 1)
+
+
 # -- tools made from text --------------------------------------------------------------------------
 
 
@@ -1449,6 +1457,12 @@ class ArgumentTextTests(unittest.TestCase):
                 if not isinstance(want, _Bad):
                     want = {"x": want.get("x", ""), "n": 1}
                 _check(self, _step_of(made, given), want)
+
+    def test_a_text_of_one_kind_of_character_is_read_in_one_pass(self):
+        for begun, piece in (("{'a': '", "\\'"), ('{\'a\': "', '\\"'), ("{'a': ", "7"), ("{'a': ", "7.")):
+            with self.subTest(begun=begun, piece=piece), _at_little_cost(self):
+                action = agentloop.AgentAction("f", begun + piece * 40_000 + "x")
+                self.assertIsNone(action.arguments)
 
     @_real_stack
     @unittest.skipUnless(_new_enough("3.9"), "Python 3.8 itself writes to stderr about such a text")
@@ -11530,6 +11544,9 @@ class RetryAfterTests(_ModelCase):
                 self.waits.clear()
                 self.play("chat", [(429, {}, {"error": words}), _text("chat", "ok")])
                 self.assertLess(self.waits[0], 1)
+        with _at_little_cost(self):  # digits without a unit
+            error = {"message": "slow down", "details": [{"retryDelay": "7" * 100_000 + "!"}]}
+            self.play("chat", [(429, {}, {"error": error}), _text("chat", "ok")])
 
 
 # -- streams ---------------------------------------------------------------------------------------
@@ -12727,6 +12744,13 @@ class ChatDeltaTests(_ModelCase):
                     self.assertEqual(_statuses(run), ["ok"] * len(want))
                     for call in message["tool_calls"]:
                         self.assertNotIn("index", call)
+
+    def test_a_name_in_each_delta_does_not_cost_the_arguments_again(self):
+        whole = json.dumps({"city": "x" * 1_000_000})
+        deltas = [[_part("f", whole, index=0)], *([[_part("f", index=0)]] * 1000)]
+        with _at_little_cost(self):
+            ran, _, _ = self.echo(_deltas(*deltas))
+        self.assertEqual(len(ran), 1)
 
     def test_the_first_id_of_a_streamed_call_stays(self):
         x = '{"city": "x"}'
@@ -14860,6 +14884,12 @@ class ReActReplyTests(_ReActCase):
                     self.assertEqual(run.steps[0].action.message, reply)
                     for word in ("fake", "invented", "still", "That is it", "Now I wait"):
                         self.assertNotIn(word, prompts[1])
+
+    def test_a_long_blank_line_is_read_in_one_pass(self):
+        for blank in (" ", "\t", "> "):
+            reply = "Thought: t\n" + blank * 50_000 + "so\nFinal Answer: 5"
+            with self.subTest(blank=blank), _at_little_cost(self):
+                self.assertEqual(self.drive([reply])[0].output, "5")
 
     def test_doubtful_replies(self):
         reminder = "invalid_response"
