@@ -6430,7 +6430,7 @@ class _StreamedChoice:
 
     def add(self, choice: _JsonObject) -> None:
         _update(self.fields, choice)
-        self.reason = _str(self.fields.get("finish_reason"))
+        self.reason = _reason_of([{"finish_reason": self.reason}, choice])
         delta = _dict(choice.get("delta"))
         message = _dict(choice.get("message"))
         if message:  # MiniMax: at last all of it once more
@@ -6450,7 +6450,7 @@ class _StreamedChoice:
         if self.calls.calls:
             message["tool_calls"] = [_merge_collected(c.values) for c in self.calls.calls]
         message.setdefault("content", None)  # some servers miss the key
-        return {**self.fields, "message": message}
+        return {**self.fields, "finish_reason": self.reason, "message": message}
 
 
 class _IndexedItems:
@@ -6700,6 +6700,18 @@ def _end_of(reason: str) -> str:
         if reason.lower() in reasons:
             return end
     return "unknown"  # taken for a clean end
+
+
+def _reason_of(choices: List[_JsonObject]) -> str:
+    """The finish reason: the first that is no clean end, else the first.
+
+    Some servers end a stream twice, "length" and then "stop". OpenRouter says "stop" where
+    the server behind it, in `native_finish_reason`, says that the reply was cut.
+    """
+    names = ("finish_reason", "native_finish_reason")
+    reasons = [_str(choice.get(name)) for choice in choices for name in names]
+    doubtful = [reason for reason in reasons if _end_of(reason) not in ("whole", "unknown")]
+    return (doubtful or list(filter(None, reasons)) or [""])[0]
 
 
 class _ParsedReply:
@@ -7513,13 +7525,6 @@ def _clean_function(function: Any, tool: str) -> _JsonObject:
 def _is_blank_text(part: _JsonObject) -> bool:
     """True for {"type": "text", "text": " "}."""
     return part.get("type") == "text" and not _str(part.get("text")).strip()
-
-
-def _reason_of(choices: List[_JsonObject]) -> str:
-    """The finish reason: the first that is no clean end, else the first."""
-    reasons = [_str(choice.get("finish_reason")) for choice in choices]
-    doubtful = [reason for reason in reasons if _end_of(reason) not in ("whole", "unknown")]
-    return (doubtful or reasons or [""])[0]
 
 
 def _join_messages(messages: List[_JsonObject]) -> Any:

@@ -1459,7 +1459,12 @@ class ArgumentTextTests(unittest.TestCase):
                 _check(self, _step_of(made, given), want)
 
     def test_a_text_of_one_kind_of_character_is_read_in_one_pass(self):
-        for begun, piece in (("{'a': '", "\\'"), ('{\'a\': "', '\\"'), ("{'a': ", "7"), ("{'a': ", "7.")):
+        for begun, piece in (
+            ("{'a': '", "\\'"),
+            ("{'a': \"", '\\"'),
+            ("{'a': ", "7"),
+            ("{'a': ", "7."),
+        ):
             with self.subTest(begun=begun, piece=piece), _at_little_cost(self):
                 action = agentloop.AgentAction("f", begun + piece * 40_000 + "x")
                 self.assertIsNone(action.arguments)
@@ -12938,12 +12943,39 @@ class ChatDeltaTests(_ModelCase):
         whole = _sse({"choices": [first, empty]}, done=False)
         self.assertEqual(self.play("chat", [whole], on_text=len)[0].output, "a")
 
-    def test_the_last_finish_reason_counts(self):
+    def test_of_several_finish_reasons_the_one_that_is_no_clean_end_counts(self):
         call = [_part("f", '{"city": "x"}', index=0, id="a")]
-        last = {"choices": [{"delta": None, "finish_reason": None}]}
-        cut = {"choices": [{"delta": {}, "finish_reason": "length"}]}
-        stream = _deltas(call, reason="tool_calls", done=False) + _sse(cut, last)
-        self.assertEqual(_statuses(self.echo(stream)[2]), ["invalid_response"])
+        rows = [  # the finish reasons; the status of the step
+            (["tool_calls", "length", None], "invalid_response"),
+            (["length", "tool_calls"], "invalid_response"),
+            (["length", "stop", ""], "invalid_response"),
+            (["", "MAX_TOKENS", "weird"], "invalid_response"),
+            (["tool_calls", "stop"], "ok"),
+            (["stop", "weird"], "ok"),
+        ]
+        for reasons, status in rows:
+            with self.subTest(reasons=reasons):
+                ends = [{"choices": [{"delta": {}, "finish_reason": r}]} for r in reasons]
+                stream = _deltas(call, reason="", done=False) + _sse(*ends, done=False)
+                self.assertEqual(_statuses(self.echo(stream)[2]), [status])
+
+    def test_the_reason_of_the_server_behind_a_router_counts(self):
+        call = [_part("f", '{"city": "x"}', index=0, id="a")]
+        rows = [
+            ("length", "invalid_response"),
+            ("MAX_TOKENS", "invalid_response"),
+            ("STOP", "ok"),
+            (None, "ok"),
+        ]
+        for native, status in rows:
+            with self.subTest(native=native):
+                end = {"delta": {}, "finish_reason": "tool_calls", "native_finish_reason": native}
+                stream = _deltas(call, reason="", done=False) + _sse({"choices": [end]})
+                self.assertEqual(_statuses(self.echo(stream)[2]), [status])
+                document = _weather("chat")
+                document["choices"][0]["native_finish_reason"] = native
+                run, _ = self.play("chat", [document, _text("chat", "ok")])
+                self.assertEqual(_statuses(run), [status])
 
 
 class ResponsesDeltaTests(_ModelCase):
