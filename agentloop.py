@@ -4734,7 +4734,9 @@ def _legal_name(name: Any, tool: str = "") -> str:
 
 
 def _dicts(value: Any) -> List[_JsonObject]:
-    """The objects in what should be a list of them."""
+    """The objects in what should be a list of them. One by itself is a list of one (TGI)."""
+    if isinstance(value, dict) and value:
+        return [value]
     if not isinstance(value, list):
         return []
     return [entry for entry in value if isinstance(entry, dict)]
@@ -6536,15 +6538,22 @@ class _ResponsesAssembler(_Assembler):
     def __init__(self, on_text: Callable[[Any], None]) -> None:
         super().__init__(on_text)
         self.items = _IndexedItems()
+        self.arguments: Dict[int, Any] = {}  # by index; some items lack them
         self.response: _JsonObject = {}
 
     def add(self, event: _JsonObject) -> None:
         kind = event.get("type")
+        index = _whole_number(event.get("output_index", self.items.next_index))
         if kind == "response.output_text.delta":
             self.on_text(event.get("delta"))
+        elif kind == "response.function_call_arguments.done":
+            self.arguments[index] = event.get("arguments")
         elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
-            index = _whole_number(event.get("output_index", self.items.next_index))
-            self.items.add(index, event["item"])
+            item = event["item"]
+            arguments = self.arguments.pop(index, None)
+            if item.get("type") == "function_call" and not item.get("arguments"):
+                item = {**item, "arguments": arguments}
+            self.items.add(index, item)
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             self._end(_dict(event.get("response")), str(kind)[len("response.") :])
 
@@ -6632,12 +6641,12 @@ class _AnthropicAssembler(_Assembler):
     @staticmethod
     def _finish_block(block: _JsonObject) -> _JsonObject:
         """{"type": "tool_use", "partial_json": "{}"} -> {..., "input": {}}"""
-        arguments = _str(block.pop("partial_json", None))
+        arguments = block.pop("partial_json", None)
         if arguments:
-            try:
-                block["input"] = _parse_loosely(arguments)
-            except ValueError:
-                block["input"] = arguments  # the loop says what is wrong with it
+            block["input"] = arguments
+            if isinstance(arguments, str):
+                with contextlib.suppress(ValueError):  # the loop says what is wrong with it
+                    block["input"] = _parse_loosely(arguments)
         elif _str(block.get("type")).endswith("tool_use"):
             block["input"] = block.get("input") or {}
         return block

@@ -12718,6 +12718,8 @@ class ChatDeltaTests(_ModelCase):
             ("null index", [[p("f", x, "null", "a")], [p("f", y, "null", "b")]], [one, two]),
             ("no ids by index", [[p("f", x, 0)], [p("f", y, 1)]], [one, two]),
             ("arguments as an object", [[p("f", {"city": "x"}, 0, "a")]], [one]),
+            ("no list around it", [{"tool_calls": p("f", x[:4], 0, "a")},
+              {"tool_calls": p(None, x[4:], 0)}], [one]),
             ("no arguments", [[p("f", None, 0, "a")]], [("f", 0)]),
             ("function null", [[p("f", x, 0, "a")], [{"index": 0, "function": None}]], [one]),
             ("rubbish beside", [[None, 3, p("f", x, 0, "a")]], [one]),
@@ -12997,10 +12999,18 @@ class ResponsesDeltaTests(_ModelCase):
 
         added = {"type": "response.output_item.added", "output_index": 0, "item": early}
         pieces = [{"type": "response.function_call_arguments.delta", "delta": d} for d in "{}"]
+        given = {"type": "response.function_call_arguments.done", "output_index": 0}
+        given["arguments"] = call["arguments"]
         rows = [  # the events; what goes back of the reply
             ([added, done(0, thought), done(1, text), done(2, call), end()], [thought, text, call]),
             ([done(1, call), done(0, thought), end(status="completed")], [thought, call]),
             ([done(0, call), *pieces, end(status="completed", output=[])], [call]),
+            # Some items lack the arguments that came before.
+            ([given, done(0, {**call, "arguments": ""}), end()], [call]),
+            ([given, done(0, {k: call[k] for k in call if k != "arguments"}), end()], [call]),
+            ([{**given, "arguments": "{}"}, done(0, call), end()], [call]),
+            ([given, done(0, text), done(1, {**call, "arguments": ""}), end()],
+             [text, {**call, "arguments": "{}"}]),
             ([done(0, {**call, "id": "x1"}, item_id="x2"), end(output=None)], [call]),
             ([end(status="completed", output=[text, call])], [text, call]),
             ([{"type": "response.new", "x": 1}, {"type": None}, {}, done(0, call), end()], [call]),
@@ -13081,6 +13091,8 @@ class AnthropicDeltaTests(_ModelCase):
              [block(0, {})], ["ok"]),
             ([use(0, given={"city": "x"})], [block(0, {"city": "x"})], ["ok"]),
             ([use(0, given=None)], [block(0, {})], ["ok"]),
+            ([use(0), js(0, {"city": "x"})], [block(0, {"city": "x"})], ["ok"]),
+            ([use(0), js(0, [1])], [block(0, {})], ["invalid_arguments"]),
             ([use(0), js(0, '{"city": "x')], [block(0, {})], ["invalid_arguments"]),
             ([use(0), js(0, "[1]")], [block(0, {})], ["invalid_arguments"]),
             ([use(0), use(1), js(1, '{"n":1}'), js(0, '{"n":2}')],
