@@ -5381,7 +5381,8 @@ def _parse_body(body: Any) -> Any:
 def _find_error(body: Any) -> _JsonObject:
     """The error object in a body.
 
-    '[{"error": {"code": 1}}]' -> {"code": 1}; "no" -> {"message": "no"}
+    '[{"error": {"code": 1}}]' -> {"code": 1}; "no" -> {"message": "no"};
+    '{"error": "Bad", "message": "no"}' -> {"message": "Bad: no", ...}
     """
     body = _parse_body(body)
     if isinstance(body, list) and body:
@@ -5389,8 +5390,10 @@ def _find_error(body: Any) -> _JsonObject:
     if not isinstance(body, dict):
         return {"message": body}
     error = body.get("error") or body
-    if not isinstance(error, dict):
-        return {**body, "message": error}
+    if not isinstance(error, dict):  # a text, or true, beside others
+        said = [body.get(name) for name in ("error", "message", "detail")]
+        texts = [_to_text(words) for words in said if words and words is not True]
+        return {**body, "error": None, "message": ": ".join(dict.fromkeys(texts))}
     return error
 
 
@@ -5579,8 +5582,8 @@ def _classify_error(status: Optional[int], headers: Dict[str, str], body: Any) -
         status = int(labels[0])
     all_words = "\n".join([words, *labels])
     kind = _decide_kind(status, all_words, labels)
-    if kind == "bad_response":
-        location = headers.get("location", "")
+    location = headers.get("location", "")
+    if kind == "bad_response" and location:
         reason = f"a redirect to {location}, which is not followed; set base_url to it"
         return _RequestFailed(reason, kind, False, None, status, error)
     retryable = kind == "server"

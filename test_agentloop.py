@@ -11275,6 +11275,12 @@ class ErrorKindTests(_ModelCase):
             (400, {"error": {"error": "nested"}}, "bad_request", "nested"),
             (400, {"error": {"message": "", "detail": "deep"}}, "bad_request", "deep"),
             (400, {"error": ["a", "b"]}, "bad_request", "a"),
+            # The text of an error beside the message that says what is wrong.
+            (400, {"error": "Bad Request", "message": "n is 0"}, "bad_request", "Bad Request: n is 0"),
+            (400, {"error": True, "message": "n is 0"}, "bad_request", ": n is 0"),
+            (400, {"error": True, "msg": "n is 0"}, "bad_request", "n is 0"),
+            (401, {"error": "No", "message": "No", "detail": "use a key"}, "auth", ": No: use a key"),
+            (500, {"error": "Error", "message": "prompt is too long"}, "context_length", "Error: p"),
             (400, "", "bad_request", "no words"),
             (400, "[" * 5000, "bad_request", "[["),
             (400, "null", "bad_request", "400"),
@@ -11284,13 +11290,14 @@ class ErrorKindTests(_ModelCase):
             (502, "<html><head><style>x{}</style></head><body><h1>Bad  \n Gateway</h1>",
              "server", "Bad Gateway"),
             (409, "conflict", "server", "conflict"),
+            (304, "nothing new", "bad_response", "nothing new"),
         ]  # fmt: skip
         for status, body, kind, word in rows:
             with self.subTest(status=status, body=str(body)[:40]):
                 text = body if isinstance(body, str) else json.dumps(body)
                 answers = [(status, {}, text)] * 2
                 error, server = self.fails(protocol, answers, kind, status, retries=1)
-                again = status in (409, 429) or status >= 500
+                again = status in (409, 429) or kind == "server"
                 self.assertEqual(len(server.raw), 1 + again)
                 self.assertIn(word, str(error))
                 self.assertIn("http://127.0.0.1:9/v1/", str(error))
