@@ -6693,6 +6693,8 @@ _REASONS = {
     "paused": ("pause_turn",),
 }  # fmt: skip
 _ANNOUNCES_CALLS = ("tool_calls", "tool_use", "function_call")
+# Ends that a reply without any content may have, null in its place. Else it is no reply.
+_ENDS_OF_NOTHING = ("cut", "aborted", "refused")
 
 _CUT_REPLY = "The reply was cut at the output limit: nothing of it was executed. Be shorter."
 _EMPTY_REPLY = "The reply held neither a call nor an answer. Call a tool, or give the answer."
@@ -7706,7 +7708,7 @@ class OpenAIChat(_Adapter):
             _check_no_error(choice)
         reason = _reason_of(choices)
         messages = [c["message"] for c in choices if isinstance(c.get("message"), dict)]
-        if not messages and _end_of(reason) not in ("refused", "aborted"):
+        if not messages and _end_of(reason) not in _ENDS_OF_NOTHING:
             words = f"no choices in the reply: {_to_text(document)}"
             raise _RequestFailed(words, "bad_response")
         message = _join_messages(messages)
@@ -7870,6 +7872,9 @@ class OpenAIResponses(_Adapter):
 
     def _read(self, document: _JsonObject) -> _ParsedReply:
         output = document.get("output")
+        reason = self._find_reason(document)
+        if output is None and _end_of(reason) in _ENDS_OF_NOTHING:
+            output = []
         if document.get("status") == "failed" or not isinstance(output, list):
             words = f"no output in the reply: {_to_text(document)}"
             raise _RequestFailed(words, "server")
@@ -7877,7 +7882,7 @@ class OpenAIResponses(_Adapter):
         texts = [_join_text(item.get("content"), "output_text") for item in messages]
         reply = _ParsedReply(output, "".join(texts), self._calls_in(output))
         self._find_final_answer(reply, messages, texts)
-        reply.reason = self._find_reason(document)
+        reply.reason = reason
         reply.refusal = self._find_refusal(messages)
         usage = _dict(document.get("usage"))
         tokens = _whole_number(usage.get("input_tokens"))
@@ -8133,6 +8138,9 @@ class AnthropicMessages(_Adapter):
 
     def _read(self, document: _JsonObject) -> _ParsedReply:
         content = document.get("content")
+        reason = _str(document.get("stop_reason"))
+        if content is None and _end_of(reason) in _ENDS_OF_NOTHING:
+            content = []
         if isinstance(content, str):
             content = [self._block(content)]
         if not isinstance(content, list):
@@ -8142,8 +8150,8 @@ class AnthropicMessages(_Adapter):
         if isinstance(document.get("container"), dict):
             message["container"] = document["container"]
         reply = _ParsedReply(message, _join_text(content), self._calls_in(message))
-        reply.reason = _str(document.get("stop_reason"))
-        if _end_of(reply.reason) == "refused":
+        reply.reason = reason
+        if _end_of(reason) == "refused":
             details = _dict(document.get("stop_details"))
             reply.refusal = self._explain_refusal(reply.text, details)
         if _end_of(reply.reason) == "paused" and not content:

@@ -13016,8 +13016,10 @@ class ResponsesDeltaTests(_ModelCase):
             ([given, done(0, {**call, "arguments": ""}), end()], [call]),
             ([given, done(0, {k: call[k] for k in call if k != "arguments"}), end()], [call]),
             ([{**given, "arguments": "{}"}, done(0, call), end()], [call]),
-            ([given, done(0, text), done(1, {**call, "arguments": ""}), end()],
-             [text, {**call, "arguments": "{}"}]),
+            (
+                [given, done(0, text), done(1, {**call, "arguments": ""}), end()],
+                [text, {**call, "arguments": "{}"}],
+            ),
             ([done(0, {**call, "id": "x1"}, item_id="x2"), end(output=None)], [call]),
             ([end(status="completed", output=[text, call])], [text, call]),
             ([{"type": "response.new", "x": 1}, {"type": None}, {}, done(0, call), end()], [call]),
@@ -13563,6 +13565,34 @@ class ReadingTests(_ModelCase):
                     self.assertEqual((run.finish.reason, run.output), ("refusal", output))
                     self.assertEqual(judged, [])
                     agentloop.run(model, run.follow_up("Why?"), [get_weather])  # stays legal
+
+    @_each_protocol
+    def test_a_reply_of_nothing_but_its_end(self, protocol):
+        """A null in place of the content: all that was allowed went into reasoning, say."""
+
+        def answers(word):
+            if protocol == "chat":
+                choice = {"index": 0, "finish_reason": word}
+                return [{"choices": [choice]}, {"choices": [{**choice, "message": None}]}]
+            if protocol == "anthropic":
+                return [{"stop_reason": word}, {"stop_reason": word, "content": None}]
+            bare = {"status": "incomplete", "incomplete_details": {"reason": word}}
+            end = {"type": "response.incomplete", "response": bare}
+            return [bare, {**bare, "output": None}, _sse(end, done=False)]
+
+        for answer in answers("max_output_tokens"):
+            with self.subTest(answer=answer):
+                run, _ = self.play(protocol, [answer, _text(protocol, "ok")], retries=0)
+                self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
+        for answer in answers("content_filter"):
+            with self.subTest(answer=answer):
+                run, _ = self.play(protocol, [answer], retries=0)
+                self.assertEqual((run.finish.reason, run.output), ("refusal", ""))
+        whole = {"status": "completed", "output": None}
+        for answer in [whole] if protocol == "responses" else answers("stop"):
+            with self.subTest(answer=answer):
+                run, server = self.play(protocol, [answer, _text(protocol, "ok")])
+                self.assertEqual((run.steps, len(server.raw)), ([], 2))  # asked again
 
     @_protocols("chat", "anthropic")
     def test_finish_reasons(self, protocol):
