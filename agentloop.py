@@ -4767,7 +4767,9 @@ def _legal_name(name: Any, tool: str = "") -> str:
 
 
 def _dicts(value: Any) -> List[_JsonObject]:
-    """The objects in what should be a list of them."""
+    """The objects in what should be a list of them. One by itself is a list of one (TGI)."""
+    if isinstance(value, dict) and value:
+        return [value]
     if not isinstance(value, list):
         return []
     return [entry for entry in value if isinstance(entry, dict)]
@@ -5412,7 +5414,8 @@ def _parse_body(body: Any) -> Any:
 def _find_error(body: Any) -> _JsonObject:
     """The error object in a body.
 
-    '[{"error": {"code": 1}}]' -> {"code": 1}; "no" -> {"message": "no"}
+    '[{"error": {"code": 1}}]' -> {"code": 1}; "no" -> {"message": "no"};
+    '{"error": "Bad", "message": "no"}' -> {"message": "Bad: no", ...}
     """
     body = _parse_body(body)
     if isinstance(body, list) and body:
@@ -5420,8 +5423,10 @@ def _find_error(body: Any) -> _JsonObject:
     if not isinstance(body, dict):
         return {"message": body}
     error = body.get("error") or body
-    if not isinstance(error, dict):
-        return {**body, "message": error}
+    if not isinstance(error, dict):  # a text, or true, beside others
+        said = [body.get(name) for name in ("error", "message", "detail")]
+        texts = [_to_text(words) for words in said if words and words is not True]
+        return {**body, "error": None, "message": ": ".join(dict.fromkeys(texts))}
     return error
 
 
@@ -5586,7 +5591,7 @@ def _read_wait(text: str) -> Optional[float]:
     from email.utils import parsedate_to_datetime
 
     parts = []
-    for number, word in re.findall(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]+)", text.lower()):
+    for number, word in re.findall(r"(?<![0-9])([0-9]+(?:\.[0-9]+)?) ?([a-z]+)", text.lower()):
         parts += [float(number) * s for unit, s in _SECONDS_OF_UNITS if re.fullmatch(unit, word)]
     if parts:
         return sum(parts)
@@ -5610,8 +5615,8 @@ def _classify_error(status: Optional[int], headers: Dict[str, str], body: Any) -
         status = int(labels[0])
     all_words = "\n".join([words, *labels])
     kind = _decide_kind(status, all_words, labels)
-    if kind == "bad_response":
-        location = headers.get("location", "")
+    location = headers.get("location", "")
+    if kind == "bad_response" and location:
         reason = f"a redirect to {location}, which is not followed; set base_url to it"
         return _RequestFailed(reason, kind, False, None, status, error)
     retryable = kind == "server"
@@ -6381,9 +6386,12 @@ class _StreamedCall:
             return call_id == self.call_id
         if not self.arguments:
             return True
+        if name != self.name:
+            return False
+        if not arguments or len(self.arguments) > 1:
+            return True
         # Of one piece: servers that omit index and id send each call at once.
-        is_whole = len(self.arguments) == 1 and _is_strict_object(_to_text(self.arguments[0]))
-        return name == self.name and not (is_whole and arguments)
+        return not _is_strict_object(_to_text(self.arguments[0]))
 
 
 class _StreamedCalls:
@@ -6460,7 +6468,7 @@ class _StreamedChoice:
 
     def add(self, choice: _JsonObject) -> None:
         _update(self.fields, choice)
-        self.reason = _str(self.fields.get("finish_reason"))
+        self.reason = _reason_of([{"finish_reason": self.reason}, choice])
         delta = _dict(choice.get("delta"))
         message = _dict(choice.get("message"))
         if message:  # MiniMax: at last all of it once more
@@ -6480,7 +6488,7 @@ class _StreamedChoice:
         if self.calls.calls:
             message["tool_calls"] = [_merge_collected(c.values) for c in self.calls.calls]
         message.setdefault("content", None)  # some servers miss the key
-        return {**self.fields, "message": message}
+        return {**self.fields, "finish_reason": self.reason, "message": message}
 
 
 class _IndexedItems:
@@ -6566,15 +6574,22 @@ class _ResponsesAssembler(_Assembler):
     def __init__(self, on_text: Callable[[Any], None]) -> None:
         super().__init__(on_text)
         self.items = _IndexedItems()
+        self.arguments: Dict[int, Any] = {}  # by index; some items lack them
         self.response: _JsonObject = {}
 
     def add(self, event: _JsonObject) -> None:
         kind = event.get("type")
+        index = _whole_number(event.get("output_index", self.items.next_index))
         if kind == "response.output_text.delta":
             self.on_text(event.get("delta"))
+        elif kind == "response.function_call_arguments.done":
+            self.arguments[index] = event.get("arguments")
         elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
-            index = _whole_number(event.get("output_index", self.items.next_index))
-            self.items.add(index, event["item"])
+            item = event["item"]
+            arguments = self.arguments.pop(index, None)
+            if item.get("type") == "function_call" and not item.get("arguments"):
+                item = {**item, "arguments": arguments}
+            self.items.add(index, item)
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             self._end(_dict(event.get("response")), str(kind)[len("response.") :])
 
@@ -6662,12 +6677,12 @@ class _AnthropicAssembler(_Assembler):
     @staticmethod
     def _finish_block(block: _JsonObject) -> _JsonObject:
         """{"type": "tool_use", "partial_json": "{}"} -> {..., "input": {}}"""
-        arguments = _str(block.pop("partial_json", None))
+        arguments = block.pop("partial_json", None)
         if arguments:
-            try:
-                block["input"] = _parse_loosely(arguments)
-            except ValueError:
-                block["input"] = arguments  # the loop says what is wrong with it
+            block["input"] = arguments
+            if isinstance(arguments, str):
+                with contextlib.suppress(ValueError):  # the loop says what is wrong with it
+                    block["input"] = _parse_loosely(arguments)
         elif _str(block.get("type")).endswith("tool_use"):
             block["input"] = block.get("input") or {}
         return block
@@ -6711,6 +6726,8 @@ _REASONS = {
     "paused": ("pause_turn",),
 }  # fmt: skip
 _ANNOUNCES_CALLS = ("tool_calls", "tool_use", "function_call")
+# Ends that a reply without any content may have, null in its place. Else it is no reply.
+_ENDS_OF_NOTHING = ("cut", "aborted", "refused")
 
 _CUT_REPLY = "The reply was cut at the output limit: nothing of it was executed. Be shorter."
 _EMPTY_REPLY = "The reply held neither a call nor an answer. Call a tool, or give the answer."
@@ -6730,6 +6747,18 @@ def _end_of(reason: str) -> str:
         if reason.lower() in reasons:
             return end
     return "unknown"  # taken for a clean end
+
+
+def _reason_of(choices: List[_JsonObject]) -> str:
+    """The finish reason: the first that is no clean end, else the first.
+
+    Some servers end a stream twice, "length" and then "stop". OpenRouter says "stop" where
+    the server behind it, in `native_finish_reason`, says that the reply was cut.
+    """
+    names = ("finish_reason", "native_finish_reason")
+    reasons = [_str(choice.get(name)) for choice in choices for name in names]
+    doubtful = [reason for reason in reasons if _end_of(reason) not in ("whole", "unknown")]
+    return (doubtful or list(filter(None, reasons)) or [""])[0]
 
 
 class _ParsedReply:
@@ -7545,13 +7574,6 @@ def _is_blank_text(part: _JsonObject) -> bool:
     return part.get("type") == "text" and not _str(part.get("text")).strip()
 
 
-def _reason_of(choices: List[_JsonObject]) -> str:
-    """The finish reason: the first that is no clean end, else the first."""
-    reasons = [_str(choice.get("finish_reason")) for choice in choices]
-    doubtful = [reason for reason in reasons if _end_of(reason) not in ("whole", "unknown")]
-    return (doubtful or reasons or [""])[0]
-
-
 def _join_messages(messages: List[_JsonObject]) -> Any:
     """The messages of several choices as one: texts joined, calls in order.
 
@@ -7719,7 +7741,7 @@ class OpenAIChat(_Adapter):
             _check_no_error(choice)
         reason = _reason_of(choices)
         messages = [c["message"] for c in choices if isinstance(c.get("message"), dict)]
-        if not messages and _end_of(reason) not in ("refused", "aborted"):
+        if not messages and _end_of(reason) not in _ENDS_OF_NOTHING:
             words = f"no choices in the reply: {_to_text(document)}"
             raise _RequestFailed(words, "bad_response")
         message = _join_messages(messages)
@@ -7883,6 +7905,9 @@ class OpenAIResponses(_Adapter):
 
     def _read(self, document: _JsonObject) -> _ParsedReply:
         output = document.get("output")
+        reason = self._find_reason(document)
+        if output is None and _end_of(reason) in _ENDS_OF_NOTHING:
+            output = []
         if document.get("status") == "failed" or not isinstance(output, list):
             words = f"no output in the reply: {_to_text(document)}"
             raise _RequestFailed(words, "server")
@@ -7890,7 +7915,7 @@ class OpenAIResponses(_Adapter):
         texts = [_join_text(item.get("content"), "output_text") for item in messages]
         reply = _ParsedReply(output, "".join(texts), self._calls_in(output))
         self._find_final_answer(reply, messages, texts)
-        reply.reason = self._find_reason(document)
+        reply.reason = reason
         reply.refusal = self._find_refusal(messages)
         usage = _dict(document.get("usage"))
         tokens = _whole_number(usage.get("input_tokens"))
@@ -8146,6 +8171,9 @@ class AnthropicMessages(_Adapter):
 
     def _read(self, document: _JsonObject) -> _ParsedReply:
         content = document.get("content")
+        reason = _str(document.get("stop_reason"))
+        if content is None and _end_of(reason) in _ENDS_OF_NOTHING:
+            content = []
         if isinstance(content, str):
             content = [self._block(content)]
         if not isinstance(content, list):
@@ -8155,8 +8183,8 @@ class AnthropicMessages(_Adapter):
         if isinstance(document.get("container"), dict):
             message["container"] = document["container"]
         reply = _ParsedReply(message, _join_text(content), self._calls_in(message))
-        reply.reason = _str(document.get("stop_reason"))
-        if _end_of(reply.reason) == "refused":
+        reply.reason = reason
+        if _end_of(reason) == "refused":
             details = _dict(document.get("stop_details"))
             reply.refusal = self._explain_refusal(reply.text, details)
         if _end_of(reply.reason) == "paused" and not content:
@@ -8216,7 +8244,7 @@ _BEGUN_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>"
 
 _REACT_LABEL = r"""(?imsx)
     ^```.*?(?:^```|\Z)                # a code block: what stands in one is no label
-    | ^[ \t>]* (?P<opening>[#*_]*) [ \t]*
+    | ^[ \t>]* (?: (?P<opening>[#*_]+) [ \t]* )?
       (?P<label>Thought|Action\ Input|Action|Observation|Final\ Answer|Question)
       [ \t*_]* (?:\d+[ \t*_]*)?       # "Action 2"
       [:\uff1a]

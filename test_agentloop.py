@@ -218,6 +218,14 @@ def _go_to_first_step(events):
     return next(event for event in events if isinstance(event, agentloop.AgentStep))
 
 
+@contextlib.contextmanager
+def _at_little_cost(case):
+    """What is in the block costs a second of CPU time at most: a text is read in one pass."""
+    start = time.process_time()
+    yield
+    case.assertLess(time.process_time() - start, 1)
+
+
 # -- tools made from text --------------------------------------------------------------------------
 
 
@@ -1492,6 +1500,17 @@ class ArgumentTextTests(unittest.TestCase):
                 if not isinstance(want, _Bad):
                     want = {"x": want.get("x", ""), "n": 1}
                 _check(self, _step_of(made, given), want)
+
+    def test_a_text_of_one_kind_of_character_is_read_in_one_pass(self):
+        for begun, piece in (
+            ("{'a': '", "\\'"),
+            ("{'a': \"", '\\"'),
+            ("{'a': ", "7"),
+            ("{'a': ", "7."),
+        ):
+            with self.subTest(begun=begun, piece=piece), _at_little_cost(self):
+                action = agentloop.AgentAction("f", begun + piece * 40_000 + "x")
+                self.assertIsNone(action.arguments)
 
     @_real_stack
     @unittest.skipUnless(_new_enough("3.9"), "Python 3.8 itself writes to stderr about such a text")
@@ -11440,6 +11459,12 @@ class ErrorKindTests(_ModelCase):
             (400, {"error": {"error": "nested"}}, "bad_request", "nested"),
             (400, {"error": {"message": "", "detail": "deep"}}, "bad_request", "deep"),
             (400, {"error": ["a", "b"]}, "bad_request", "a"),
+            # The text of an error beside the message that says what is wrong.
+            (400, {"error": "Bad Request", "message": "n is 0"}, "bad_request", "Bad Request: n is 0"),
+            (400, {"error": True, "message": "n is 0"}, "bad_request", ": n is 0"),
+            (400, {"error": True, "msg": "n is 0"}, "bad_request", "n is 0"),
+            (401, {"error": "No", "message": "No", "detail": "use a key"}, "auth", ": No: use a key"),
+            (500, {"error": "Error", "message": "prompt is too long"}, "context_length", "Error: p"),
             (400, "", "bad_request", "no words"),
             (400, "[" * 5000, "bad_request", "[["),
             (400, "null", "bad_request", "400"),
@@ -11449,13 +11474,14 @@ class ErrorKindTests(_ModelCase):
             (502, "<html><head><style>x{}</style></head><body><h1>Bad  \n Gateway</h1>",
              "server", "Bad Gateway"),
             (409, "conflict", "server", "conflict"),
+            (304, "nothing new", "bad_response", "nothing new"),
         ]  # fmt: skip
         for status, body, kind, word in rows:
             with self.subTest(status=status, body=str(body)[:40]):
                 text = body if isinstance(body, str) else json.dumps(body)
                 answers = [(status, {}, text)] * 2
                 error, server = self.fails(protocol, answers, kind, status, retries=1)
-                again = status in (409, 429) or status >= 500
+                again = status in (409, 429) or kind == "server"
                 self.assertEqual(len(server.raw), 1 + again)
                 self.assertIn(word, str(error))
                 self.assertIn("http://127.0.0.1:9/v1/", str(error))
@@ -11714,6 +11740,9 @@ class RetryAfterTests(_ModelCase):
                 self.waits.clear()
                 self.play("chat", [(429, {}, {"error": words}), _text("chat", "ok")])
                 self.assertLess(self.waits[0], 1)
+        with _at_little_cost(self):  # digits without a unit
+            error = {"message": "slow down", "details": [{"retryDelay": "7" * 100_000 + "!"}]}
+            self.play("chat", [(429, {}, {"error": error}), _text("chat", "ok")])
 
 
 # -- streams ---------------------------------------------------------------------------------------
@@ -12880,6 +12909,8 @@ class ChatDeltaTests(_ModelCase):
             ("null index", [[p("f", x, "null", "a")], [p("f", y, "null", "b")]], [one, two]),
             ("no ids by index", [[p("f", x, 0)], [p("f", y, 1)]], [one, two]),
             ("arguments as an object", [[p("f", {"city": "x"}, 0, "a")]], [one]),
+            ("no list around it", [{"tool_calls": p("f", x[:4], 0, "a")},
+              {"tool_calls": p(None, x[4:], 0)}], [one]),
             ("no arguments", [[p("f", None, 0, "a")]], [("f", 0)]),
             ("function null", [[p("f", x, 0, "a")], [{"index": 0, "function": None}]], [one]),
             ("rubbish beside", [[None, 3, p("f", x, 0, "a")]], [one]),
@@ -12911,6 +12942,13 @@ class ChatDeltaTests(_ModelCase):
                     self.assertEqual(_statuses(run), ["ok"] * len(want))
                     for call in message["tool_calls"]:
                         self.assertNotIn("index", call)
+
+    def test_a_name_in_each_delta_does_not_cost_the_arguments_again(self):
+        whole = json.dumps({"city": "x" * 1_000_000})
+        deltas = [[_part("f", whole, index=0)], *([[_part("f", index=0)]] * 1000)]
+        with _at_little_cost(self):
+            ran, _, _ = self.echo(_deltas(*deltas))
+        self.assertEqual(len(ran), 1)
 
     def test_the_first_id_of_a_streamed_call_stays(self):
         x = '{"city": "x"}'
@@ -13098,12 +13136,39 @@ class ChatDeltaTests(_ModelCase):
         whole = _sse({"choices": [first, empty]}, done=False)
         self.assertEqual(self.play("chat", [whole], on_text=len)[0].output, "a")
 
-    def test_the_last_finish_reason_counts(self):
+    def test_of_several_finish_reasons_the_one_that_is_no_clean_end_counts(self):
         call = [_part("f", '{"city": "x"}', index=0, id="a")]
-        last = {"choices": [{"delta": None, "finish_reason": None}]}
-        cut = {"choices": [{"delta": {}, "finish_reason": "length"}]}
-        stream = _deltas(call, reason="tool_calls", done=False) + _sse(cut, last)
-        self.assertEqual(_statuses(self.echo(stream)[2]), ["invalid_response"])
+        rows = [  # the finish reasons; the status of the step
+            (["tool_calls", "length", None], "invalid_response"),
+            (["length", "tool_calls"], "invalid_response"),
+            (["length", "stop", ""], "invalid_response"),
+            (["", "MAX_TOKENS", "weird"], "invalid_response"),
+            (["tool_calls", "stop"], "ok"),
+            (["stop", "weird"], "ok"),
+        ]
+        for reasons, status in rows:
+            with self.subTest(reasons=reasons):
+                ends = [{"choices": [{"delta": {}, "finish_reason": r}]} for r in reasons]
+                stream = _deltas(call, reason="", done=False) + _sse(*ends, done=False)
+                self.assertEqual(_statuses(self.echo(stream)[2]), [status])
+
+    def test_the_reason_of_the_server_behind_a_router_counts(self):
+        call = [_part("f", '{"city": "x"}', index=0, id="a")]
+        rows = [
+            ("length", "invalid_response"),
+            ("MAX_TOKENS", "invalid_response"),
+            ("STOP", "ok"),
+            (None, "ok"),
+        ]
+        for native, status in rows:
+            with self.subTest(native=native):
+                end = {"delta": {}, "finish_reason": "tool_calls", "native_finish_reason": native}
+                stream = _deltas(call, reason="", done=False) + _sse({"choices": [end]})
+                self.assertEqual(_statuses(self.echo(stream)[2]), [status])
+                document = _weather("chat")
+                document["choices"][0]["native_finish_reason"] = native
+                run, _ = self.play("chat", [document, _text("chat", "ok")])
+                self.assertEqual(_statuses(run), [status])
 
 
 class ResponsesDeltaTests(_ModelCase):
@@ -13125,10 +13190,20 @@ class ResponsesDeltaTests(_ModelCase):
 
         added = {"type": "response.output_item.added", "output_index": 0, "item": early}
         pieces = [{"type": "response.function_call_arguments.delta", "delta": d} for d in "{}"]
+        given = {"type": "response.function_call_arguments.done", "output_index": 0}
+        given["arguments"] = call["arguments"]
         rows = [  # the events; what goes back of the reply
             ([added, done(0, thought), done(1, text), done(2, call), end()], [thought, text, call]),
             ([done(1, call), done(0, thought), end(status="completed")], [thought, call]),
             ([done(0, call), *pieces, end(status="completed", output=[])], [call]),
+            # Some items lack the arguments that came before.
+            ([given, done(0, {**call, "arguments": ""}), end()], [call]),
+            ([given, done(0, {k: call[k] for k in call if k != "arguments"}), end()], [call]),
+            ([{**given, "arguments": "{}"}, done(0, call), end()], [call]),
+            (
+                [given, done(0, text), done(1, {**call, "arguments": ""}), end()],
+                [text, {**call, "arguments": "{}"}],
+            ),
             ([done(0, {**call, "id": "x1"}, item_id="x2"), end(output=None)], [call]),
             ([end(status="completed", output=[text, call])], [text, call]),
             ([{"type": "response.new", "x": 1}, {"type": None}, {}, done(0, call), end()], [call]),
@@ -13209,6 +13284,8 @@ class AnthropicDeltaTests(_ModelCase):
              [block(0, {})], ["ok"]),
             ([use(0, given={"city": "x"})], [block(0, {"city": "x"})], ["ok"]),
             ([use(0, given=None)], [block(0, {})], ["ok"]),
+            ([use(0), js(0, {"city": "x"})], [block(0, {"city": "x"})], ["ok"]),
+            ([use(0), js(0, [1])], [block(0, {})], ["invalid_arguments"]),
             ([use(0), js(0, '{"city": "x')], [block(0, {})], ["invalid_arguments"]),
             ([use(0), js(0, "[1]")], [block(0, {})], ["invalid_arguments"]),
             ([use(0), use(1), js(1, '{"n":1}'), js(0, '{"n":2}')],
@@ -13672,6 +13749,34 @@ class ReadingTests(_ModelCase):
                     self.assertEqual((run.finish.reason, run.output), ("refusal", output))
                     self.assertEqual(judged, [])
                     agentloop.run(model, run.follow_up("Why?"), [get_weather])  # stays legal
+
+    @_each_protocol
+    def test_a_reply_of_nothing_but_its_end(self, protocol):
+        """A null in place of the content: all that was allowed went into reasoning, say."""
+
+        def answers(word):
+            if protocol == "chat":
+                choice = {"index": 0, "finish_reason": word}
+                return [{"choices": [choice]}, {"choices": [{**choice, "message": None}]}]
+            if protocol == "anthropic":
+                return [{"stop_reason": word}, {"stop_reason": word, "content": None}]
+            bare = {"status": "incomplete", "incomplete_details": {"reason": word}}
+            end = {"type": "response.incomplete", "response": bare}
+            return [bare, {**bare, "output": None}, _sse(end, done=False)]
+
+        for answer in answers("max_output_tokens"):
+            with self.subTest(answer=answer):
+                run, _ = self.play(protocol, [answer, _text(protocol, "ok")], retries=0)
+                self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
+        for answer in answers("content_filter"):
+            with self.subTest(answer=answer):
+                run, _ = self.play(protocol, [answer], retries=0)
+                self.assertEqual((run.finish.reason, run.output), ("refusal", ""))
+        whole = {"status": "completed", "output": None}
+        for answer in [whole] if protocol == "responses" else answers("stop"):
+            with self.subTest(answer=answer):
+                run, server = self.play(protocol, [answer, _text(protocol, "ok")])
+                self.assertEqual((run.steps, len(server.raw)), ([], 2))  # asked again
 
     @_protocols("chat", "anthropic")
     def test_finish_reasons(self, protocol):
@@ -15044,6 +15149,12 @@ class ReActReplyTests(_ReActCase):
                     self.assertEqual(run.steps[0].action.message, reply)
                     for word in ("fake", "invented", "still", "That is it", "Now I wait"):
                         self.assertNotIn(word, prompts[1])
+
+    def test_a_long_blank_line_is_read_in_one_pass(self):
+        for blank in (" ", "\t", "> "):
+            reply = "Thought: t\n" + blank * 50_000 + "so\nFinal Answer: 5"
+            with self.subTest(blank=blank), _at_little_cost(self):
+                self.assertEqual(self.drive([reply])[0].output, "5")
 
     def test_doubtful_replies(self):
         reminder = "invalid_response"
