@@ -5478,14 +5478,15 @@ _QUOTA_EXHAUSTED = r"""(?xi)
 # a line.
 _KIND_RULES = (
     # kind, status, words
+    ("bad_request", ".*", r"(?m)^content_filter$"),  # Azure; asked again, refused again
+    ("auth", "401|403", ""),  # also "your token limit is reached"
+    ("bad_response", "3..", ""),  # a redirect: the key is for one server alone
     ("context_length", "413", ""),  # the whole request is too large
     ("context_length", ".*", _SURE_OVERFLOW),  # "maximum context length is 8192 tokens"
-    ("context_length", "(?!429).*", _OVERFLOW),  # "prompt is too long"; 429: a rate
-    ("bad_response", "3..", ""),  # a redirect: the key is for one server alone
-    ("bad_request", ".*", r"(?m)^content_filter$"),  # Azure; asked again, refused again
+    # "prompt is too long"; 402: no credit, 429: a rate
+    ("context_length", "(?!402|429).*", _OVERFLOW),
     ("rate_limit", "429|None", _QUOTA_EXHAUSTED),  # "insufficient_quota"
     ("rate_limit", "429", ""),  # "Slow down"
-    ("auth", "401|403", ""),
     ("auth", "400", _WRONG_KEY),  # "Incorrect API key provided": xAI, Gemini
     ("bad_request", ".*", "--jinja"),  # llama.cpp names a switch of its own, under 500
     ("server", "408|409|425|[5-9]..", ""),  # it may pass

@@ -11411,6 +11411,18 @@ class ErrorKindTests(_ModelCase):
         for text in rows:
             with self.subTest(text):
                 self.fails("chat", [(400, {}, {"error": {"message": text}})], "bad_request", 400)
+        rows = [  # what the status says already
+            (401, "Your token limit is reached", "auth"),
+            (401, "invalid token: input is too long", "auth"),
+            (403, "maximum context length: not for this key", "auth"),
+            (200, {"message": "Your token limit is reached", "code": 403}, "auth"),
+            (302, "<title>Your token limit is reached", "bad_response"),
+            (402, "Your token limit is reached: buy more", "bad_request"),
+        ]
+        for status, error, kind in rows:
+            with self.subTest(status=status, error=error):
+                found, _ = self.fails("chat", [(status, {}, {"error": error})])
+                self.assertEqual(found.kind, kind)
         rate = {"error": {"message": "Request too large on tokens per minute (TPM): Limit 6000"}}
         _, server = self.fails("chat", [(429, {}, rate)] * 2, "rate_limit", 429, retries=1)
         self.assertEqual(len(server.raw), 1)
