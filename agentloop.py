@@ -5325,7 +5325,8 @@ class _HttpTransport:
             status = connection.request(_encode_head("CONNECT", target, headers))[0]
             if status != 200:
                 connection.close()
-                raise _RequestFailed(f"{name} answers HTTP {status} instead of opening a tunnel")
+                reason = f"{name} answers HTTP {status} instead of opening a tunnel"
+                raise _RequestFailed(reason, retryable=status >= 500)
         if url.scheme == "https":
             connection.start_tls(url.host, self.ssl_context)
         return connection
@@ -5480,6 +5481,7 @@ _KIND_RULES = (
     # kind, status, words
     ("bad_request", ".*", r"(?m)^content_filter$"),  # Azure; asked again, refused again
     ("auth", "401|403", ""),  # also "your token limit is reached"
+    ("connection", "407", ""),  # a proxy wants a login
     ("bad_response", "3..", ""),  # a redirect: the key is for one server alone
     ("context_length", "413", ""),  # the whole request is too large
     ("context_length", ".*", _SURE_OVERFLOW),  # "maximum context length is 8192 tokens"

@@ -10934,6 +10934,12 @@ class ProxyTests(_HttpCase):
             self.assertNotIn(_KEY, proxy.heads[0])
             self.assertNotIn("u:p", str(error))
         opened = b"HTTP/1.1 200 Connection established\r\n\r\n"
+        for status, asked in ((407, 1), (403, 1), (503, 2)):
+            with _Http(lambda n, head, body: _http(b"", status, "")) as proxy:
+                with self.subTest(status), mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                    with mock.patch("time.sleep"):
+                        self.refused("https://model.test/v1", "connection", retries=1)
+                    self.assertEqual(len(proxy.heads), asked)
         with _Http(lambda n, head, body: [opened, None]) as proxy:  # and no TLS behind it
             with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
                 self.refused("https://model.test/v1", "connection", retries=0)
@@ -11249,6 +11255,7 @@ class ErrorKindTests(_ModelCase):
             (404, {"error": {"message": "The model `m` does not exist"}}, "bad_request", "`m`"),
             (404, "404 page not found", "bad_request", "base_url"),
             (405, {"detail": "Method Not Allowed"}, "bad_request", "Method Not Allowed"),
+            (407, "Cache Access Denied", "connection", "the proxy"),
             (422, {"detail": [{"loc": ["body"], "msg": "is \u00fcgly"}]},
              "bad_request", "is \u00fcgly"),
             (418, [{"error": {"message": "in a list"}}], "bad_request", "in a list"),
