@@ -12426,6 +12426,59 @@ class SecretTests(_ModelCase):
                     self.assertFalse(self.secret_in(error, secret))
                     self.assertNotIn(json.dumps(secret)[1:-1], str(error))
 
+    def test_secrets_as_urls_json_and_html_spell_them(self):
+        key = {"api_key": "sk-ab/c+d&99"}
+        url = "http://h.test/v1?a=1;key=ab%2Bc/d99"
+        rows = [  # settings; the secret as it comes back
+            (key, "sk-ab%2Fc%2Bd%2699"),
+            (key, "sk-ab%2fc%2bd%2699"),
+            (key, "sk-ab%252Fc%252Bd%252699"),
+            (key, "sk-ab\\/c+d\\u002699"),
+            (key, "sk-ab\\\\/c+d\\\\u002699"),
+            (key, "sk-ab&#x2F;c&#43;d&amp;99"),
+            ({"api_key": "it's-99"}, "it\\'s-99"),
+            ({"api_key": "schl\xfcssel-99"}, "schl\xfcssel-99".encode().decode("latin-1")),
+            ({"base_url": url}, "ab+c/d99"),
+            ({"base_url": url}, "ab%2bc%2Fd99"),
+            ({"base_url": "http://u:p@ss:99@h.test"}, "p%40ss%3A99"),
+        ]
+        for settings, shown in rows:
+            answers = [
+                (400, {}, "no " + shown),
+                (302, {"location": "http://h.test/?next=%2F" + shown}, ""),
+                (200, {}, '{"choices": "' + shown),
+                OSError("no " + shown),
+            ]
+            for answer in answers:
+                with self.subTest(shown=shown, answer=answer):
+                    error, _ = self.fails("chat", [answer], retries=0, tools=(), **settings)
+                    self.assertFalse(self.secret_in(error, shown))
+                    self.assertIn("[hidden]", str(error))
+
+    def test_a_part_of_a_header(self):
+        basic = "basic " + base64.b64encode(b"an-user-99:HUNTER-22").decode()
+        rows = [  # a header; what of it comes back
+            ("  SECRET-99 ", "SECRET-99"),
+            ("Bearer   SECRET-99", "SECRET-99"),
+            ("Bearer\tSECRET-99", "SECRET-99"),
+            ("theme=dark; session=SECRET-99; x=1", "SECRET-99"),
+            ('Token token="SECRET-99", x="1"', "SECRET-99"),
+            ("ApiKey ann:SECRET-99", "SECRET-99"),
+            (basic, "HUNTER-22"),
+            (basic, "an-user-99"),
+            ("Basic SECRET-99", "SECRET-99"),
+            ("Basic SECRE", "SECRE"),
+        ]
+        for value, part in rows:
+            with self.subTest(value=value, part=part):
+                answers = [(401, {}, f"wrong: ({part}), x is 1")]
+                error, _ = self.fails("chat", answers, headers={"X-Own": value})
+                self.assertIn("wrong: ([hidden]), x is 1", str(error))
+        for key in ("Bearer SECRET-99", "ann:SECRET-99"):
+            with self.subTest(key=key):
+                error, _ = self.fails("chat", [(401, {}, "not SECRET-99")], api_key=key)
+                self.assertIn("not [hidden]", str(error))
+
     def test_what_a_transport_raises_holds_no_secret(self):
         def chained(error, cause):
             error.__cause__ = cause
