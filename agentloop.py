@@ -340,8 +340,8 @@ _strict_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
 _loose_decoder = json.JSONDecoder(parse_constant=_refuse_constant, strict=False)
 
 
-_STRING_OR_BRACKET = r"""(?sx)
-    " [^"\\]* (?: \\. [^"\\]* )* "?   # a string, also one that does not end
+_STRING_OR_BRACKET = r"""(?x)
+    " [^"]* "?   # a string, also one that does not end
     | [\[{]
     | [\]}]
 """
@@ -354,6 +354,8 @@ def _is_deeper(text: str, limit: int) -> bool:
     """
     if text.count("[") + text.count("{") <= limit:
         return False
+    # Without escaped quotes: a pattern that knows them takes 100 bytes of memory for each.
+    text = text.replace("\\\\", "").replace('\\"', "")
     depth = 0
     for match in re.finditer(_STRING_OR_BRACKET, text):
         if match.group() in "[{":
@@ -382,14 +384,19 @@ def _parse_json(
     return value
 
 
-# What a Python literal may consist of: what JSON has too. No names, operators or numbers
-# with underscores, so that reading one never shows a warning of Python's.
-_LITERAL_TOKENS = r"""(?sx)
-    ' (?: [^'\\] | \\\D )* '                              # a string
-    | " (?: [^"\\] | \\\D )* "
-    | -? \d+ (?: \.\d* )? (?: [eE][-+]?\d+ )? (?![\w.])   # a number
-    | True | False | None
-    | [\[\]{}:,\s]+                                      # between them
+# A string of a Python literal, also one that does not end.
+_LITERAL_STRING = r"""(?x) ' (?: [^'\\] | \\\D )* '? | " (?: [^"\\] | \\\D )* "? """
+# What a Python literal may consist of, its strings left empty: what JSON has too. No names,
+# operators or numbers with underscores, so that reading one never shows a warning of
+# Python's. Nor 1-1-1... or [1][1][1]...: such a chain is as deep as it is long, and Python's
+# parser then overflows any stack.
+_LITERAL_TOKENS = r"""(?x)
+    (?: \s*
+        (?: [\[{,:]
+          | (?: '' | -? \d+ (?: \.\d* )? (?: [eE][-+]?\d+ )? | True | False | None | [\]}] )
+            (?= \s* (?: [\]},:'] | \Z ) )   # behind a value, or its end
+        )
+    )* \s*
 """
 
 
@@ -400,10 +407,11 @@ def _parse_literal(text: str) -> Any:
     """
     import ast
 
-    if len(text) > _MAX_LITERAL or _is_deeper(text, _MAX_LITERAL_DEPTH):
-        raise ValueError("too long or too deeply nested for a Python literal")
-    if re.sub(_LITERAL_TOKENS, "", text):
-        raise ValueError("not a Python literal")
+    if len(text) > _MAX_LITERAL:
+        raise ValueError("too long for a Python literal")
+    outline = re.sub(_LITERAL_STRING, "''", text)
+    if not re.fullmatch(_LITERAL_TOKENS, outline) or _is_deeper(outline, _MAX_LITERAL_DEPTH):
+        raise ValueError("not a Python literal, or too deeply nested for one")
     try:
         value = ast.literal_eval(_double_unknown_escapes(text.strip()))
     except (SyntaxError, TypeError, MemoryError, RecursionError) as error:

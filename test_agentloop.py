@@ -10408,6 +10408,11 @@ class UrlTests(_ModelCase):
             "ftp://u:SECRET@h/v1",
             "http://u:a/SECRET@h:x/v1",
             "u:SECRET@h/v1",
+            "SECRET:x@h/v1",
+            "SECRET:@h/v1",
+            "http:/u:SECRET@h/v1",
+            "http:SECRET@h/v1",
+            "http://h\x1b/v1",
             "http:/h/?key=SECRET",
             "http://h:port/v1?key=SECRET",
             "http://u:a?SECRET@h/v1",
@@ -12108,6 +12113,16 @@ class HeaderTests(_ModelCase):
                 self.assertTrue(sent_to.startswith(start), sent_to)
                 lower = {k.lower(): v for k, v in headers.items()}
                 self.assertEqual(lower.get(header), key and bearer + key)
+
+    def test_a_function_that_gives_no_key(self):
+        """The key of the environment, which may be another server's, does not stand in for it."""
+        for key in (None, b"k", 5):
+            with self.subTest(key=key), mock.patch.dict(os.environ, {"OPENAI_API_KEY": _KEY}):
+                server = _Server("chat", [])
+                model = _model("chat", server, api_key=lambda key=key: key)
+                with self.assertRaisesRegex(TypeError, "api_key.*" + type(key).__name__):
+                    agentloop.run(model, "go")
+                self.assertEqual(server.seen, [])
 
     @_each_protocol
     def test_headers(self, protocol):
