@@ -4991,6 +4991,16 @@ def _encode_userinfo(userinfo: str) -> str:
     return _encode_base64(unquote(userinfo).encode("utf-8", "replace"))
 
 
+def _decode_userinfo(login: str) -> str:
+    """The reverse: "dTpw" -> "u:p"; "" for what is no base64."""
+    import base64
+
+    try:
+        return base64.b64decode(login + "==").decode("utf-8", "replace")
+    except ValueError:
+        return ""
+
+
 def _basic_login(header: str, url: _Url) -> Dict[str, str]:
     """The header that logs in with the userinfo of a URL; {} where that has none."""
     if not url.userinfo:
@@ -5360,7 +5370,8 @@ class _HttpTransport:
             status = connection.request(_encode_head("CONNECT", target, headers))[0]
             if status != 200:
                 connection.close()
-                raise _RequestFailed(f"{name} answers HTTP {status} instead of opening a tunnel")
+                reason = f"{name} answers HTTP {status} instead of opening a tunnel"
+                raise _RequestFailed(reason, retryable=status >= 500)
         if url.scheme == "https":
             connection.start_tls(url.host, self.ssl_context)
         return connection
@@ -5516,14 +5527,16 @@ _QUOTA_EXHAUSTED = r"""(?xi)
 # a line.
 _KIND_RULES = (
     # kind, status, words
+    ("bad_request", ".*", r"(?m)^content_filter$"),  # Azure; asked again, refused again
+    ("auth", "401|403", ""),  # also "your token limit is reached"
+    ("connection", "407", ""),  # a proxy wants a login
+    ("bad_response", "3..", ""),  # a redirect: the key is for one server alone
     ("context_length", "413", ""),  # the whole request is too large
     ("context_length", ".*", _SURE_OVERFLOW),  # "maximum context length is 8192 tokens"
-    ("context_length", "(?!429).*", _OVERFLOW),  # "prompt is too long"; 429: a rate
-    ("bad_response", "3..", ""),  # a redirect: the key is for one server alone
-    ("bad_request", ".*", r"(?m)^content_filter$"),  # Azure; asked again, refused again
+    # "prompt is too long"; 402: no credit, 429: a rate
+    ("context_length", "(?!402|429).*", _OVERFLOW),
     ("rate_limit", "429|None", _QUOTA_EXHAUSTED),  # "insufficient_quota"
     ("rate_limit", "429", ""),  # "Slow down"
-    ("auth", "401|403", ""),
     ("auth", "400", _WRONG_KEY),  # "Incorrect API key provided": xAI, Gemini
     ("bad_request", ".*", "--jinja"),  # llama.cpp names a switch of its own, under 500
     ("server", "408|409|425|[5-9]..", ""),  # it may pass
@@ -5885,6 +5898,7 @@ _ADVICE = {
     "server": "the server's own log",
 }
 _NOT_PICKLED = "not-in-the-pickle"  # stands in a pickle where a secret was
+_MAX_SEARCHED = 1 << 20  # characters of a text with secrets; no more than that is ever shown
 # Values of headers and of a query that tell nothing, and stand in many messages.
 _FLAGS = frozenset(("true", "false", "yes", "no", "on", "off", "0", "1"))
 # Headers whose values are no secret: what may be wrong with them, messages say.
@@ -6143,22 +6157,22 @@ class _Client:
         return made
 
     def _find_secrets(self, key: str) -> List[str]:
-        """All that may be secret in what was sent, in each form that may come back."""
+        """All that may be secret in what was sent, and in each part of it."""
         from urllib.parse import unquote, unquote_plus
         from urllib.request import getproxies
 
         url = _Url(self.url)
-        values = [pair.partition("=")[2] or pair for pair in url.query[1:].split("&")]
+        values = [pair.partition("=")[2] or pair for pair in re.split("[&;]", url.query[1:])]
         for name, value in self.headers.items():
             if not re.fullmatch(_PUBLIC_HEADERS, name):
-                values += [value, value.partition(" ")[2]]  # "Bearer X", X
+                values += [value.strip(), *_parts_of_header(value)]
+        values += _parts_of_header(key)
         secrets = [key] + [value for value in values if value.lower() not in _FLAGS]
         proxies = [_split_proxy(text)[1] for text in getproxies().values()]
         for userinfo in [url.userinfo, *proxies]:
             secrets += [userinfo, *userinfo.split(":", 1), _encode_userinfo(userinfo)]
         secrets += [unquote(secret) for secret in secrets]
         secrets += [unquote_plus(secret) for secret in secrets]
-        secrets += [json.dumps(s, ensure_ascii=a)[1:-1] for s in secrets for a in (True, False)]
         return sorted({s for s in secrets if s.strip()}, key=len, reverse=True)
 
     def _model_error(self, failure: _RequestFailed) -> ModelError:
@@ -6203,15 +6217,46 @@ def _text_with_causes(error: BaseException) -> str:
     return f"{error!r} " + "".join(lines)
 
 
+def _parts_of_header(value: str) -> List[str]:
+    """What may be secret in it: "Bearer X" -> X; 'a=X; b="Y"' -> X, Y; "Basic dTpw" -> u, p."""
+    parts = value.strip().split(None, 1)[1:]
+    parts += re.findall(r'[=:]\s*"?([^\s;,"=:]+)', value)
+    login = re.match(r"(?i)\s*basic\s+([\w+/]+)", value)
+    if login:
+        parts += _decode_userinfo(login[1]).split(":", 1)
+    return parts
+
+
+def _any_spelling(text: str) -> str:
+    r"""A pattern for a text as it is, and as URLs, JSON and HTML write it.
+
+    "a/b" matches a/b, a%2Fb, a%252fb, a\/b, a\u002Fb and a&#x2F;b.
+    """
+    return re.sub("[^A-Za-z0-9]", _spellings_of, text)
+
+
+def _spellings_of(match: "re.Match[str]") -> str:
+    code = ord(match[0])
+    data = match[0].encode("utf-8", "surrogatepass")
+    spellings = [
+        r"\\{0,4}" + re.escape(match[0]),
+        rf"\\{{1,4}}u{code:04x}",
+        "".join(f"%(?:25){{0,3}}{byte:02x}" for byte in data),
+        rf"&(?:[a-z]{{2,8}}|#{code}|#x{code:x});",
+        re.escape(data.decode("latin-1")),  # a header of UTF-8 is read so
+    ]
+    return f"(?i:{'|'.join(spellings)})"
+
+
 def _hide_secrets(value: Any, secrets: List[str]) -> Any:
-    """A text, or JSON, with "[hidden]" in place of secrets.
+    """A text, or JSON, with "[hidden]" in place of secrets, however they are spelled.
 
     One of up to three characters, or a plain word of up to seven letters ("ollama"), is
     hidden only where it is a word of its own: ("a bad badge", ["bad"]) -> "a [hidden] badge".
     """
     patterns = []
     for secret in secrets:  # the longest first
-        pattern = re.escape(secret)
+        pattern = _any_spelling(secret)
         if re.fullmatch(r"(?s).{1,3}|[A-Za-z]{4,7}", secret):
             pattern = rf"(?<!\w){pattern}(?!\w)"
         patterns.append(pattern)
@@ -6219,7 +6264,7 @@ def _hide_secrets(value: Any, secrets: List[str]) -> Any:
 
     def hide(value: Any) -> Any:
         if isinstance(value, str):
-            return any_secret.sub("[hidden]", value)
+            return any_secret.sub("[hidden]", value[:_MAX_SEARCHED])
         if isinstance(value, list):
             return [hide(item) for item in value]
         if isinstance(value, dict):

@@ -10611,6 +10611,11 @@ class UrlTests(_ModelCase):
             "ftp://u:SECRET@h/v1",
             "http://u:a/SECRET@h:x/v1",
             "u:SECRET@h/v1",
+            "SECRET:x@h/v1",
+            "SECRET:@h/v1",
+            "http:/u:SECRET@h/v1",
+            "http:SECRET@h/v1",
+            "http://h\x1b/v1",
             "http:/h/?key=SECRET",
             "http://h:port/v1?key=SECRET",
             "http://u:a?SECRET@h/v1",
@@ -11137,6 +11142,12 @@ class ProxyTests(_HttpCase):
             self.assertNotIn(_KEY, proxy.heads[0])
             self.assertNotIn("u:p", str(error))
         opened = b"HTTP/1.1 200 Connection established\r\n\r\n"
+        for status, asked in ((407, 1), (403, 1), (503, 2)):
+            with _Http(lambda n, head, body: _http(b"", status, "")) as proxy:
+                with self.subTest(status), mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                    with mock.patch("time.sleep"):
+                        self.refused("https://model.test/v1", "connection", retries=1)
+                    self.assertEqual(len(proxy.heads), asked)
         with _Http(lambda n, head, body: [opened, None]) as proxy:  # and no TLS behind it
             with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
                 self.refused("https://model.test/v1", "connection", retries=0)
@@ -11452,6 +11463,7 @@ class ErrorKindTests(_ModelCase):
             (404, {"error": {"message": "The model `m` does not exist"}}, "bad_request", "`m`"),
             (404, "404 page not found", "bad_request", "base_url"),
             (405, {"detail": "Method Not Allowed"}, "bad_request", "Method Not Allowed"),
+            (407, "Cache Access Denied", "connection", "the proxy"),
             (422, {"detail": [{"loc": ["body"], "msg": "is \u00fcgly"}]},
              "bad_request", "is \u00fcgly"),
             (418, [{"error": {"message": "in a list"}}], "bad_request", "in a list"),
@@ -11621,6 +11633,18 @@ class ErrorKindTests(_ModelCase):
         for text in rows:
             with self.subTest(text):
                 self.fails("chat", [(400, {}, {"error": {"message": text}})], "bad_request", 400)
+        rows = [  # what the status says already
+            (401, "Your token limit is reached", "auth"),
+            (401, "invalid token: input is too long", "auth"),
+            (403, "maximum context length: not for this key", "auth"),
+            (200, {"message": "Your token limit is reached", "code": 403}, "auth"),
+            (302, "<title>Your token limit is reached", "bad_response"),
+            (402, "Your token limit is reached: buy more", "bad_request"),
+        ]
+        for status, error, kind in rows:
+            with self.subTest(status=status, error=error):
+                found, _ = self.fails("chat", [(status, {}, {"error": error})])
+                self.assertEqual(found.kind, kind)
         rate = {"error": {"message": "Request too large on tokens per minute (TPM): Limit 6000"}}
         _, server = self.fails("chat", [(429, {}, rate)] * 2, "rate_limit", 429, retries=1)
         self.assertEqual(len(server.raw), 1)
@@ -12303,6 +12327,16 @@ class HeaderTests(_ModelCase):
                 lower = {k.lower(): v for k, v in headers.items()}
                 self.assertEqual(lower.get(header), key and bearer + key)
 
+    def test_a_function_that_gives_no_key(self):
+        """The key of the environment, which may be another server's, does not stand in for it."""
+        for key in (None, b"k", 5):
+            with self.subTest(key=key), mock.patch.dict(os.environ, {"OPENAI_API_KEY": _KEY}):
+                server = _Server("chat", [])
+                model = _model("chat", server, api_key=lambda key=key: key)
+                with self.assertRaisesRegex(TypeError, "api_key.*" + type(key).__name__):
+                    agentloop.run(model, "go")
+                self.assertEqual(server.seen, [])
+
     @_each_protocol
     def test_headers(self, protocol):
         headers = {"X-Title": "my app", "user-agent": "mine"}
@@ -12619,6 +12653,59 @@ class SecretTests(_ModelCase):
                     error, _ = self.fails("chat", [answer], **settings)
                     self.assertFalse(self.secret_in(error, secret))
                     self.assertNotIn(json.dumps(secret)[1:-1], str(error))
+
+    def test_secrets_as_urls_json_and_html_spell_them(self):
+        key = {"api_key": "sk-ab/c+d&99"}
+        url = "http://h.test/v1?a=1;key=ab%2Bc/d99"
+        rows = [  # settings; the secret as it comes back
+            (key, "sk-ab%2Fc%2Bd%2699"),
+            (key, "sk-ab%2fc%2bd%2699"),
+            (key, "sk-ab%252Fc%252Bd%252699"),
+            (key, "sk-ab\\/c+d\\u002699"),
+            (key, "sk-ab\\\\/c+d\\\\u002699"),
+            (key, "sk-ab&#x2F;c&#43;d&amp;99"),
+            ({"api_key": "it's-99"}, "it\\'s-99"),
+            ({"api_key": "schl\xfcssel-99"}, "schl\xfcssel-99".encode().decode("latin-1")),
+            ({"base_url": url}, "ab+c/d99"),
+            ({"base_url": url}, "ab%2bc%2Fd99"),
+            ({"base_url": "http://u:p@ss:99@h.test"}, "p%40ss%3A99"),
+        ]
+        for settings, shown in rows:
+            answers = [
+                (400, {}, "no " + shown),
+                (302, {"location": "http://h.test/?next=%2F" + shown}, ""),
+                (200, {}, '{"choices": "' + shown),
+                OSError("no " + shown),
+            ]
+            for answer in answers:
+                with self.subTest(shown=shown, answer=answer):
+                    error, _ = self.fails("chat", [answer], retries=0, tools=(), **settings)
+                    self.assertFalse(self.secret_in(error, shown))
+                    self.assertIn("[hidden]", str(error))
+
+    def test_a_part_of_a_header(self):
+        basic = "basic " + base64.b64encode(b"an-user-99:HUNTER-22").decode()
+        rows = [  # a header; what of it comes back
+            ("  SECRET-99 ", "SECRET-99"),
+            ("Bearer   SECRET-99", "SECRET-99"),
+            ("Bearer\tSECRET-99", "SECRET-99"),
+            ("theme=dark; session=SECRET-99; x=1", "SECRET-99"),
+            ('Token token="SECRET-99", x="1"', "SECRET-99"),
+            ("ApiKey ann:SECRET-99", "SECRET-99"),
+            (basic, "HUNTER-22"),
+            (basic, "an-user-99"),
+            ("Basic SECRET-99", "SECRET-99"),
+            ("Basic SECRE", "SECRE"),
+        ]
+        for value, part in rows:
+            with self.subTest(value=value, part=part):
+                answers = [(401, {}, f"wrong: ({part}), x is 1")]
+                error, _ = self.fails("chat", answers, headers={"X-Own": value})
+                self.assertIn("wrong: ([hidden]), x is 1", str(error))
+        for key in ("Bearer SECRET-99", "ann:SECRET-99"):
+            with self.subTest(key=key):
+                error, _ = self.fails("chat", [(401, {}, "not SECRET-99")], api_key=key)
+                self.assertIn("not [hidden]", str(error))
 
     def test_what_a_transport_raises_holds_no_secret(self):
         def chained(error, cause):
