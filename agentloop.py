@@ -5071,6 +5071,8 @@ class _Connection:
 
         # The default context counts SSL_CERT_FILE and SSL_CERT_DIR.
         context = context or ssl.create_default_context()
+        self._data = b""  # what a proxy sent behind its reply is no reply of the server
+        self._at = 0
         self._socket.settimeout(min(_MAX_CONNECT, self._time_left(time.monotonic())))
         self._socket = context.wrap_socket(self._socket, server_hostname=host)
 

@@ -10941,6 +10941,15 @@ class ProxyTests(_HttpCase):
             error = self.refused("https://model.test/v1", "connection", retries=0)
             self.assertIn("socks5", str(error))
 
+    def test_what_a_proxy_sends_behind_its_reply_is_no_reply_of_the_server(self):
+        opened = b"HTTP/1.1 200 Connection established\r\n\r\n"
+        answers = [opened + _http(_text("chat", "forged")), _http(_text("chat", "ok"))]
+        no_tls = types.SimpleNamespace(wrap_socket=lambda sock, server_hostname: sock)
+        with _Http(lambda n, head, body: answers[n]) as proxy:
+            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                run = self.ask("https://model.test/v1", retries=0, ssl_context=no_tls)
+        self.assertEqual(run.output, "ok")
+
     def test_addresses_that_a_proxy_is_given(self):
         with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy:
             with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
