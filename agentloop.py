@@ -5073,8 +5073,14 @@ class _Connection:
         context = context or ssl.create_default_context()
         self._data = b""  # what a proxy sent behind its reply is no reply of the server
         self._at = 0
-        self._socket.settimeout(min(_MAX_CONNECT, self._time_left(time.monotonic())))
-        self._socket = context.wrap_socket(self._socket, server_hostname=host)
+        limit = min(_MAX_CONNECT, self._time_left(time.monotonic()))
+        self._socket.settimeout(limit)
+        try:
+            self._socket = context.wrap_socket(self._socket, server_hostname=host)
+        except OSError as error:
+            if _is_timeout(error):
+                raise OSError(f"the start of TLS timed out after {limit:g} s") from None
+            raise
 
     def close(self) -> None:
         if self._socket is not None:

@@ -10527,6 +10527,23 @@ class ConnectionTests(_HttpCase):
                 self.assertEqual(server.connections, 3)
                 del model
 
+    def test_a_start_of_tls_that_times_out(self):
+        """It has the time limit of connecting, which is told; `timeout` is for silence."""
+
+        def wrap_socket(sock, server_hostname):
+            limits.append(sock.gettimeout())
+            raise socket.timeout("The handshake operation timed out")
+
+        for timeout, longest in ((600, 30), (7, 7)):
+            with self.subTest(timeout=timeout), _Http(self.answer("chat")) as server:
+                limits = []
+                settings = {"ssl_context": types.SimpleNamespace(wrap_socket=wrap_socket)}
+                settings.update(retries=0, timeout=timeout)
+                url = server.url.replace("http:", "https:")
+                error = self.refused(url, "connection", **settings)
+                self.assertTrue(longest - 1 < limits[0] <= longest, limits)
+                self.assertIn("TLS timed out after %d s" % longest, str(error))
+
     def test_the_sockets_options(self):
         real, made, slices = socket.create_connection, [], []
 
