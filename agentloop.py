@@ -5321,22 +5321,32 @@ class _HttpTransport:
         name = f"{peer.host}:{peer.port}"
         if proxy:
             name = f"the proxy {name}"
+        status = 200
         try:
             connection.connect(peer.host, peer.port)
+            if proxy and url.scheme == "https":
+                status = connection.request(_encode_tunnel(url, proxy))[0]
         except OSError as error:
             reason = f"{type(error).__name__}: {error}"
+            if isinstance(error, _RequestFailed):
+                reason = error.words
             raise _RequestFailed(f"could not connect to {name}: {reason}") from error
-        if proxy and url.scheme == "https":
-            host = f"[{url.host}]" if ":" in url.host else url.host
-            target = f"{host}:{url.port}"
-            headers = {"Host": target, **_basic_login("Proxy-Authorization", proxy)}
-            status = connection.request(_encode_head("CONNECT", target, headers))[0]
-            if status != 200:
-                connection.close()
-                raise _RequestFailed(f"{name} answers HTTP {status} instead of opening a tunnel")
+        if not 200 <= status < 300:
+            connection.close()
+            reason = f"{name} answers HTTP {status} instead of opening a tunnel"
+            may_pass = _decide_kind(status, "", []) in ("server", "rate_limit")
+            raise _RequestFailed(reason, retryable=may_pass)
         if url.scheme == "https":
             connection.start_tls(url.host, self.ssl_context)
         return connection
+
+
+def _encode_tunnel(url: _Url, proxy: _Url) -> bytes:
+    """The request to a proxy for a tunnel to a server: CONNECT [::1]:443."""
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    target = f"{host}:{url.port}"
+    headers = {"Host": target, **_basic_login("Proxy-Authorization", proxy)}
+    return _encode_head("CONNECT", target, headers)
 
 
 def _merge_headers(own: Dict[str, str], given: Dict[str, str]) -> Dict[str, str]:
@@ -5494,6 +5504,7 @@ _KIND_RULES = (
     ("rate_limit", "429|None", _QUOTA_EXHAUSTED),  # "insufficient_quota"
     ("rate_limit", "429", ""),  # "Slow down"
     ("auth", "401|403", ""),
+    ("connection", "407", ""),  # a proxy that wants a login
     ("auth", "400", _WRONG_KEY),  # "Incorrect API key provided": xAI, Gemini
     ("bad_request", ".*", "--jinja"),  # llama.cpp names a switch of its own, under 500
     ("server", "408|409|425|[5-9]..", ""),  # it may pass

@@ -10967,6 +10967,39 @@ class ProxyTests(_HttpCase):
                 run = self.ask("https://model.test/v1", retries=0, ssl_context=no_tls)
         self.assertEqual(run.output, "ok")
 
+    def test_a_tunnel_that_is_not_opened(self):
+        """The error names the proxy. It is asked again where that may help, not with a login that
+        it refuses: some lock an account after a few."""
+        rows = [  # what the proxy answers; what the error says; how often it is asked
+            (b"HTTP/1.1 407 x\r\n\r\n", "answers HTTP 407 instead of opening a tunnel", 1),
+            (b"HTTP/1.1 403 x\r\n\r\n", "answers HTTP 403 instead of opening a tunnel", 1),
+            (b"HTTP/1.1 302 x\r\n\r\n", "answers HTTP 302 instead of opening a tunnel", 1),
+            (b"HTTP/1.1 503 x\r\n\r\n", "answers HTTP 503 instead of opening a tunnel", 2),
+            (b"HTTP/1.1 429 x\r\n\r\n", "answers HTTP 429 instead of opening a tunnel", 2),
+            (b"SSH-2.0-x\r\n", "no reply of HTTP: it begins with SSH-2.0-x", 2),
+            (b"", "closed the connection", 2),
+        ]
+        for reply, words, tries in rows:
+            with self.subTest(reply=reply), _Http(lambda n, head, body: [reply, None]) as proxy:
+                with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                    error = self.refused("https://model.test", "connection", retries=1)
+                self.assertIn("the proxy 127.0.0.1:%d" % proxy.port, str(error))
+                self.assertIn(words, str(error))
+                self.assertEqual(proxy.connections, tries)
+        no_tls = types.SimpleNamespace(wrap_socket=lambda sock, server_hostname: sock)
+        answers = [b"HTTP/1.1 204 x\r\n\r\n", _http(_text("chat", "ok"))]  # 204 opens it too
+        with _Http(lambda n, head, body: answers[n]) as proxy:
+            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                run = self.ask("https://model.test/v1", retries=0, ssl_context=no_tls)
+        self.assertEqual(run.output, "ok")
+
+    def test_a_proxy_that_wants_a_login(self):
+        with _Http(lambda n, head, body: _http(b"no", 407, "")) as proxy:
+            with mock.patch.dict(os.environ, {"http_proxy": proxy.url}):
+                error = self.refused("http://model.test", "connection", retries=3)
+        self.assertIn("the proxy", str(error))
+        self.assertEqual((error.status, len(proxy.heads)), (407, 1))
+
     def test_addresses_that_a_proxy_is_given(self):
         with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy:
             with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
