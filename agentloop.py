@@ -5102,16 +5102,22 @@ class _Connection:
     def request(self, data: bytes) -> Tuple[int, Dict[str, str]]:
         """Send a request: status and headers of its reply, whose body is still to come."""
         try:
-            # subtle: a server may refuse a long request before it has read it all
-            with contextlib.suppress(ConnectionError):
-                for start in range(0, len(data), 1 << 20):  # each piece has the time limit
-                    left = self._time_left(time.monotonic())
-                    self._socket.settimeout(min(left, _MAX_WRITE))
-                    self._socket.sendall(data[start : start + (1 << 20)])
+            self._send(data)
             return self._read_head()
         except BaseException:
             self.close()
             raise
+
+    def _send(self, data: bytes) -> None:
+        try:
+            for start in range(0, len(data), 1 << 20):  # each piece has the time limit
+                left = self._time_left(time.monotonic())
+                self._socket.settimeout(min(left, _MAX_WRITE))
+                self._socket.sendall(data[start : start + (1 << 20)])
+        except OSError as error:  # TLS has classes of its own for a broken connection
+            # subtle: a server may refuse a long request before it has read it all
+            if _is_timeout(error):
+                raise
 
     def _receive(self) -> bytes:
         """Some bytes; b"" where the server has closed the connection."""

@@ -11107,28 +11107,42 @@ class HttpReplyTests(_HttpCase):
             over.wait(10)
             connection.close()
 
+        broken = [BrokenPipeError("the server does not read on")]
+        broken.append(ssl.SSLEOFError(8, "EOF occurred in violation of protocol"))  # of TLS
+        for failure in broken:
+            with self.subTest(failure=failure), socket.socket() as listener:
+                listener.bind(("127.0.0.1", 0))
+                listener.listen(1)
+                over, thread = threading.Event(), threading.Thread(target=serve)
+                thread.start()
+                sent = []
+
+                def send(self, data, *flags):
+                    if len(data) < 10_000:  # the server's
+                        return super(socket.socket, self).sendall(data, *flags)
+                    sent.append(len(data))
+                    if len(sent) > 1:
+                        raise failure
+                    return super(socket.socket, self).sendall(data[:1000], *flags)
+
+                url = "http://127.0.0.1:%d" % listener.getsockname()[1]
+                with mock.patch.object(socket.socket, "sendall", send):
+                    settings = {"task": "x" * 3_000_000, "retries": 0}
+                    error = self.refused(url, "context_length", **settings)
+                over.set()
+                thread.join(10)
+                self.assertEqual(error.status, 413)
+                self.assertIn("too many bytes", str(error))
+
+    def test_a_server_that_reads_nothing(self):
+        """A write that takes too long is silence."""
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             listener.listen(1)
-            over, thread = threading.Event(), threading.Thread(target=serve)
-            thread.start()
-            sent = []
-
-            def send(self, data, *flags):
-                if len(data) < 10_000:  # the server's
-                    return super(socket.socket, self).sendall(data, *flags)
-                sent.append(len(data))
-                if len(sent) > 1:
-                    raise BrokenPipeError("the server does not read on")
-                return super(socket.socket, self).sendall(data[:1000], *flags)
-
             url = "http://127.0.0.1:%d" % listener.getsockname()[1]
-            with mock.patch.object(socket.socket, "sendall", send):
-                error = self.refused(url, "context_length", task="x" * 3_000_000, retries=0)
-            over.set()
-            thread.join(10)
-        self.assertEqual(error.status, 413)
-        self.assertIn("too many bytes", str(error))
+            settings = {"task": "x" * 30_000_000, "retries": 0, "timeout": 0.2}
+            error = self.refused(url, "timeout", **settings)
+        self.assertIn("silence for 0.2 s", str(error))
 
     def test_what_belongs_to_no_request_is_no_reply(self):
         surplus = {
