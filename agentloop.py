@@ -5685,7 +5685,7 @@ def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     first = b""
     for chunk in chunks:
         first += chunk
-        if len(first) > 1:
+        if len(first) >= 6:
             break
     chunks = itertools.chain([first], chunks)
     window = _find_zlib_window(first, encoding)
@@ -5700,16 +5700,22 @@ def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
         yield chunk
 
 
+_BEGINS_PLAIN = rb'\s*(?:[{\[]\s*["{]|(?:data|event|id|retry):|: )'  # JSON, or events
+
+
 def _find_zlib_window(first: bytes, encoding: str) -> Optional[int]:
     r"""The `wbits` with which zlib unpacks a body; None where it is not packed.
 
-    gzip is known by its first bytes, deflate by the header. Nobody asked for either.
+    Nobody asked for a packed one. gzip is known by its first bytes, and so is what is not
+    packed: some gateways unpack a body and leave the header. Deflate is known by the header.
 
-    (b"\x1f\x8b...", "") -> 31; (b"x\x9c...", "deflate") -> 15; (b"{...", "") -> None
+    (b"\x1f\x8b...", "") -> 31; (b"x\x9c...", "deflate") -> 15; (b'{"id"', "br") -> None
     """
     if first[:2] == b"\x1f\x8b":
         return 31
-    if encoding.lower() == "deflate" and first:
+    if not first or re.match(_BEGINS_PLAIN, first):
+        return None
+    if encoding.lower() == "deflate":
         # With the two bytes of zlib in front, or, as some servers send it, without.
         has_header = first[0] & 15 == 8 and int.from_bytes(first[:2], "big") % 31 == 0
         return 15 if has_header else -15

@@ -11723,6 +11723,18 @@ class ReplyBodyTests(_ModelCase):
                     self.assertEqual(error.kind, kind)
                     self.assertIn("packed as %s, which" % name, str(error))
 
+    def test_bodies_that_are_not_packed_although_the_header_says_so(self):
+        """Some gateways unpack a body and leave the header."""
+        document = json.dumps(_text("chat", "ok")).encode()
+        spread = json.dumps(_text("chat", "ok"), indent=1).encode()
+        stream = b"".join(_stream("chat", _text("chat", "ok")))
+        for name in ("gzip", "deflate", "br", "zstd", "none"):
+            for body in (document, spread, b"\n" + document, stream, b": hi\n\n" + stream):
+                for chunks in ([body], _pieces(body, 1)):
+                    with self.subTest(name, first=body[:9]):
+                        answer = (200, {"content-encoding": name}, chunks)
+                        self.assertEqual(self.play("chat", [answer])[0].output, "ok")
+
     def test_damaged_bodies(self):
         packed = gzip.compress(json.dumps(_text("chat", "ok")).encode())
         for broken in (packed[:20] + b"x" * 20, packed[:10] + b"\xff" * 30):
