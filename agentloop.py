@@ -4197,6 +4197,7 @@ def _load_journal(path: Union[str, "os.PathLike[str]"]) -> AgentRun:
 # How systems report a lock that another holds: Windows says EACCES, Wine 0.
 _LOCK_IS_HELD = (0, errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 _NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_NO_SYNC_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def _open_regular_file(path: str, mode: str, flags: int) -> Any:
@@ -4231,6 +4232,7 @@ class _JournalFile:
     def __init__(self, path: str) -> None:
         self.path = path
         self._process = os.getpid()
+        self._can_sync = True
         self._torn_at: Optional[int] = None  # where half a line begins that is still to be cut
         try:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR)
@@ -4259,12 +4261,23 @@ class _JournalFile:
             rest = line
             while rest:
                 rest = rest[os.write(file, rest) :]
-            os.fsync(file)
+            if self._can_sync:
+                self._sync()
         except BaseException:  # a full disk: the next line must not follow half a line
             self._torn_at = size
             with contextlib.suppress(OSError):
                 self.cut(size)
             raise
+
+    def _sync(self) -> None:
+        """Wait until the disk has what was written; with a warning where that cannot be had."""
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            if error.errno not in _NO_SYNC_HERE:
+                raise
+            self._can_sync = False
+            self._warn("this file system cannot sync; a power cut may take the last events")
 
     def cut(self, size: int) -> None:
         """Leave the first `size` bytes."""
@@ -4325,10 +4338,7 @@ class _JournalFile:
                 raise BlockingIOError(errno.EAGAIN, reason, self.path) from None
             if error.errno not in _NO_LOCKS_HERE:
                 raise
-            import logging
-
-            text = "this file system has no locks; nothing keeps a second process away"
-            logging.getLogger("agentloop").warning(f"{self.path}: {text}")
+            self._warn("this file system has no locks; nothing keeps a second process away")
 
     def _unlock(self) -> None:
         # subtle: closing is not enough where a forked child has inherited the file
@@ -4336,6 +4346,11 @@ class _JournalFile:
             import fcntl
 
             fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
+
+    def _warn(self, text: str) -> None:
+        import logging
+
+        logging.getLogger("agentloop").warning(f"{self.path}: {text}")
 
 
 # -- the journal -----------------------------------------------------------------------------------

@@ -6990,6 +6990,16 @@ class LockTests(_JournalCase):
                 play.go()
         self.assertEqual(caught.exception.errno, errno.EIO)
 
+    def test_a_file_system_that_cannot_sync(self):
+        for number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP):
+            play = self.play([["pay 1"], "ok"])
+            with mock.patch.object(os, "fsync", side_effect=OSError(number, "not here")):
+                with self.assertLogs("agentloop") as logged:
+                    self.assertEqual(play.go().output, "ok")
+            self.assertEqual(len(logged.output), 1)
+            self.assertIn(play.journal + ": this file system cannot sync", logged.output[0])
+            self.assertEqual(play.load().output, "ok")
+
 
 # -- comparing run and file ------------------------------------------------------------------------
 
