@@ -8831,11 +8831,15 @@ def _hash_of_this_file() -> str:
     import hashlib
 
     loader: Any = globals().get("__loader__")
-    if hasattr(loader, "get_data"):  # in a zip too
-        data = loader.get_data(__file__)
-    else:
-        with open(__file__, "rb") as file:
-            data = file.read()
+    path = globals().get("__file__", "")
+    try:
+        if hasattr(loader, "get_data"):  # in a zip too
+            data = loader.get_data(path)
+        else:
+            with open(path, "rb") as file:
+                data = file.read()
+    except OSError:  # run by exec, read from standard input, frozen into a program
+        return "unknown: this file is not to be found"
     return hashlib.sha256(data).hexdigest()
 
 

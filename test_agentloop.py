@@ -16065,6 +16065,16 @@ class ProcessTests(_CommandLineCase):
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 self.assertEqual(agentloop.main(), 0)
 
+    def test_the_version_of_a_file_that_is_not_there(self):
+        """Run by exec, read from standard input, frozen into a program."""
+        for file in ({}, {"__file__": "<stdin>"}, {"__file__": str(_FILE) + ".gone"}):
+            with self.subTest(file=file):
+                names = {"__name__": "elsewhere", **file}
+                exec(compile(_FILE.read_bytes(), "cell", "exec", dont_inherit=True), names)
+                with contextlib.redirect_stdout(io.StringIO()) as out:
+                    self.assertEqual(names["main"](["--version"]), 0)
+                self.assertRegex(out.getvalue(), r"^agentloop \d+\.\d+\.\d+, sha256 unknown")
+
 
 # == the file as it is vendored ====================================================================
 
