@@ -5082,10 +5082,12 @@ class _Connection:
                 self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), 45)
 
     def start_tls(self, host: str, context: Any) -> None:
-        import ssl
-
-        # The default context counts SSL_CERT_FILE and SSL_CERT_DIR.
-        context = context or ssl.create_default_context()
+        if not context:
+            try:
+                import ssl
+            except ImportError as error:  # it was built without
+                raise _RequestFailed(f"https needs ssl: {error}", retryable=False) from None
+            context = ssl.create_default_context()  # counts SSL_CERT_FILE and SSL_CERT_DIR
         self._data = b""  # what a proxy sent behind its reply is no reply of the server
         self._at = 0
         limit = min(_MAX_CONNECT, self._time_left(time.monotonic()))
@@ -5749,8 +5751,11 @@ def _in_pieces(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 def _inflate(chunks: Iterable[bytes], window: int) -> Iterator[bytes]:
     """Unpack in pieces of at most 1 MiB: a few bytes may stand for gigabytes."""
-    import zlib
-
+    try:
+        import zlib
+    except ImportError as error:
+        reason = f"the body is packed, which needs zlib: {error}"
+        raise _RequestFailed(reason, "bad_response", retryable=False) from None
     unpacker = zlib.decompressobj(window)
     try:
         for chunk in _in_pieces(chunks, 1 << 14):  # each member copies what follows in it

@@ -10554,6 +10554,12 @@ class ConnectionTests(_HttpCase):
                 self.assertTrue(longest - 1 < limits[0] <= longest, limits)
                 self.assertIn("TLS timed out after %d s" % longest, str(error))
 
+    def test_a_python_without_ssl(self):
+        with _Http(self.answer("chat")) as server, mock.patch.dict(sys.modules, {"ssl": None}):
+            error = self.refused(server.url.replace("http:", "https:"), "connection")
+            self.assertIn("https needs ssl", str(error))
+            self.assertEqual((self.waits, self.ask(server.url).output), ([], "ok"))
+
     def test_the_sockets_options(self):
         real, made, slices = socket.create_connection, [], []
 
@@ -11744,6 +11750,13 @@ class ReplyBodyTests(_ModelCase):
                     with self.subTest(name, first=body[:9]):
                         answer = (200, {"content-encoding": name}, chunks)
                         self.assertEqual(self.play("chat", [answer])[0].output, "ok")
+
+    def test_a_packed_body_in_a_python_without_zlib(self):
+        packed = gzip.compress(json.dumps(_text("chat", "ok")).encode())
+        with mock.patch.dict(sys.modules, {"zlib": None}):
+            error, server = self.fails("chat", [(200, {}, packed)], "bad_response", None)
+        self.assertIn("needs zlib", str(error))
+        self.assertEqual(len(server.raw), 1)
 
     def test_damaged_bodies(self):
         packed = gzip.compress(json.dumps(_text("chat", "ok")).encode())
