@@ -5064,9 +5064,12 @@ class _Connection:
         failure = OSError("the name has no address")
         address: Any
         for *_, address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
+            number = address[0]
+            if len(address) == 4 and address[3] and "%" not in number:
+                number += f"%{address[3]}"  # the interface of a link-local address: "fe80::1%2"
             limit = min(_MAX_CONNECT, self._time_left(time.monotonic()))
             try:
-                self._socket = socket.create_connection(address[:2], limit)
+                self._socket = socket.create_connection((number, address[1]), limit)
                 break
             except OSError as error:
                 failure = error

@@ -10460,6 +10460,27 @@ class ConnectionTests(_HttpCase):
                     self.refused(url, "connection", retries=0)
                     self.assertEqual(asked, [address])
 
+    def test_link_local_addresses(self):
+        """They hold for one interface, which is passed on: names of a home network lead there."""
+        asked = []
+
+        def connect(address, timeout):
+            asked.append(address)
+            raise ConnectionRefusedError("not here")
+
+        rows = [  # as the system or PyPy has it; what is connected to
+            (("fe80::1", 80, 0, 2), ("fe80::1%2", 80)),
+            (("fe80::1%eth0", 80, 0, 2), ("fe80::1%eth0", 80)),
+            (("fd00::1", 80, 0, 0), ("fd00::1", 80)),
+        ]
+        for found, address in rows:
+            lookup = mock.patch("socket.getaddrinfo", lambda *args: [(10, 1, 6, "", found)])
+            with self.subTest(found=found), lookup:
+                with mock.patch("socket.create_connection", connect):
+                    asked.clear()
+                    self.refused("http://box.test", "connection", retries=0)
+                    self.assertEqual(asked, [address])
+
     def test_connecting(self):
         addresses = [(2, 1, 6, "", ("192.0.2.%d" % n, 80)) for n in (1, 2)]
         asked = []
