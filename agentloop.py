@@ -4221,6 +4221,7 @@ def _load_journal(path: Union[str, "os.PathLike[str]"]) -> AgentRun:
 # How systems report a lock that another holds: Windows says EACCES, Wine 0.
 _LOCK_IS_HELD = (0, errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 _NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_NO_SYNC_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def _open_regular_file(path: str, mode: str, flags: int) -> Any:
@@ -4255,6 +4256,7 @@ class _JournalFile:
     def __init__(self, path: str) -> None:
         self.path = path
         self._process = os.getpid()
+        self._can_sync = True
         self._torn_at: Optional[int] = None  # where half a line begins that is still to be cut
         try:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR)
@@ -4289,12 +4291,23 @@ class _JournalFile:
             rest = line
             while rest:
                 rest = rest[os.write(file, rest) :]
-            os.fsync(file)
+            if self._can_sync:
+                self._sync()
         except BaseException:  # a full disk: the next line must not follow half a line
             self._torn_at = size
             with contextlib.suppress(OSError):
                 self.cut(size)
             raise
+
+    def _sync(self) -> None:
+        """Wait until the disk has what was written; with a warning where that cannot be had."""
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            if error.errno not in _NO_SYNC_HERE:
+                raise
+            self._can_sync = False
+            self._warn("this file system cannot sync; a power cut may take the last events")
 
     def cut(self, size: int) -> None:
         """Leave the first `size` bytes."""
@@ -4354,10 +4367,7 @@ class _JournalFile:
                 raise self._held_by_another() from None
             if error.errno not in _NO_LOCKS_HERE:
                 raise
-            import logging
-
-            text = "this file system has no locks; nothing keeps a second process away"
-            logging.getLogger("agentloop").warning(f"{self.path}: {text}")
+            self._warn("this file system has no locks; nothing keeps a second process away")
 
     def _held_by_another(self) -> BlockingIOError:
         reason = "another process or stream holds the journal"
@@ -4369,6 +4379,11 @@ class _JournalFile:
             import fcntl
 
             fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
+
+    def _warn(self, text: str) -> None:
+        import logging
+
+        logging.getLogger("agentloop").warning(f"{self.path}: {text}")
 
 
 # -- the journal -----------------------------------------------------------------------------------
@@ -5094,9 +5109,12 @@ class _Connection:
         failure = OSError("the name has no address")
         address: Any
         for *_, address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
+            number = address[0]
+            if len(address) == 4 and address[3] and "%" not in number:
+                number += f"%{address[3]}"  # the interface of a link-local address: "fe80::1%2"
             limit = min(_MAX_CONNECT, self._time_left(time.monotonic()))
             try:
-                self._socket = socket.create_connection(address[:2], limit)
+                self._socket = socket.create_connection((number, address[1]), limit)
                 break
             except OSError as error:
                 failure = error
@@ -5112,12 +5130,22 @@ class _Connection:
                 self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), 45)
 
     def start_tls(self, host: str, context: Any) -> None:
-        import ssl
-
-        # The default context counts SSL_CERT_FILE and SSL_CERT_DIR.
-        context = context or ssl.create_default_context()
-        self._socket.settimeout(min(_MAX_CONNECT, self._time_left(time.monotonic())))
-        self._socket = context.wrap_socket(self._socket, server_hostname=host)
+        if not context:
+            try:
+                import ssl
+            except ImportError as error:  # it was built without
+                raise _RequestFailed(f"https needs ssl: {error}", retryable=False) from None
+            context = ssl.create_default_context()  # counts SSL_CERT_FILE and SSL_CERT_DIR
+        self._data = b""  # what a proxy sent behind its reply is no reply of the server
+        self._at = 0
+        limit = min(_MAX_CONNECT, self._time_left(time.monotonic()))
+        self._socket.settimeout(limit)
+        try:
+            self._socket = context.wrap_socket(self._socket, server_hostname=host)
+        except OSError as error:
+            if _is_timeout(error):
+                raise OSError(f"the start of TLS timed out after {limit:g} s") from None
+            raise
 
     def close(self) -> None:
         if self._socket is not None:
@@ -5139,16 +5167,22 @@ class _Connection:
     def request(self, data: bytes) -> Tuple[int, Dict[str, str]]:
         """Send a request: status and headers of its reply, whose body is still to come."""
         try:
-            # subtle: a server may refuse a long request before it has read it all
-            with contextlib.suppress(ConnectionError):
-                for start in range(0, len(data), 1 << 20):  # each piece has the time limit
-                    left = self._time_left(time.monotonic())
-                    self._socket.settimeout(min(left, _MAX_WRITE))
-                    self._socket.sendall(data[start : start + (1 << 20)])
+            self._send(data)
             return self._read_head()
         except BaseException:
             self.close()
             raise
+
+    def _send(self, data: bytes) -> None:
+        try:
+            for start in range(0, len(data), 1 << 20):  # each piece has the time limit
+                left = self._time_left(time.monotonic())
+                self._socket.settimeout(min(left, _MAX_WRITE))
+                self._socket.sendall(data[start : start + (1 << 20)])
+        except OSError as error:  # TLS has classes of its own for a broken connection
+            # subtle: a server may refuse a long request before it has read it all
+            if _is_timeout(error):
+                raise
 
     def _receive(self) -> bytes:
         """Some bytes; b"" where the server has closed the connection."""
@@ -5358,23 +5392,32 @@ class _HttpTransport:
         name = f"{peer.host}:{peer.port}"
         if proxy:
             name = f"the proxy {name}"
+        status = 200
         try:
             connection.connect(peer.host, peer.port)
+            if proxy and url.scheme == "https":
+                status = connection.request(_encode_tunnel(url, proxy))[0]
         except OSError as error:
             reason = f"{type(error).__name__}: {error}"
+            if isinstance(error, _RequestFailed):
+                reason = error.words
             raise _RequestFailed(f"could not connect to {name}: {reason}") from error
-        if proxy and url.scheme == "https":
-            host = f"[{url.host}]" if ":" in url.host else url.host
-            target = f"{host}:{url.port}"
-            headers = {"Host": target, **_basic_login("Proxy-Authorization", proxy)}
-            status = connection.request(_encode_head("CONNECT", target, headers))[0]
-            if status != 200:
-                connection.close()
-                reason = f"{name} answers HTTP {status} instead of opening a tunnel"
-                raise _RequestFailed(reason, retryable=status >= 500)
+        if not 200 <= status < 300:
+            connection.close()
+            reason = f"{name} answers HTTP {status} instead of opening a tunnel"
+            may_pass = _decide_kind(status, "", []) in ("server", "rate_limit")
+            raise _RequestFailed(reason, retryable=may_pass)
         if url.scheme == "https":
             connection.start_tls(url.host, self.ssl_context)
         return connection
+
+
+def _encode_tunnel(url: _Url, proxy: _Url) -> bytes:
+    """The request to a proxy for a tunnel to a server: CONNECT [::1]:443."""
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    target = f"{host}:{url.port}"
+    headers = {"Host": target, **_basic_login("Proxy-Authorization", proxy)}
+    return _encode_head("CONNECT", target, headers)
 
 
 def _merge_headers(own: Dict[str, str], given: Dict[str, str]) -> Dict[str, str]:
@@ -5711,7 +5754,7 @@ def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     first = b""
     for chunk in chunks:
         first += chunk
-        if len(first) > 1:
+        if len(first) >= 6:
             break
     chunks = itertools.chain([first], chunks)
     window = _find_zlib_window(first, encoding)
@@ -5726,16 +5769,22 @@ def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
         yield chunk
 
 
+_BEGINS_PLAIN = rb'\s*(?:[{\[]\s*["{]|(?:data|event|id|retry):|: )'  # JSON, or events
+
+
 def _find_zlib_window(first: bytes, encoding: str) -> Optional[int]:
     r"""The `wbits` with which zlib unpacks a body; None where it is not packed.
 
-    gzip is known by its first bytes, deflate by the header. Nobody asked for either.
+    Nobody asked for a packed one. gzip is known by its first bytes, and so is what is not
+    packed: some gateways unpack a body and leave the header. Deflate is known by the header.
 
-    (b"\x1f\x8b...", "") -> 31; (b"x\x9c...", "deflate") -> 15; (b"{...", "") -> None
+    (b"\x1f\x8b...", "") -> 31; (b"x\x9c...", "deflate") -> 15; (b'{"id"', "br") -> None
     """
     if first[:2] == b"\x1f\x8b":
         return 31
-    if encoding.lower() == "deflate" and first:
+    if not first or re.match(_BEGINS_PLAIN, first):
+        return None
+    if encoding.lower() == "deflate":
         # With the two bytes of zlib in front, or, as some servers send it, without.
         has_header = first[0] & 15 == 8 and int.from_bytes(first[:2], "big") % 31 == 0
         return 15 if has_header else -15
@@ -5754,8 +5803,11 @@ def _in_pieces(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 def _inflate(chunks: Iterable[bytes], window: int) -> Iterator[bytes]:
     """Unpack in pieces of at most 1 MiB: a few bytes may stand for gigabytes."""
-    import zlib
-
+    try:
+        import zlib
+    except ImportError as error:
+        reason = f"the body is packed, which needs zlib: {error}"
+        raise _RequestFailed(reason, "bad_response", retryable=False) from None
     unpacker = zlib.decompressobj(window)
     try:
         for chunk in _in_pieces(chunks, 1 << 14):  # each member copies what follows in it
@@ -8754,6 +8806,13 @@ def _read_line(prompt: str) -> Optional[str]:
     return line.rstrip("\n") if line else None
 
 
+def _decode_rest(text: str) -> str:
+    r"""What the locale could not decode, as where LANG is C, is UTF-8: "\udcc3\udcbc" -> "\xfc"."""
+    if re.search("[\udc80-\udcff]", text) is None:
+        return text
+    return os.fsencode(text).decode("utf-8", "replace")
+
+
 def _read_all() -> str:
     """The question from standard input. A byte order mark says how it is encoded, as editors and
     PowerShell write it; without one it is as the console has it."""
@@ -8808,7 +8867,7 @@ def _make_parser() -> Any:
     model = os.environ.get("AGENTLOOP_MODEL")
     is_set = {"action": "store_true"}
     options: List[Tuple[str, _JsonObject, str]] = [
-        ("question", {"nargs": "?"},
+        ("question", {"nargs": "?", "type": _decode_rest},
          "what to ask; - reads it from standard input; without: a conversation"),
         ("--tools", {"metavar": "FILE.py"}, "a Python file; the model may call its public functions"),
         ("--ask", is_set, "ask me before each call of a tool that is not read_only"),
@@ -8818,7 +8877,7 @@ def _make_parser() -> Any:
         ("--base-url", {"metavar": "URL"}, "the server, for example http://127.0.0.1:8080/v1"),
         ("--api", {"choices": apis},
          "what the server speaks; default: that of the key that is set, else chat"),
-        ("--system", {"metavar": "TEXT"}, "the system text"),
+        ("--system", {"metavar": "TEXT", "type": _decode_rest}, "the system text"),
         ("--max-requests", {"type": int, "default": 10, "metavar": "N"},
          "the budget: how often the model may be asked for one answer; default 10"),
         ("--timeout", {"type": float, "metavar": "SECONDS"}, "the longest silence of the server"),
@@ -8891,11 +8950,15 @@ def _hash_of_this_file() -> str:
     import hashlib
 
     loader: Any = globals().get("__loader__")
-    if hasattr(loader, "get_data"):  # in a zip too
-        data = loader.get_data(__file__)
-    else:
-        with open(__file__, "rb") as file:
-            data = file.read()
+    path = globals().get("__file__", "")
+    try:
+        if hasattr(loader, "get_data"):  # in a zip too
+            data = loader.get_data(path)
+        else:
+            with open(path, "rb") as file:
+                data = file.read()
+    except OSError:  # run by exec, read from standard input, frozen into a program
+        return "unknown: this file is not to be found"
     return hashlib.sha256(data).hexdigest()
 
 
@@ -9103,8 +9166,9 @@ class _Session:
                 line = _read_line("> ")
                 if line is None:
                     return status
-                if line.strip():
-                    run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
+                question = _decode_rest(line).lstrip("\ufeff").strip()  # a byte order mark
+                if question:
+                    run = run.follow_up(question) if run else AgentRun(question)
                     status = self._run_turn(run)
             except KeyboardInterrupt:
                 self.screen.show("\ninterrupted", "1")

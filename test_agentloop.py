@@ -7113,6 +7113,16 @@ class LockTests(_JournalCase):
                 play.go()
         self.assertEqual(caught.exception.errno, errno.EIO)
 
+    def test_a_file_system_that_cannot_sync(self):
+        for number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP):
+            play = self.play([["pay 1"], "ok"])
+            with mock.patch.object(os, "fsync", side_effect=OSError(number, "not here")):
+                with self.assertLogs("agentloop") as logged:
+                    self.assertEqual(play.go().output, "ok")
+            self.assertEqual(len(logged.output), 1)
+            self.assertIn(play.journal + ": this file system cannot sync", logged.output[0])
+            self.assertEqual(play.load().output, "ok")
+
 
 # -- comparing run and file ------------------------------------------------------------------------
 
@@ -10658,6 +10668,27 @@ class ConnectionTests(_HttpCase):
                     self.refused(url, "connection", retries=0)
                     self.assertEqual(asked, [address])
 
+    def test_link_local_addresses(self):
+        """They hold for one interface, which is passed on: names of a home network lead there."""
+        asked = []
+
+        def connect(address, timeout):
+            asked.append(address)
+            raise ConnectionRefusedError("not here")
+
+        rows = [  # as the system or PyPy has it; what is connected to
+            (("fe80::1", 80, 0, 2), ("fe80::1%2", 80)),
+            (("fe80::1%eth0", 80, 0, 2), ("fe80::1%eth0", 80)),
+            (("fd00::1", 80, 0, 0), ("fd00::1", 80)),
+        ]
+        for found, address in rows:
+            lookup = mock.patch("socket.getaddrinfo", lambda *args: [(10, 1, 6, "", found)])
+            with self.subTest(found=found), lookup:
+                with mock.patch("socket.create_connection", connect):
+                    asked.clear()
+                    self.refused("http://box.test", "connection", retries=0)
+                    self.assertEqual(asked, [address])
+
     def test_connecting(self):
         addresses = [(2, 1, 6, "", ("192.0.2.%d" % n, 80)) for n in (1, 2)]
         asked = []
@@ -10734,6 +10765,29 @@ class ConnectionTests(_HttpCase):
                 self.assertNotIn(_KEY.encode(), pickle.dumps(model))
                 self.assertEqual(server.connections, 3)
                 del model
+
+    def test_a_start_of_tls_that_times_out(self):
+        """It has the time limit of connecting, which is told; `timeout` is for silence."""
+
+        def wrap_socket(sock, server_hostname):
+            limits.append(sock.gettimeout())
+            raise socket.timeout("The handshake operation timed out")
+
+        for timeout, longest in ((600, 30), (7, 7)):
+            with self.subTest(timeout=timeout), _Http(self.answer("chat")) as server:
+                limits = []
+                settings = {"ssl_context": types.SimpleNamespace(wrap_socket=wrap_socket)}
+                settings.update(retries=0, timeout=timeout)
+                url = server.url.replace("http:", "https:")
+                error = self.refused(url, "connection", **settings)
+                self.assertTrue(longest - 1 < limits[0] <= longest, limits)
+                self.assertIn("TLS timed out after %d s" % longest, str(error))
+
+    def test_a_python_without_ssl(self):
+        with _Http(self.answer("chat")) as server, mock.patch.dict(sys.modules, {"ssl": None}):
+            error = self.refused(server.url.replace("http:", "https:"), "connection")
+            self.assertIn("https needs ssl", str(error))
+            self.assertEqual((self.waits, self.ask(server.url).output), ([], "ok"))
 
     def test_the_sockets_options(self):
         real, made, slices = socket.create_connection, [], []
@@ -11155,6 +11209,48 @@ class ProxyTests(_HttpCase):
             error = self.refused("https://model.test/v1", "connection", retries=0)
             self.assertIn("socks5", str(error))
 
+    def test_what_a_proxy_sends_behind_its_reply_is_no_reply_of_the_server(self):
+        opened = b"HTTP/1.1 200 Connection established\r\n\r\n"
+        answers = [opened + _http(_text("chat", "forged")), _http(_text("chat", "ok"))]
+        no_tls = types.SimpleNamespace(wrap_socket=lambda sock, server_hostname: sock)
+        with _Http(lambda n, head, body: answers[n]) as proxy:
+            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                run = self.ask("https://model.test/v1", retries=0, ssl_context=no_tls)
+        self.assertEqual(run.output, "ok")
+
+    def test_a_tunnel_that_is_not_opened(self):
+        """The error names the proxy. It is asked again where that may help, not with a login that
+        it refuses: some lock an account after a few."""
+        rows = [  # what the proxy answers; what the error says; how often it is asked
+            (b"HTTP/1.1 407 x\r\n\r\n", "answers HTTP 407 instead of opening a tunnel", 1),
+            (b"HTTP/1.1 403 x\r\n\r\n", "answers HTTP 403 instead of opening a tunnel", 1),
+            (b"HTTP/1.1 302 x\r\n\r\n", "answers HTTP 302 instead of opening a tunnel", 1),
+            (b"HTTP/1.1 503 x\r\n\r\n", "answers HTTP 503 instead of opening a tunnel", 2),
+            (b"HTTP/1.1 429 x\r\n\r\n", "answers HTTP 429 instead of opening a tunnel", 2),
+            (b"SSH-2.0-x\r\n", "no reply of HTTP: it begins with SSH-2.0-x", 2),
+            (b"", "closed the connection", 2),
+        ]
+        for reply, words, tries in rows:
+            with self.subTest(reply=reply), _Http(lambda n, head, body: [reply, None]) as proxy:
+                with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                    error = self.refused("https://model.test", "connection", retries=1)
+                self.assertIn("the proxy 127.0.0.1:%d" % proxy.port, str(error))
+                self.assertIn(words, str(error))
+                self.assertEqual(proxy.connections, tries)
+        no_tls = types.SimpleNamespace(wrap_socket=lambda sock, server_hostname: sock)
+        answers = [b"HTTP/1.1 204 x\r\n\r\n", _http(_text("chat", "ok"))]  # 204 opens it too
+        with _Http(lambda n, head, body: answers[n]) as proxy:
+            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                run = self.ask("https://model.test/v1", retries=0, ssl_context=no_tls)
+        self.assertEqual(run.output, "ok")
+
+    def test_a_proxy_that_wants_a_login(self):
+        with _Http(lambda n, head, body: _http(b"no", 407, "")) as proxy:
+            with mock.patch.dict(os.environ, {"http_proxy": proxy.url}):
+                error = self.refused("http://model.test", "connection", retries=3)
+        self.assertIn("the proxy", str(error))
+        self.assertEqual((error.status, len(proxy.heads)), (407, 1))
+
     def test_addresses_that_a_proxy_is_given(self):
         with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy:
             with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
@@ -11262,28 +11358,42 @@ class HttpReplyTests(_HttpCase):
             over.wait(10)
             connection.close()
 
+        broken = [BrokenPipeError("the server does not read on")]
+        broken.append(ssl.SSLEOFError(8, "EOF occurred in violation of protocol"))  # of TLS
+        for failure in broken:
+            with self.subTest(failure=failure), socket.socket() as listener:
+                listener.bind(("127.0.0.1", 0))
+                listener.listen(1)
+                over, thread = threading.Event(), threading.Thread(target=serve)
+                thread.start()
+                sent = []
+
+                def send(self, data, *flags):
+                    if len(data) < 10_000:  # the server's
+                        return super(socket.socket, self).sendall(data, *flags)
+                    sent.append(len(data))
+                    if len(sent) > 1:
+                        raise failure
+                    return super(socket.socket, self).sendall(data[:1000], *flags)
+
+                url = "http://127.0.0.1:%d" % listener.getsockname()[1]
+                with mock.patch.object(socket.socket, "sendall", send):
+                    settings = {"task": "x" * 3_000_000, "retries": 0}
+                    error = self.refused(url, "context_length", **settings)
+                over.set()
+                thread.join(10)
+                self.assertEqual(error.status, 413)
+                self.assertIn("too many bytes", str(error))
+
+    def test_a_server_that_reads_nothing(self):
+        """A write that takes too long is silence."""
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             listener.listen(1)
-            over, thread = threading.Event(), threading.Thread(target=serve)
-            thread.start()
-            sent = []
-
-            def send(self, data, *flags):
-                if len(data) < 10_000:  # the server's
-                    return super(socket.socket, self).sendall(data, *flags)
-                sent.append(len(data))
-                if len(sent) > 1:
-                    raise BrokenPipeError("the server does not read on")
-                return super(socket.socket, self).sendall(data[:1000], *flags)
-
             url = "http://127.0.0.1:%d" % listener.getsockname()[1]
-            with mock.patch.object(socket.socket, "sendall", send):
-                error = self.refused(url, "context_length", task="x" * 3_000_000, retries=0)
-            over.set()
-            thread.join(10)
-        self.assertEqual(error.status, 413)
-        self.assertIn("too many bytes", str(error))
+            settings = {"task": "x" * 30_000_000, "retries": 0, "timeout": 0.2}
+            error = self.refused(url, "timeout", **settings)
+        self.assertIn("silence for 0.2 s", str(error))
 
     def test_what_belongs_to_no_request_is_no_reply(self):
         surplus = {
@@ -11886,6 +11996,25 @@ class ReplyBodyTests(_ModelCase):
                     error, _ = self.fails("chat", [answer])
                     self.assertEqual(error.kind, kind)
                     self.assertIn("packed as %s, which" % name, str(error))
+
+    def test_bodies_that_are_not_packed_although_the_header_says_so(self):
+        """Some gateways unpack a body and leave the header."""
+        document = json.dumps(_text("chat", "ok")).encode()
+        spread = json.dumps(_text("chat", "ok"), indent=1).encode()
+        stream = b"".join(_stream("chat", _text("chat", "ok")))
+        for name in ("gzip", "deflate", "br", "zstd", "none"):
+            for body in (document, spread, b"\n" + document, stream, b": hi\n\n" + stream):
+                for chunks in ([body], _pieces(body, 1)):
+                    with self.subTest(name, first=body[:9]):
+                        answer = (200, {"content-encoding": name}, chunks)
+                        self.assertEqual(self.play("chat", [answer])[0].output, "ok")
+
+    def test_a_packed_body_in_a_python_without_zlib(self):
+        packed = gzip.compress(json.dumps(_text("chat", "ok")).encode())
+        with mock.patch.dict(sys.modules, {"zlib": None}):
+            error, server = self.fails("chat", [(200, {}, packed)], "bad_response", None)
+        self.assertIn("needs zlib", str(error))
+        self.assertEqual(len(server.raw), 1)
 
     def test_damaged_bodies(self):
         packed = gzip.compress(json.dumps(_text("chat", "ok")).encode())
@@ -15738,11 +15867,31 @@ class TypedTests(_CommandLineCase):
                 typed = io.TextIOWrapper(io.BytesIO(question.encode(encoding)), encoding="utf-8")
                 self.ask("-", stdin=typed, answers=["x"])
                 self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
+        self.ask(stdin="\ufeff%s\r\n" % question, answers=["x"])
+        self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
         with mock.patch.object(sys, "stdin", None):
             self.assertEqual(
                 self.call("-", "--model", "m", "--max-requests", "0", stdin=None)[0], 2
             )
             self.assertEqual(self.call("--model", "m", stdin=None)[:2], (0, ""))
+
+    @_sockets
+    @unittest.skipIf(os.name == "nt", "arguments are no bytes there")
+    def test_what_the_locale_cannot_decode(self):
+        """It is UTF-8; what is not even that is marked, never taken for question marks."""
+        rows = [  # the bytes, what is sent
+            ("Gr\u00fc\u00dfe aus \u6771\u4eac?".encode(), "Gr\u00fc\u00dfe aus \u6771\u4eac?"),
+            (b"caf\xe9?", "caf\ufffd?"),
+        ]
+        for data, question in rows:
+            typed = data.decode("ascii", "surrogateescape")
+            with self.subTest(question=question):
+                with mock.patch("os.fsencode", lambda text: text.encode("ascii", "surrogateescape")):
+                    self.ask(typed, "--system", typed, answers=["x"])
+                    said = [m["content"] for m in self.bodies[0]["messages"]]
+                    self.ask(stdin=typed, answers=["x"])
+                    said.append(self.bodies[0]["messages"][0]["content"])
+                self.assertEqual(said, [question] * 3)
 
     @_sockets
     def test_ask(self):
@@ -16351,6 +16500,16 @@ class ProcessTests(_CommandLineCase):
         with mock.patch.object(sys, "argv", ["agentloop.py", "--version"]):
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 self.assertEqual(agentloop.main(), 0)
+
+    def test_the_version_of_a_file_that_is_not_there(self):
+        """Run by exec, read from standard input, frozen into a program."""
+        for file in ({}, {"__file__": "<stdin>"}, {"__file__": str(_FILE) + ".gone"}):
+            with self.subTest(file=file):
+                names = {"__name__": "elsewhere", **file}
+                exec(compile(_FILE.read_bytes(), "cell", "exec", dont_inherit=True), names)
+                with contextlib.redirect_stdout(io.StringIO()) as out:
+                    self.assertEqual(names["main"](["--version"]), 0)
+                self.assertRegex(out.getvalue(), r"^agentloop \d+\.\d+\.\d+, sha256 unknown")
 
 
 # == the file as it is vendored ====================================================================
