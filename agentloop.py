@@ -8583,6 +8583,15 @@ def _escape_lines(text: str) -> str:
     return "\n".join("\t".join(map(_escape, line.split("\t"))) for line in lines)
 
 
+def _print_err(text: str, end: str = "\n") -> None:
+    """To standard error. Where nobody reads it any more (`2> >(head -1)`), the run goes on."""
+    with contextlib.suppress(ValueError):  # it was closed
+        try:
+            print(text, end=end, file=sys.stderr, flush=True)
+        except OSError:
+            _drop_output(2)
+
+
 class _Screen:
     """Writes what happens in a turn, and what comes of it."""
 
@@ -8620,9 +8629,9 @@ class _Screen:
         seconds = 0
         while not self._wait_ended.wait(1.0):
             seconds += 1
-            print(f"\r... {seconds} s", end="", file=sys.stderr, flush=True)
+            _print_err(f"\r... {seconds} s", end="")
         if seconds:
-            print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)
+            _print_err("\r" + " " * 20 + "\r", end="")
 
     def show_text(self, text: str) -> None:
         """A piece of the reply, as it arrives."""
@@ -8673,7 +8682,7 @@ class _Screen:
     def _write_err(self, text: str) -> None:
         self.stop_waiting()
         self._end_streamed_line()
-        print(text, file=sys.stderr, flush=True)
+        _print_err(text)
 
     def _end_streamed_line(self) -> None:
         if self.streamed and not self.streamed.endswith("\n"):
@@ -8696,7 +8705,7 @@ def _read_line(prompt: str) -> Optional[str]:
         except EOFError:
             return None
     if _is_terminal(sys.stdin):  # `input` would write the prompt into the answer
-        print(prompt, end="", file=sys.stderr, flush=True)
+        _print_err(prompt, end="")
     line = sys.stdin.readline() if sys.stdin is not None else ""
     return line.rstrip("\n") if line else None
 
@@ -8743,7 +8752,8 @@ def _make_parser() -> Any:
 
     class Parser(argparse.ArgumentParser):
         def error(self, message: str) -> NoReturn:
-            self.exit(2, f"agentloop: {_one_line(message, 600)} (--help shows all options)\n")
+            _print_err(f"agentloop: {_one_line(message, 600)} (--help shows all options)")
+            self.exit(2)
 
     parser = Parser(
         prog="agentloop",
@@ -8794,27 +8804,31 @@ def main(arguments: Optional[List[str]] = None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
     try:
-        options = _make_parser().parse_args(arguments)
-        return _run_command(options, arguments)
+        try:
+            options = _make_parser().parse_args(arguments)
+            return _run_command(options, arguments)
+        finally:
+            print(end="", flush=True)  # what fails, fails here, and not at the end of Python
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of `| head` has left
-        _drop_output()
+        _drop_output(1)
         return 0
     except (ValueError, TypeError, OSError) as error:
-        print(f"agentloop: {_one_line(_safe_str(error), 600)}", file=sys.stderr)
+        _print_err(f"agentloop: {_one_line(_safe_str(error), 600)}")
         if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EIO):
             return 2
         try:
             sys.stdout.flush()
         except OSError:
-            _drop_output()
+            _drop_output(1)
         return 1
 
 
-def _drop_output() -> None:
-    """What standard output still holds goes nowhere; else Python would fail at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+def _drop_output(number: int) -> None:
+    """What standard output (1) or error (2) still holds goes nowhere; else Python would fail at
+    its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 def _run_command(options: Any, arguments: List[str]) -> int:
@@ -8983,7 +8997,7 @@ class _Session:
             settings["on_text"] = self.screen.show_text
         classes: _JsonObject = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
         model = classes.get(api, OpenAIChat)(options.model, **settings)
-        print(_one_line(f"api: {api}{reason}, {model!r}", 400), file=sys.stderr)
+        _print_err(_one_line(f"api: {api}{reason}, {model!r}", 400))
         return ReActText(model.complete, **text_settings) if api == "text" else model
 
     def run(self) -> int:

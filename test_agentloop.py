@@ -15980,17 +15980,30 @@ class ProcessTests(_CommandLineCase):
     def test_closed_and_full_streams(self):
         rows = [  # redirections; exit status, standard output, a part of standard error
             ("2>&-", 0, "the answer\n", ""),
+            ("2>/dev/full", 0, "the answer\n", ""),
             (">&-", 0, "", "model_ended"),
             (">/dev/full", 1, "", "No space left"),
         ]
+        question = ["q", "--model", "m", "--base-url", self.server.url]
         for streams, status, out, err in rows:
             with self.subTest(streams):
                 self.server.seen[:], self.server.answers[:] = [], ["the answer"]
-                args = [sys.executable, str(_FILE), "q", "--model", "m", "--base-url"]
-                line = ["sh", "-c", 'exec "$@" ' + streams, "sh", *args, self.server.url]
-                done = subprocess.run(line, capture_output=True)
-                self.assertEqual((done.returncode, done.stdout.decode()), (status, out))
-                self.assertIn(err, done.stderr.decode())
+                found = self.redirected(streams, *question)
+                self.assertEqual(found[:2], (status, out))
+                self.assertIn(err, found[2])
+        for args in (["--help"], ["--version"], ["--schema"], []):
+            with self.subTest(args=args):
+                status, _, err = self.redirected(">/dev/full", *args)
+                self.assertEqual((status, len(err.splitlines())), (1, 1), err)
+                self.assertIn("No space left", err)
+        status, _, err = self.redirected("2>/dev/full", "--nonsense")
+        self.assertEqual((status, err), (2, ""))
+
+    def redirected(self, streams, *args):
+        """The command line behind a shell's redirections: (exit status, output, error)."""
+        command = ["sh", "-c", 'exec "$@" ' + streams, "sh", sys.executable, str(_FILE), *args]
+        done = subprocess.run(command, capture_output=True, env=_env())
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     @_sockets
     def test_as_a_script(self):
