@@ -8791,6 +8791,19 @@ def _make_parser() -> Any:
     return parser
 
 
+def _parse_options(arguments: List[str]) -> Any:
+    parser = _make_parser()
+    options, rest = parser.parse_known_args(arguments)
+    unknown = [text for text in rest if text.startswith("-")]
+    if unknown:
+        # What is shown holds no value: it may be a key.
+        names = ", ".join(text.partition("=")[0] for text in unknown)
+        parser.error(f"unknown option: {names}")
+    if rest:
+        parser.error("the question is one argument: put it in quotes")
+    return options
+
+
 def main(arguments: Optional[List[str]] = None) -> int:
     """The command line; `arguments` as in sys.argv[1:]. Returns the exit status: 0 answer, 1 the
     server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C."""
@@ -8805,8 +8818,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         arguments = sys.argv[1:]
     try:
         try:
-            options = _make_parser().parse_args(arguments)
-            return _run_command(options, arguments)
+            return _run_command(_parse_options(arguments), arguments)
         finally:
             print(end="", flush=True)  # what fails, fails here, and not at the end of Python
     except KeyboardInterrupt:

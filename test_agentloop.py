@@ -15567,6 +15567,17 @@ class ProgramTests(_CommandLineCase):
                 self.assertEqual((status, out), (2, ""), err)
                 self.assertTrue(err.strip())
                 self.assertNotIn("Traceback", err)
+        rows = [  # arguments; the option that is unknown
+            (["q", "--api-key", _MARKED_KEY], "--api-key"),
+            (["--api-key", _MARKED_KEY, "--model", "m"], "--api-key"),
+            (["q", "--key=" + _MARKED_KEY], "--key"),
+            (["q", "-H", "Authorization: Bearer " + _MARKED_KEY], "-H"),
+        ]
+        for args, name in rows:
+            with self.subTest(args=args):
+                status, out, err = self.call(*args)
+                self.assertEqual((status, out), (2, ""), err)
+                self.assertIn(f"unknown option: {name} (--help", err)
 
     @_sockets
     def test_exit_statuses(self):
