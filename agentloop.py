@@ -8891,7 +8891,9 @@ def _load_tools(path: str) -> Registry:
         public = getattr(module, "__all__", names)
         found = [v for n, v in vars(module).items() if n in public and _is_defined_in(module, v)]
         tools = registry(found)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also sys.exit()
         raise ValueError(f"--tools {path}: {type(error).__name__}: {_safe_str(error)}") from error
     if not tools:
         raise ValueError(f"--tools {path}: no public function in it")
@@ -9109,8 +9111,11 @@ class _Session:
         except ModelError as error:
             screen.show(_one_line(str(error), 1_500), "31")
             failed = 1
-        except SystemExit as error:
-            screen.show(_one_line(f"a tool ended the program: SystemExit: {error}", 1_500), "31")
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # sys.exit(), asyncio.CancelledError
+            reason = f"{type(error).__name__}: {_safe_str(error)}"
+            screen.show(_one_line(f"a tool ended the program: {reason}", 1_500), "31")
             failed = 2
         finally:
             events.close()

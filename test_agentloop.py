@@ -15538,6 +15538,7 @@ class ProgramTests(_CommandLineCase):
             "imports_only.py": "from os.path import join\n",
             "not_python.txt": "hello\n",
             "exits.py": "import sys\nsys.exit(5)\n",
+            "ends.py": "class Ended(BaseException):\n    pass\nraise Ended\n",
         }
         for name, text in files.items():
             with self.subTest(tools=name):
@@ -15628,10 +15629,17 @@ class ProgramTests(_CommandLineCase):
 
     @_sockets
     def test_a_tool_that_ends_the_program(self):
-        tools = self.write("exits.py", "import sys\ndef leave(code: int):\n    sys.exit(code)\n")
-        status, out, err = self.ask("q", "--tools", tools, answers=[("leave", {"code": 3})])
-        self.assertEqual((status, out), (2, ""))
-        self.assertIn("SystemExit: 3", err)
+        rows = [  # what the tool raises; what is shown
+            ("SystemExit(3)", "SystemExit: 3"),
+            ("GeneratorExit", "GeneratorExit: "),
+            ("__import__('asyncio').CancelledError('late\\x1b')", r"CancelledError: late\x1b"),
+        ]
+        for raised, shown in rows:
+            with self.subTest(raised):
+                tools = self.write("ends.py", f"def leave():\n    raise {raised}\n")
+                status, out, err = self.ask("q", "--tools", tools, answers=[("leave", {})])
+                self.assertEqual((status, out), (2, ""))
+                self.assertIn(f"a tool ended the program: {shown}", err)
 
 
 class ToolsFileTests(_CommandLineCase):
