@@ -1294,12 +1294,13 @@ class ShownTextTests(unittest.TestCase):
         yield agentloop.AgentFinish("x", reason=text)
 
     def test_letters_of_every_script_are_kept(self):
-        for text in ("Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301"):
+        for text in ("Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301", "a\xa0b", "❤\ufe0f"):
             for event in self.events(text):
                 self.assertIn(text, str(event), repr(event))
 
     def test_control_characters_and_lone_surrogates_are_escaped(self):
         bad = "\n\r\t\x00\x1b\x7f\x85\x9b\u2028\u2029\u202e\u2066\ud800\udfff"
+        bad += "\xad\u034f\u061c\u115f\u180e\u200b\u2060\u3164\ufeff\uffa0\U000e0041"  # unseen
         for character in bad:
             for event in self.events("a%sb" % character):
                 line = str(event)
@@ -15482,6 +15483,20 @@ class TypedTests(_CommandLineCase):
                 self.assertIn(denial, str(run.steps[0].observation))
                 if calls[0] is call:
                     self.assertIn("run order?\n  sku = %s\n  n = 2\n" % ("A" * 300), err)
+
+    @_sockets
+    def test_ask_shows_what_runs(self):
+        tools = "def note(**texts: str) -> str:\n    return 'noted'\n"
+        texts = {"n" * 300: "pay\u3164pal\xad.test", "b\n  c = 1": "2\n  d = 3\x1b"}
+        args = ("q", "--ask", "--tools", self.write("notes.py", tools))
+        _, _, err = self.ask(*args, stdin="y\n", answers=[("note", texts), "done"])
+        shown = [
+            "run note?",
+            "  %s = pay\\u3164pal\\xad.test" % ("n" * 300),
+            "  b\\n  c = 1 = 2",
+            "    |   d = 3\\x1b",
+        ]
+        self.assertIn("\n".join(shown), err)
 
     @_sockets
     def test_a_line_of_a_conversation_is_no_answer(self):
