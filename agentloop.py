@@ -8707,6 +8707,7 @@ def _read_line(prompt: str) -> Optional[str]:
         try:
             return input(prompt)
         except EOFError:
+            print()  # ends the line of the prompt
             return None
     if _is_terminal(sys.stdin):  # `input` would write the prompt into the answer
         _print_err(prompt, end="")

@@ -15863,6 +15863,7 @@ class CommandLineConversationTests(_CommandLineCase):
         os.close(master)
         self.assertEqual(child.wait(30), 0, seen)
         self.assertEqual(seen.count(b"It is noon."), 1, seen)
+        self.assertTrue(seen.endswith(b"> |\r\n"), "the shell's prompt gets a line of its own")
         self.assertEqual(self.server.seen[0][2]["messages"][0]["content"], "What time?")
 
 
