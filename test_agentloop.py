@@ -15575,6 +15575,9 @@ class ProgramTests(_CommandLineCase):
             ["q", "--model", "m", "--set", "temperature"],
             ["q", "--model", "m", "--set", "temperature=hot"],
             ["q", "--model", "m", "--base-url", "no url"],
+            ["q", "--model", "m", "--base-url", ""],
+            ["q", "--model", "m", "--set", 'base_url=" "'],
+            ["q", "--model", "m", "--base-url", "http://127.0.0.1:9", "--tools", ""],
             ["q", "--model", "m", "--timeout", "-1"],
             ["q", "--model", "m", "--deadline", "nan"],
         ):  # fmt: skip
