@@ -141,11 +141,12 @@ _MAX_DEPTH = 100  # lists and objects inside one another; deeper ones overflow a
 _MAX_INTEGER_BITS = 10_000  # Python refuses to write or read more than 4,300 digits
 
 # Characters that a terminal obeys or that nobody sees: C0, C1, line and paragraph
-# separators, zero width, bidirectional controls, lone surrogates, tags. Joiners are kept:
-# scripts and emoji need them.
+# separators, zero width, fillers, bidirectional controls, lone surrogates, tags. Joiners
+# and variation selectors are kept: scripts and emoji need them.
 _UNPRINTABLE = (
-    "[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
 )
 
 
@@ -4801,7 +4802,7 @@ _MAX_DRAIN = 0.2  # seconds for the end of a body whose content is complete
 _URL = r"""(?xi)
     ( https? ) ://
     (?: ( [^/?#]* ) @ )?                        # a password may hold another @
-    ( \[ [0-9a-f:.%]+ \] | [^][/?#@:\s]+ )
+    ( \[ [0-9a-f:.%]+ \] | [^][/?#@:\s\x00-\x1f\x7f]+ )
     (?: : ( [0-9]{1,5} ) )?
     ( / [^?#\x00-\x20\x7f]* )?
     ( \? [^#\x00-\x20\x7f]* )?
@@ -4819,8 +4820,8 @@ def _quote_letters(text: str) -> str:
 
 
 def _no_url(text: str) -> ValueError:
-    # Up to the last @ it may be a password, however odd.
-    shown = re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", text)
+    # Up to the last @ it may be a password or a token, however odd.
+    shown = re.sub(r"(?si)\A(\w+://|https?:/*)?(?:.*@)?([^?#]*).*", r"\1\2", text)
     return ValueError(f"base_url is like http://127.0.0.1:8080/v1; got {shown!r}")
 
 
@@ -5975,10 +5976,14 @@ class _Client:
 
     def _read_key(self) -> str:
         key = self.api_key
-        if callable(key):
-            key = key()
         if key is None:
             key = os.environ.get(f"{self._variable}_API_KEY", "")
+        elif callable(key):
+            key = key()
+        if not isinstance(key, str):
+            # Also for None: the key of the environment may be another server's.
+            kind = type(key).__name__
+            raise TypeError(f"api_key is a str, or a function that returns one; got {kind}")
         return key.strip()
 
     def _login(self, key: str) -> Dict[str, str]:
@@ -9154,7 +9159,7 @@ class _Session:
         self.screen.show(f"run {action.tool}?", "1")
         for name, value in action.arguments.items():  # whole: nobody approves what is cut off
             lines = _to_text(value).replace("\n", "\n    | ")  # it must not look like more values
-            self.screen.show(f"  {_one_line(name)} = {lines}")
+            self.screen.show(f"  {_escape(name)} = {lines}")
         line = None
         if self.options.question is not None or _is_terminal(sys.stdin):
             line = _read_line("[y]es, [a]lways for this tool, or [n]o and a reason: ")
