@@ -1955,8 +1955,8 @@ def _respell_duration(value: Any) -> Any:
     """ "01:30:00" -> "PT01H30M00S"; a number of seconds stays one."""
     if type(value) in (int, float):
         return value
-    clock = r"\A([+-]?)([0-9]{1,9}):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
-    return re.sub(clock, r"\1PT\2H\3M\4S", str.strip(value))
+    clock = r"([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
+    return re.sub(clock, r"PT\1H\2M\3S", str.strip(value))
 
 
 def _write_duration(value: Any) -> str:
@@ -8859,7 +8859,7 @@ def _run_command(options: Any, arguments: List[str]) -> int:
         return 0
     if not arguments:
         return _run_demo()
-    tools = _load_tools(options.tools) if options.tools else {}
+    tools = {} if options.tools is None else _load_tools(options.tools)
     if options.schema:
         _print_schema(tools)
         return 0
@@ -8971,7 +8971,9 @@ def _check_setting(option: str, name: str, value: Any) -> None:
     Other names are fields of the request.
     """
     shapes: List[Tuple[str, str, Callable[[Any], bool]]] = [
-        ("api_key base_url system", "a text", lambda v: type(v) is str),
+        ("api_key system", "a text", lambda v: type(v) is str),
+        # An empty one, of a shell's variable that is not set, would mean the default server.
+        ("base_url", "a URL", lambda v: type(v) is str and v.strip() != ""),
         ("timeout deadline", "a number of seconds above 0, at most 1e9",
          lambda v: type(v) in (int, float) and 0 < v <= 1e9),
         ("retries trim", "an integer from 0 up", lambda v: type(v) is int and v >= 0),
