@@ -1323,12 +1323,13 @@ class ShownTextTests(unittest.TestCase):
         yield agentloop.AgentFinish("x", reason=text)
 
     def test_letters_of_every_script_are_kept(self):
-        for text in ("Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301"):
+        for text in ("Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301", "a\xa0b", "❤\ufe0f"):
             for event in self.events(text):
                 self.assertIn(text, str(event), repr(event))
 
     def test_control_characters_and_lone_surrogates_are_escaped(self):
         bad = "\n\r\t\x00\x1b\x7f\x85\x9b\u2028\u2029\u202e\u2066\ud800\udfff"
+        bad += "\xad\u034f\u061c\u115f\u180e\u200b\u2060\u3164\ufeff\uffa0\U000e0041"  # unseen
         for character in bad:
             for event in self.events("a%sb" % character):
                 line = str(event)
@@ -15928,6 +15929,20 @@ class TypedTests(_CommandLineCase):
                     self.assertIn("run order?\n  sku = %s\n  n = 2\n" % ("A" * 300), err)
 
     @_sockets
+    def test_ask_shows_what_runs(self):
+        tools = "def note(**texts: str) -> str:\n    return 'noted'\n"
+        texts = {"n" * 300: "pay\u3164pal\xad.test", "b\n  c = 1": "2\n  d = 3\x1b"}
+        args = ("q", "--ask", "--tools", self.write("notes.py", tools))
+        _, _, err = self.ask(*args, stdin="y\n", answers=[("note", texts), "done"])
+        shown = [
+            "run note?",
+            "  %s = pay\\u3164pal\\xad.test" % ("n" * 300),
+            "  b\\n  c = 1 = 2",
+            "    |   d = 3\\x1b",
+        ]
+        self.assertIn("\n".join(shown), err)
+
+    @_sockets
     def test_a_line_of_a_conversation_is_no_answer(self):
         """Without a terminal the lines are questions: none of them approves a call."""
         tools = self.write("ask.py", _ASK_TOOLS)
@@ -15982,6 +15997,7 @@ class ProgramTests(_CommandLineCase):
             "imports_only.py": "from os.path import join\n",
             "not_python.txt": "hello\n",
             "exits.py": "import sys\nsys.exit(5)\n",
+            "ends.py": "class Ended(BaseException):\n    pass\nraise Ended\n",
         }
         for name, text in files.items():
             with self.subTest(tools=name):
@@ -16003,6 +16019,9 @@ class ProgramTests(_CommandLineCase):
             ["q", "--model", "m", "--set", "temperature"],
             ["q", "--model", "m", "--set", "temperature=hot"],
             ["q", "--model", "m", "--base-url", "no url"],
+            ["q", "--model", "m", "--base-url", ""],
+            ["q", "--model", "m", "--set", 'base_url=" "'],
+            ["q", "--model", "m", "--base-url", "http://127.0.0.1:9", "--tools", ""],
             ["q", "--model", "m", "--timeout", "-1"],
             ["q", "--model", "m", "--deadline", "nan"],
         ):  # fmt: skip
@@ -16011,6 +16030,17 @@ class ProgramTests(_CommandLineCase):
                 self.assertEqual((status, out), (2, ""), err)
                 self.assertTrue(err.strip())
                 self.assertNotIn("Traceback", err)
+        rows = [  # arguments; the option that is unknown
+            (["q", "--api-key", _MARKED_KEY], "--api-key"),
+            (["--api-key", _MARKED_KEY, "--model", "m"], "--api-key"),
+            (["q", "--key=" + _MARKED_KEY], "--key"),
+            (["q", "-H", "Authorization: Bearer " + _MARKED_KEY], "-H"),
+        ]
+        for args, name in rows:
+            with self.subTest(args=args):
+                status, out, err = self.call(*args)
+                self.assertEqual((status, out), (2, ""), err)
+                self.assertIn(f"unknown option: {name} (--help", err)
 
     @_sockets
     def test_exit_statuses(self):
@@ -16061,10 +16091,17 @@ class ProgramTests(_CommandLineCase):
 
     @_sockets
     def test_a_tool_that_ends_the_program(self):
-        tools = self.write("exits.py", "import sys\ndef leave(code: int):\n    sys.exit(code)\n")
-        status, out, err = self.ask("q", "--tools", tools, answers=[("leave", {"code": 3})])
-        self.assertEqual((status, out), (2, ""))
-        self.assertIn("SystemExit: 3", err)
+        rows = [  # what the tool raises; what is shown
+            ("SystemExit(3)", "SystemExit: 3"),
+            ("GeneratorExit", "GeneratorExit: "),
+            ("__import__('asyncio').CancelledError('late\\x1b')", r"CancelledError: late\x1b"),
+        ]
+        for raised, shown in rows:
+            with self.subTest(raised):
+                tools = self.write("ends.py", f"def leave():\n    raise {raised}\n")
+                status, out, err = self.ask("q", "--tools", tools, answers=[("leave", {})])
+                self.assertEqual((status, out), (2, ""))
+                self.assertIn(f"a tool ended the program: {shown}", err)
 
 
 class ToolsFileTests(_CommandLineCase):
@@ -16273,6 +16310,7 @@ class CommandLineConversationTests(_CommandLineCase):
         os.close(master)
         self.assertEqual(child.wait(30), 0, seen)
         self.assertEqual(seen.count(b"It is noon."), 1, seen)
+        self.assertTrue(seen.endswith(b"> |\r\n"), "the shell's prompt gets a line of its own")
         self.assertEqual(self.server.seen[0][2]["messages"][0]["content"], "What time?")
 
 
@@ -16424,17 +16462,30 @@ class ProcessTests(_CommandLineCase):
     def test_closed_and_full_streams(self):
         rows = [  # redirections; exit status, standard output, a part of standard error
             ("2>&-", 0, "the answer\n", ""),
+            ("2>/dev/full", 0, "the answer\n", ""),
             (">&-", 0, "", "model_ended"),
             (">/dev/full", 1, "", "No space left"),
         ]
+        question = ["q", "--model", "m", "--base-url", self.server.url]
         for streams, status, out, err in rows:
             with self.subTest(streams):
                 self.server.seen[:], self.server.answers[:] = [], ["the answer"]
-                args = [sys.executable, str(_FILE), "q", "--model", "m", "--base-url"]
-                line = ["sh", "-c", 'exec "$@" ' + streams, "sh", *args, self.server.url]
-                done = subprocess.run(line, capture_output=True)
-                self.assertEqual((done.returncode, done.stdout.decode()), (status, out))
-                self.assertIn(err, done.stderr.decode())
+                found = self.redirected(streams, *question)
+                self.assertEqual(found[:2], (status, out))
+                self.assertIn(err, found[2])
+        for args in (["--help"], ["--version"], ["--schema"], []):
+            with self.subTest(args=args):
+                status, _, err = self.redirected(">/dev/full", *args)
+                self.assertEqual((status, len(err.splitlines())), (1, 1), err)
+                self.assertIn("No space left", err)
+        status, _, err = self.redirected("2>/dev/full", "--nonsense")
+        self.assertEqual((status, err), (2, ""))
+
+    def redirected(self, streams, *args):
+        """The command line behind a shell's redirections: (exit status, output, error)."""
+        command = ["sh", "-c", 'exec "$@" ' + streams, "sh", sys.executable, str(_FILE), *args]
+        done = subprocess.run(command, capture_output=True, env=_env())
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     @_sockets
     def test_as_a_script(self):
