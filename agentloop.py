@@ -6689,6 +6689,8 @@ _REASONS = {
     ),
     "refused": (
         "content_filter", "refusal", "safety", "sensitive", "recitation", "prohibited_content",
+        "blocklist", "spii", "image_safety",  # Gemini
+        "content_filtered", "guardrail_intervened",  # Bedrock
     ),
     "paused": ("pause_turn",),
 }  # fmt: skip
@@ -7518,9 +7520,9 @@ def _cached_tokens(usage: _JsonObject, details: str) -> int:
 
 def _is_foreign_to_chat(message: _JsonObject) -> bool:
     """True for a message of the Messages API, or of the Responses API."""
-    foreign = ("tool_use", "redacted_thinking", "server_tool_use", "output_text")
+    foreign = ("tool_use", "tool_result", "redacted_thinking", "compaction", "output_text")
     return "container" in message or any(
-        part.get("type") in foreign or isinstance(part.get("thinking"), str)
+        _str(part.get("type")).endswith(foreign) or isinstance(part.get("thinking"), str)
         for part in _dicts(message.get("content"))
     )
 

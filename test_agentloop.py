@@ -10035,6 +10035,18 @@ class ForeignRunTests(_ModelCase):
                     self.assertIn("fine", sent)
                 self.assertNotIn("w\u00e4nn", sent)  # no server takes such a name
 
+    @_protocols("chat", "responses")
+    def test_blocks_of_the_messages_api_stay_there(self, protocol):
+        """Also in a reply that has no call: one with the results of the turn that was paused."""
+        for kind in ("web_search_tool_result", "mcp_tool_use", "mcp_tool_result", "compaction"):
+            with self.subTest(kind=kind):
+                content = [{"type": kind, "content": "c"}, {"type": "text", "text": "fine"}]
+                run, _ = self.play("anthropic", [{"content": content, "stop_reason": "end_turn"}])
+                sent = _body(protocol, run.follow_up("more"))
+                _check_request(protocol, sent)
+                self.assertNotIn(kind, json.dumps(sent))
+                self.assertIn("fine", json.dumps(sent))
+
     @_each_protocol
     def test_a_run_made_by_hand_with_ids_of_another_reply(self, protocol):
         """Every call of the message gets a result, whatever the ids of the steps."""
@@ -13603,7 +13615,8 @@ class ReadingTests(_ModelCase):
             "cut": ("length", "Length", "max_tokens", "MAX_TOKENS", "model_length",
                     "model_context_window_exceeded"),
             "refused": ("content_filter", "refusal", "safety", "SAFETY", "sensitive", "recitation",
-                        "prohibited_content"),
+                        "prohibited_content", "BLOCKLIST", "SPII", "IMAGE_SAFETY", "content_filtered",
+                        "guardrail_intervened"),
             "again": ("error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled",
                       "Cancelled", "timeout"),
         }  # fmt: skip
