@@ -6277,6 +6277,8 @@ def _merge_lists(key: str, pieces: List[Any]) -> List[Any]:
             entries.append({"type": "text", "text": "".join(group)})
     if key == "reasoning_details":
         return _merge_details(entries)
+    if key == "thinking_blocks":
+        return _merge_thinking(entries)
     return entries
 
 
@@ -6317,6 +6319,30 @@ def _merge_details(entries: List[Any]) -> List[Any]:
                 detail[key] = "".join(_str(piece.get(key)) for piece in pieces)
         merged.append(detail)
     return merged
+
+
+def _merge_thinking(entries: List[Any]) -> List[Any]:
+    """`thinking_blocks` (LiteLLM): pieces of a block, of which the last has the signature.
+
+    It may have the whole text once more. Without its signature no block is taken back.
+
+    [{"thinking": "a", "signature": ""}, {"thinking": "b", "signature": "s"}]
+    -> [{"thinking": "ab", "signature": "s"}]
+    """
+    merged: List[Any] = []
+    pieces: List[_JsonObject] = []  # of the block that has begun
+    for entry in _dicts(entries):
+        if entry.get("type") != "thinking":
+            merged += [*pieces, entry]
+            pieces = []
+            continue
+        pieces.append(entry)
+        if entry.get("signature"):
+            said = "".join(_str(piece.get("thinking")) for piece in pieces[:-1])
+            is_whole = entry.get("thinking") == said
+            merged.append(entry if is_whole else _merge_objects(pieces))
+            pieces = []
+    return merged + pieces
 
 
 def _update(fields: _JsonObject, more: _JsonObject) -> None:

@@ -12928,6 +12928,32 @@ class ChatDeltaTests(_ModelCase):
                 _, message, run = self.echo(_deltas(*deltas, call))
                 self.assertEqual(message["reasoning_details"], back)
 
+    def test_pieces_of_thinking_blocks(self):
+        """LiteLLM: a block of Claude's goes back whole, with its signature, or is refused."""
+
+        def piece(text, signature=None):
+            return {"type": "thinking", "thinking": text, "signature": signature}
+
+        hidden = {"type": "redacted_thinking", "data": "d"}
+        rows = [  # the lists, what goes back
+            ([[piece("a")], [piece("b", "")], [piece("", "s")]], [piece("ab", "s")]),
+            ([[piece("a"), piece("b")], [piece("ab", "s")]], [piece("ab", "s")]),
+            (
+                [[piece("a", "s")], [piece("b")], [piece("", "t")]],
+                [piece("a", "s"), piece("b", "t")],
+            ),
+            ([[piece("", "s")], [piece("", "t")]], [piece("", "s"), piece("", "t")]),
+            ([[piece("a")], [hidden], [piece("b", "s")]], [piece("a"), hidden, piece("b", "s")]),
+            ([[hidden], [hidden]], [hidden, hidden]),
+            ([[piece("a")]], [piece("a")]),
+        ]
+        for lists, back in rows:
+            with self.subTest(lists=lists):
+                deltas = [{"thinking_blocks": blocks} for blocks in lists]
+                call = [_part("f", "{}", index=0, id="a")]
+                _, message, _ = self.echo(_deltas(*deltas, call))
+                self.assertEqual(message["thinking_blocks"], back)
+
     def test_the_whole_message_at_the_end(self):
         """MiniMax ends its streams with the complete object; it counts, and is not heard twice."""
         f = {"name": "f", "arguments": '{"city": "x"}'}
