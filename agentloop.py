@@ -7553,6 +7553,19 @@ def _is_foreign_to_chat(message: _JsonObject) -> bool:
     )
 
 
+def _calls_of(message: _JsonObject) -> List[_JsonObject]:
+    """The entries of `tool_calls`, but for those that say nothing.
+
+    LM Studio sends {"id": "", "type": "function"} beside an answer.
+    """
+    calls = []
+    for call in _dicts(message.get("tool_calls")):
+        function = _dict(call.get("function"))
+        if call.get("id") or function.get("name") or function.get("arguments"):
+            calls.append(call)
+    return calls
+
+
 def _clean_function(function: Any, tool: str) -> _JsonObject:
     """The function of a call with a name and arguments that servers take.
 
@@ -7674,7 +7687,7 @@ class OpenAIChat(_Adapter):
         if _is_foreign_to_chat(message):
             return None
         calls = []
-        for call in _dicts(message.get("tool_calls")):
+        for call in _calls_of(message):
             function = _dict(call.get("function"))
             name = _str(function.get("name"))
             call_id = _str(call.get("id"))
@@ -7692,7 +7705,7 @@ class OpenAIChat(_Adapter):
         self, message: Any, calls: List[AgentAction], placeholder: str, is_incomplete: bool
     ) -> List[_JsonObject]:
         message = {**message, "role": "assistant"}
-        sent = _dicts(message.get("tool_calls"))
+        sent = _calls_of(message)
         if not sent:  # an empty list is refused
             message.pop("tool_calls", None)
         else:

@@ -14482,6 +14482,22 @@ class ChatTests(_ModelCase):
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
                 self.assertEqual(run.finish.message, message)
 
+    @_unrecorded  # no type allows what this server says
+    def test_an_entry_without_a_call_is_none(self):
+        bare = {"id": "", "type": "function"}
+        blank = {"id": None, "function": {"name": "", "arguments": ""}}
+        for nothing in ([bare], [blank, bare], [{}], [{"function": None}]):
+            with self.subTest(nothing=nothing):
+                message = {"role": "assistant", "content": "ok", "tool_calls": nothing}
+                delta = [{"index": n, **entry} for n, entry in enumerate(nothing)]
+                for answer in (_chat(message), _deltas({"content": "ok"}, delta, reason="stop")):
+                    run, server = self.play_two_turns("chat", [answer, _text("chat", "b")])
+                    self.assertEqual((run.steps, run.output), ([], "ok"))
+                    self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
+                beside = {"content": None, "tool_calls": [*nothing, _CHAT_CALL]}
+                run, server = self.play("chat", [_chat(beside), _text("chat", "ok")])
+                self.assertEqual(server.said()[1]["tool_calls"], [_CHAT_CALL])
+
     @_unrecorded  # a custom call has no `function`: no type allows what this server says
     def test_only_a_missing_type_of_a_call_is_repaired(self):
         other = {**_CHAT_CALL, "type": "custom"}
