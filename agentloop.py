@@ -5798,6 +5798,10 @@ def _read_events(reply: _HttpReply) -> Iterator[Optional[_JsonObject]]:
     heard = time.monotonic()
     for line in _read_lines(reply.read_until_failure()):
         if line[:5] == b"data:":
+            if len(data) == 1 and _is_json(data[0]):  # some omit the blank line between events
+                yield from _parse_event(name, data)
+                data = []
+                heard = time.monotonic()
             data.append(line[5:])
         elif not line and (name or data):
             yield from _parse_event(name, data)

@@ -11760,6 +11760,11 @@ class EventStreamTests(_ModelCase):
             "data: %s\r\ndata: %s\r\n\r\n" % halves,
             "data: %s\rdata: %s\r\r" % halves,
             "data: %s\n\ndata: [DONE]" % text,
+            # Events without the blank line between them (GLM, Kimi).
+            'data: {"id": 1}\ndata: {"choices": []}\ndata: %s\ndata: [DONE]\n' % text,
+            'event: a\ndata: {"id": 1}\nevent: b\ndata: %s\n' % text,
+            "data: %s\ndata: [DONE]\n\n" % text,
+            "data: %s\ndata:\n\n" % text,
         ]
         for row in rows:
             raw = row.encode("utf-8")
