@@ -51,6 +51,7 @@ import dataclasses
 import enum
 import errno
 import functools
+import gc
 import inspect
 import itertools
 import json
@@ -340,8 +341,8 @@ _strict_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
 _loose_decoder = json.JSONDecoder(parse_constant=_refuse_constant, strict=False)
 
 
-_STRING_OR_BRACKET = r"""(?sx)
-    " [^"\\]* (?: \\. [^"\\]* )* "?   # a string, also one that does not end
+_STRING_OR_BRACKET = r"""(?x)
+    " [^"]* "?   # a string, also one that does not end
     | [\[{]
     | [\]}]
 """
@@ -354,6 +355,8 @@ def _is_deeper(text: str, limit: int) -> bool:
     """
     if text.count("[") + text.count("{") <= limit:
         return False
+    # Without escaped quotes: a pattern that knows them takes 100 bytes of memory for each.
+    text = text.replace("\\\\", "").replace('\\"', "")
     depth = 0
     for match in re.finditer(_STRING_OR_BRACKET, text):
         if match.group() in "[{":
@@ -382,14 +385,19 @@ def _parse_json(
     return value
 
 
-# What a Python literal may consist of: what JSON has too. No names, operators or numbers
-# with underscores, so that reading one never shows a warning of Python's.
-_LITERAL_TOKENS = r"""(?sx)
-    ' (?: [^'\\] | \\\D )* '?             # a string, also one that does not end
-    | " (?: [^"\\] | \\\D )* "?
-    | -? (?<!\d) \d+ (?: \.\d* )? (?: [eE][-+]?\d+ )? (?![\w.])   # a number
-    | True | False | None
-    | [\[\]{}:,\s]+                                      # between them
+# A string of a Python literal, also one that does not end.
+_LITERAL_STRING = r"""(?x) ' (?: [^'\\] | \\\D )* '? | " (?: [^"\\] | \\\D )* "? """
+# What a Python literal may consist of, its strings left empty: what JSON has too. No names,
+# operators or numbers with underscores, so that reading one never shows a warning of
+# Python's. Nor 1-1-1... or [1][1][1]...: such a chain is as deep as it is long, and Python's
+# parser then overflows any stack.
+_LITERAL_TOKENS = r"""(?x)
+    (?: \s*
+        (?: [\[{,:]
+          | (?: '' | -? \d+ (?: \.\d* )? (?: [eE][-+]?\d+ )? | True | False | None | [\]}] )
+            (?= \s* (?: [\]},:'] | \Z ) )   # behind a value, or its end
+        )
+    )* \s*
 """
 
 
@@ -400,10 +408,11 @@ def _parse_literal(text: str) -> Any:
     """
     import ast
 
-    if len(text) > _MAX_LITERAL or _is_deeper(text, _MAX_LITERAL_DEPTH):
-        raise ValueError("too long or too deeply nested for a Python literal")
-    if re.sub(_LITERAL_TOKENS, "", text):
-        raise ValueError("not a Python literal")
+    if len(text) > _MAX_LITERAL:
+        raise ValueError("too long for a Python literal")
+    outline = re.sub(_LITERAL_STRING, "''", text)
+    if not re.fullmatch(_LITERAL_TOKENS, outline) or _is_deeper(outline, _MAX_LITERAL_DEPTH):
+        raise ValueError("not a Python literal, or too deeply nested for one")
     try:
         value = ast.literal_eval(_double_unknown_escapes(text.strip()))
     except (SyntaxError, TypeError, MemoryError, RecursionError) as error:
@@ -442,10 +451,6 @@ _CODE_FENCE = r"""(?sx)
 """
 
 
-def _copy_value(value: Any) -> Any:
-    return value if type(value) in _SCALAR_TYPES else copy.deepcopy(value)
-
-
 def _read_arguments(tool_input: Any) -> _JsonObject:
     r"""The arguments that a model gave, as a dict of the caller's own.
 
@@ -461,9 +466,12 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
         "{'n': None}"             {"n": None}               a Python literal
         '{"n": 1', "[1]", 5       ValueError
     """
-    if type(tool_input) is dict:
+    if isinstance(tool_input, dict):
         try:
-            return {k: _copy_value(v) for k, v in tool_input.items()}
+            return {
+                name: value if type(value) in _SCALAR_TYPES else copy.deepcopy(value)
+                for name, value in tool_input.items()
+            }
         except Exception as error:  # what a model of the caller's own put there
             raise ValueError(f"cannot be copied: {type(error).__name__}") from None
     value = tool_input
@@ -640,7 +648,7 @@ class AgentAction(_Data):
         if isinstance(shown, str) and len(shown) <= _SHOWN_ARGUMENTS:
             arguments = self.arguments
             shown = shown if arguments is None else arguments
-        if isinstance(shown, dict):
+        if type(shown) is dict:
             shown = _beginning_of(shown, 120)
             shown = ", ".join(f"{_safe_str(name)}={_preview(v)}" for name, v in shown.items())
         elif not isinstance(shown, str):
@@ -791,6 +799,8 @@ class _RunInternals(_Data):
 
     def _acquire(self, driver: Any) -> None:
         """From now on this driver has the run. RuntimeError where another has it."""
+        if self._driver is not None:
+            gc.collect()  # a dropped stream lets go when it is collected: on PyPy some time later
         with _run_lock: self._set_driver(driver)  # fmt: skip # noqa: E701
         if self._driver is not driver:
             raise RuntimeError("another stream holds this run: exhaust or close it first")
@@ -1068,6 +1078,11 @@ def _unpack_value(entries: _JsonObject, name: str) -> Any:
     ]
 
 
+def _holds(entries: _JsonObject, name: str) -> bool:
+    """Whether `_pack_value` kept a value under `name`."""
+    return name in entries or f"{name}_images" in entries
+
+
 def to_json(x: Any) -> _JsonObject:
     """An action, step, finish, run or Image as a JSON object with a `type`.
 
@@ -1122,7 +1137,7 @@ def _read_object(d: _JsonObject) -> Any:
     cls = _CLASSES[d["type"]]
     values = {}
     for f in dataclasses.fields(cls):
-        if f.name in d or f"{f.name}_images" in d:
+        if _holds(d, f.name):
             values[f.name] = _field_from_json(d, f.name, f.type)
     return cls(**values)
 
@@ -1137,7 +1152,7 @@ def _field_from_json(d: _JsonObject, name: str, annotation: Any) -> Any:
         if name == "finish" and d[name] is None:
             return None
         return _object_from_json(d[name], _OBJECT_FIELDS[name])
-    value = _copy_value(_unpack_value(d, name))
+    value = copy.deepcopy(_unpack_value(d, name))
     if annotation in _TYPES_IN_JSON and name != "log":  # a finish may have any
         _check_field(name, value, _TYPES_IN_JSON[annotation])
     return value
@@ -1150,7 +1165,7 @@ def _check_field(name: str, value: Any, expected: Any) -> None:
     journal, which must stay readable: the `task` of a run made by hand, the `log` of a
     finish.
     """
-    if type(value) is not expected:
+    if not isinstance(value, expected) or isinstance(value, bool):
         raise TypeError(f"{name} is {_preview(value)}, not of type {expected.__name__}")
     if name == "state" and value not in typing.get_args(State):
         raise ValueError(f"state: there is no {_preview(value)}")
@@ -3602,8 +3617,11 @@ class _Driver:
         if name not in self.tools:
             name = _resolve_tool_name(name, self.tools)
         tool_input = action.tool_input
-        if type(tool_input) is dict:
-            tool_input = dict(tool_input)  # the model may go on using its own
+        if isinstance(tool_input, dict):
+            try:
+                tool_input = _read_arguments(tool_input)  # the model may go on using its own
+            except ValueError:
+                pass  # it will be invalid_arguments
         request = self.run.requests
         return AgentAction(name, tool_input, call_id, log, action.message, request)
 
@@ -3791,48 +3809,60 @@ def _apply(run: AgentRun, event: _JsonObject) -> None:
     _apply_totals(run, event)
 
 
-def _field(entries: _JsonObject, name: str, kind: type) -> Any:
-    """entries[name], which must be of this type: ({"log": "Hm"}, "log", str) -> "Hm"."""
-    value = entries[name]
-    if type(value) is not kind:
-        raise TypeError(f"{name} is not of type {kind.__name__}")
-    return value
+# The fields that are of one type, of an event and of the actions in it.
+_EVENT_FIELDS = {
+    "version": int, "requests": int, "usage": dict, "state": str, "request": int, "tool": str,
+    "call_id": str, "log": str, "call_ids": list, "number": int, "status": str,
+}  # fmt: skip
+
+
+def _check_event(event: _JsonObject) -> None:
+    """Of an event that is read; or to be written, for a line that cannot be read is damage."""
+    for name, value in event.items():
+        if name in _EVENT_FIELDS:
+            _check_field(name, value, _EVENT_FIELDS[name])
+    for action in event.get("actions", ()):
+        _check_event(action)
 
 
 def _pack_proposed(actions: List[AgentAction]) -> _JsonObject:
     """{"message": null, "request": 1, "actions": [{"tool": "pay", "tool_input": {"n": 3}, ...}]}
 
-    The message stands there once, for all calls of the reply.
+    The message stands there once, for all calls of the reply. A call has one of its own
+    where a model of the caller's put together what several replies asked for.
     """
+    shared = actions[0].message
     entries = []
     for action in actions:
         entry = {"tool": action.tool, **_pack_value("tool_input", action.tool_input)}
         entry["call_id"] = action.call_id
         if action.log:
             entry["log"] = action.log
+        if not _is_same(action.message, shared):
+            entry.update(_pack_value("message", action.message))
         entries.append(entry)
-    message = _pack_value("message", actions[0].message)
+    message = _pack_value("message", shared)
     return {**message, "request": actions[0].request, "actions": entries}
 
 
 def _apply_proposed(run: AgentRun, event: _JsonObject) -> None:
-    message = _unpack_value(event, "message")  # one object for all actions of the reply
-    request = _field(event, "request", int)
+    shared = _unpack_value(event, "message")  # one object for all actions of the reply
+    request = event["request"]
     actions = []
-    for entry in _field(event, "actions", list):
-        tool = _field(entry, "tool", str)
-        call_id = _field(entry, "call_id", str)
-        log = _field(entry, "log", str) if "log" in entry else ""
+    for entry in event["actions"]:
+        tool, call_id, log = entry["tool"], entry["call_id"], entry.get("log", "")
         tool_input = _unpack_value(entry, "tool_input")
+        message = _unpack_value(entry, "message") if _holds(entry, "message") else shared
         actions.append(AgentAction(tool, tool_input, call_id, log, message, request))
     run.pending.extend(actions)  # all or none of them, also where Ctrl-C comes
 
 
 def _apply_started(run: AgentRun, event: _JsonObject) -> None:
-    run.started.extend(str(call_id) for call_id in _field(event, "call_ids", list))
+    run.started.extend(event["call_ids"])
 
 
 def _pack_finished(finish: AgentFinish, **totals: Any) -> _JsonObject:
+    _check_field("reason", finish.reason, str)
     return {"finish": to_json(finish), **totals}
 
 
@@ -3865,10 +3895,8 @@ def _pack_done(step: AgentStep, finish: Optional[AgentFinish], turn: AgentRun) -
 
 def _apply_done(run: AgentRun, event: _JsonObject) -> None:
     """Add the step, unless it was written twice: see `_Driver._flush_step`."""
-    status = _field(event, "status", str)
-    if not status:
-        raise ValueError("a step without a status")
-    step = AgentStep(_find_done(run, event), _unpack_value(event, "observation"), status)
+    observation = _unpack_value(event, "observation")
+    step = AgentStep(_find_done(run, event), observation, event["status"])
     if step.action.call_id:
         run._add_step(step)
     elif run.steps[-1:] != [step]:
@@ -3880,13 +3908,11 @@ def _apply_done(run: AgentRun, event: _JsonObject) -> None:
 
 def _find_done(run: AgentRun, event: _JsonObject) -> AgentAction:
     """The action that a `done` event is about: pending, of the last step, or a notice's."""
-    call_id = _field(event, "call_id", str)
+    call_id = event["call_id"]
     if not call_id:
-        log = _field(event, "log", str)
-        request = _field(event, "request", int)
-        return AgentAction("", {}, "", log, _unpack_value(event, "message"), request)
-    number = _field(event, "number", int) if "number" in event else 0
-    for action in itertools.islice(_calls_with_id(run, call_id), number, None):
+        message = _unpack_value(event, "message")
+        return AgentAction("", {}, "", event["log"], message, event["request"])
+    for action in itertools.islice(_calls_with_id(run, call_id), event.get("number", 0), None):
         return action
     raise ValueError(f"the call {_preview(call_id)} is not pending")
 
@@ -3906,15 +3932,7 @@ def _totals_of(run: AgentRun) -> _JsonObject:
     return {"requests": run.requests, "usage": dict(run.usage), "state": run.state}
 
 
-def _check_totals(event: _JsonObject) -> None:
-    """Of an event that is read; or to be written, for a line that cannot be read is damage."""
-    for name, expected in (("requests", int), ("usage", dict), ("state", str)):
-        if name in event:
-            _check_field(name, event[name], expected)
-
-
 def _apply_totals(run: AgentRun, event: _JsonObject) -> None:
-    _check_totals(event)
     run.requests = event.get("requests", run.requests)
     run.usage = dict(event.get("usage", run.usage))
     run.state = event.get("state", run.state)
@@ -3953,7 +3971,7 @@ def _missing_events(behind: AgentRun, ahead: AgentRun) -> Iterator[_JsonObject]:
     # Requests and tokens are only ever added: the larger are the later ones.
     if ahead.requests > behind.requests:
         yield _make_event("updated", requests=ahead.requests)
-    if sum(ahead.usage.values()) > sum(behind.usage.values()):
+    if _sum_of_usage(ahead) > _sum_of_usage(behind):
         yield _make_event("updated", usage=ahead.usage)
     if len(ahead.steps) >= len(behind.steps):
         yield from _missing_replies(behind, ahead)
@@ -3963,6 +3981,11 @@ def _missing_events(behind: AgentRun, ahead: AgentRun) -> Iterator[_JsonObject]:
         yield _make_event("started", call_ids=call_ids)
     if is_later:
         yield _make_event("updated", state=ahead.state)
+
+
+def _sum_of_usage(turn: AgentRun) -> Tuple[float, int]:
+    """To compare which counts are the later ones; a count of 0 is one more than none."""
+    return (sum(turn.usage.values()), len(turn.usage))
 
 
 def _age(turn: AgentRun) -> Tuple[int, bool]:
@@ -4013,7 +4036,7 @@ class _WrittenTurn:
     """
 
     def __init__(self, path: str, event: _JsonObject, line: int) -> None:
-        version = _field(event, "version", int)
+        version = event["version"]
         if version > _VERSION:
             newer = f"its format is newer: version {version}"
             raise ValueError(f"{newer}; use the agentloop.py that wrote it")
@@ -4023,6 +4046,7 @@ class _WrittenTurn:
 
     def apply(self, event: _JsonObject, line: int) -> None:
         """Follow the event in this line."""
+        _check_event(event)
         _apply(self.run, event)
         if len(self.lines) <= len(self.run.steps):
             self.lines.append(line)
@@ -4197,6 +4221,7 @@ def _load_journal(path: Union[str, "os.PathLike[str]"]) -> AgentRun:
 # How systems report a lock that another holds: Windows says EACCES, Wine 0.
 _LOCK_IS_HELD = (0, errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 _NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_NO_SYNC_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def _open_regular_file(path: str, mode: str, flags: int) -> Any:
@@ -4231,6 +4256,7 @@ class _JournalFile:
     def __init__(self, path: str) -> None:
         self.path = path
         self._process = os.getpid()
+        self._can_sync = True
         self._torn_at: Optional[int] = None  # where half a line begins that is still to be cut
         try:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR)
@@ -4238,7 +4264,11 @@ class _JournalFile:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR | os.O_CREAT)
             _sync_folder(path)
         try:
-            self._lock()
+            try:
+                self._lock()
+            except BlockingIOError:
+                gc.collect()  # as for a run: a dropped stream may hold it that is not collected yet
+                self._lock()
             self._identity = self._identify()
         except BaseException:
             self._file.close()
@@ -4250,6 +4280,8 @@ class _JournalFile:
 
     def append(self, line: bytes) -> None:
         """Write a line and sync it, whole or not at all."""
+        if self._process != os.getpid():  # a forked child: the file is still its parent's
+            raise self._held_by_another()
         self._check_path()
         if self._torn_at is not None:
             self.cut(self._torn_at)
@@ -4259,12 +4291,23 @@ class _JournalFile:
             rest = line
             while rest:
                 rest = rest[os.write(file, rest) :]
-            os.fsync(file)
+            if self._can_sync:
+                self._sync()
         except BaseException:  # a full disk: the next line must not follow half a line
             self._torn_at = size
             with contextlib.suppress(OSError):
                 self.cut(size)
             raise
+
+    def _sync(self) -> None:
+        """Wait until the disk has what was written; with a warning where that cannot be had."""
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            if error.errno not in _NO_SYNC_HERE:
+                raise
+            self._can_sync = False
+            self._warn("this file system cannot sync; a power cut may take the last events")
 
     def cut(self, size: int) -> None:
         """Leave the first `size` bytes."""
@@ -4321,14 +4364,14 @@ class _JournalFile:
             pass  # a system without locks
         except OSError as error:
             if error.errno in _LOCK_IS_HELD:
-                reason = "another process or stream holds the journal"
-                raise BlockingIOError(errno.EAGAIN, reason, self.path) from None
+                raise self._held_by_another() from None
             if error.errno not in _NO_LOCKS_HERE:
                 raise
-            import logging
+            self._warn("this file system has no locks; nothing keeps a second process away")
 
-            text = "this file system has no locks; nothing keeps a second process away"
-            logging.getLogger("agentloop").warning(f"{self.path}: {text}")
+    def _held_by_another(self) -> BlockingIOError:
+        reason = "another process or stream holds the journal"
+        return BlockingIOError(errno.EAGAIN, reason, self.path)
 
     def _unlock(self) -> None:
         # subtle: closing is not enough where a forked child has inherited the file
@@ -4336,6 +4379,11 @@ class _JournalFile:
             import fcntl
 
             fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
+
+    def _warn(self, text: str) -> None:
+        import logging
+
+        logging.getLogger("agentloop").warning(f"{self.path}: {text}")
 
 
 # -- the journal -----------------------------------------------------------------------------------
@@ -4403,7 +4451,7 @@ class _Journal:
                 del event[name]
         if event == {"event": "updated"}:
             return
-        _check_totals(event)
+        _check_event(event)
         event["time"] = round(time.time(), 3)
         # A number that JSON does not have must fail here, not when the file is read.
         self._file.append(json.dumps(event, allow_nan=False).encode("ascii") + b"\n")
@@ -4958,6 +5006,16 @@ def _encode_userinfo(userinfo: str) -> str:
     return _encode_base64(unquote(userinfo).encode("utf-8", "replace"))
 
 
+def _decode_userinfo(login: str) -> str:
+    """The reverse: "dTpw" -> "u:p"; "" for what is no base64."""
+    import base64
+
+    try:
+        return base64.b64decode(login + "==").decode("utf-8", "replace")
+    except ValueError:
+        return ""
+
+
 def _basic_login(header: str, url: _Url) -> Dict[str, str]:
     """The header that logs in with the userinfo of a URL; {} where that has none."""
     if not url.userinfo:
@@ -5051,9 +5109,12 @@ class _Connection:
         failure = OSError("the name has no address")
         address: Any
         for *_, address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
+            number = address[0]
+            if len(address) == 4 and address[3] and "%" not in number:
+                number += f"%{address[3]}"  # the interface of a link-local address: "fe80::1%2"
             limit = min(_MAX_CONNECT, self._time_left(time.monotonic()))
             try:
-                self._socket = socket.create_connection(address[:2], limit)
+                self._socket = socket.create_connection((number, address[1]), limit)
                 break
             except OSError as error:
                 failure = error
@@ -5069,12 +5130,22 @@ class _Connection:
                 self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), 45)
 
     def start_tls(self, host: str, context: Any) -> None:
-        import ssl
-
-        # The default context counts SSL_CERT_FILE and SSL_CERT_DIR.
-        context = context or ssl.create_default_context()
-        self._socket.settimeout(min(_MAX_CONNECT, self._time_left(time.monotonic())))
-        self._socket = context.wrap_socket(self._socket, server_hostname=host)
+        if not context:
+            try:
+                import ssl
+            except ImportError as error:  # it was built without
+                raise _RequestFailed(f"https needs ssl: {error}", retryable=False) from None
+            context = ssl.create_default_context()  # counts SSL_CERT_FILE and SSL_CERT_DIR
+        self._data = b""  # what a proxy sent behind its reply is no reply of the server
+        self._at = 0
+        limit = min(_MAX_CONNECT, self._time_left(time.monotonic()))
+        self._socket.settimeout(limit)
+        try:
+            self._socket = context.wrap_socket(self._socket, server_hostname=host)
+        except OSError as error:
+            if _is_timeout(error):
+                raise OSError(f"the start of TLS timed out after {limit:g} s") from None
+            raise
 
     def close(self) -> None:
         if self._socket is not None:
@@ -5096,16 +5167,22 @@ class _Connection:
     def request(self, data: bytes) -> Tuple[int, Dict[str, str]]:
         """Send a request: status and headers of its reply, whose body is still to come."""
         try:
-            # subtle: a server may refuse a long request before it has read it all
-            with contextlib.suppress(ConnectionError):
-                for start in range(0, len(data), 1 << 20):  # each piece has the time limit
-                    left = self._time_left(time.monotonic())
-                    self._socket.settimeout(min(left, _MAX_WRITE))
-                    self._socket.sendall(data[start : start + (1 << 20)])
+            self._send(data)
             return self._read_head()
         except BaseException:
             self.close()
             raise
+
+    def _send(self, data: bytes) -> None:
+        try:
+            for start in range(0, len(data), 1 << 20):  # each piece has the time limit
+                left = self._time_left(time.monotonic())
+                self._socket.settimeout(min(left, _MAX_WRITE))
+                self._socket.sendall(data[start : start + (1 << 20)])
+        except OSError as error:  # TLS has classes of its own for a broken connection
+            # subtle: a server may refuse a long request before it has read it all
+            if _is_timeout(error):
+                raise
 
     def _receive(self) -> bytes:
         """Some bytes; b"" where the server has closed the connection."""
@@ -5315,22 +5392,32 @@ class _HttpTransport:
         name = f"{peer.host}:{peer.port}"
         if proxy:
             name = f"the proxy {name}"
+        status = 200
         try:
             connection.connect(peer.host, peer.port)
+            if proxy and url.scheme == "https":
+                status = connection.request(_encode_tunnel(url, proxy))[0]
         except OSError as error:
             reason = f"{type(error).__name__}: {error}"
+            if isinstance(error, _RequestFailed):
+                reason = error.words
             raise _RequestFailed(f"could not connect to {name}: {reason}") from error
-        if proxy and url.scheme == "https":
-            host = f"[{url.host}]" if ":" in url.host else url.host
-            target = f"{host}:{url.port}"
-            headers = {"Host": target, **_basic_login("Proxy-Authorization", proxy)}
-            status = connection.request(_encode_head("CONNECT", target, headers))[0]
-            if status != 200:
-                connection.close()
-                raise _RequestFailed(f"{name} answers HTTP {status} instead of opening a tunnel")
+        if not 200 <= status < 300:
+            connection.close()
+            reason = f"{name} answers HTTP {status} instead of opening a tunnel"
+            may_pass = _decide_kind(status, "", []) in ("server", "rate_limit")
+            raise _RequestFailed(reason, retryable=may_pass)
         if url.scheme == "https":
             connection.start_tls(url.host, self.ssl_context)
         return connection
+
+
+def _encode_tunnel(url: _Url, proxy: _Url) -> bytes:
+    """The request to a proxy for a tunnel to a server: CONNECT [::1]:443."""
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    target = f"{host}:{url.port}"
+    headers = {"Host": target, **_basic_login("Proxy-Authorization", proxy)}
+    return _encode_head("CONNECT", target, headers)
 
 
 def _merge_headers(own: Dict[str, str], given: Dict[str, str]) -> Dict[str, str]:
@@ -5483,14 +5570,16 @@ _QUOTA_EXHAUSTED = r"""(?xi)
 # a line.
 _KIND_RULES = (
     # kind, status, words
+    ("bad_request", ".*", r"(?m)^content_filter$"),  # Azure; asked again, refused again
+    ("auth", "401|403", ""),  # also "your token limit is reached"
+    ("connection", "407", ""),  # a proxy wants a login
+    ("bad_response", "3..", ""),  # a redirect: the key is for one server alone
     ("context_length", "413", ""),  # the whole request is too large
     ("context_length", ".*", _SURE_OVERFLOW),  # "maximum context length is 8192 tokens"
-    ("context_length", "(?!429).*", _OVERFLOW),  # "prompt is too long"; 429: a rate
-    ("bad_response", "3..", ""),  # a redirect: the key is for one server alone
-    ("bad_request", ".*", r"(?m)^content_filter$"),  # Azure; asked again, refused again
+    # "prompt is too long"; 402: no credit, 429: a rate
+    ("context_length", "(?!402|429).*", _OVERFLOW),
     ("rate_limit", "429|None", _QUOTA_EXHAUSTED),  # "insufficient_quota"
     ("rate_limit", "429", ""),  # "Slow down"
-    ("auth", "401|403", ""),
     ("auth", "400", _WRONG_KEY),  # "Incorrect API key provided": xAI, Gemini
     ("bad_request", ".*", "--jinja"),  # llama.cpp names a switch of its own, under 500
     ("server", "408|409|425|[5-9]..", ""),  # it may pass
@@ -5665,7 +5754,7 @@ def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     first = b""
     for chunk in chunks:
         first += chunk
-        if len(first) > 1:
+        if len(first) >= 6:
             break
     chunks = itertools.chain([first], chunks)
     window = _find_zlib_window(first, encoding)
@@ -5680,16 +5769,22 @@ def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
         yield chunk
 
 
+_BEGINS_PLAIN = rb'\s*(?:[{\[]\s*["{]|(?:data|event|id|retry):|: )'  # JSON, or events
+
+
 def _find_zlib_window(first: bytes, encoding: str) -> Optional[int]:
     r"""The `wbits` with which zlib unpacks a body; None where it is not packed.
 
-    gzip is known by its first bytes, deflate by the header. Nobody asked for either.
+    Nobody asked for a packed one. gzip is known by its first bytes, and so is what is not
+    packed: some gateways unpack a body and leave the header. Deflate is known by the header.
 
-    (b"\x1f\x8b...", "") -> 31; (b"x\x9c...", "deflate") -> 15; (b"{...", "") -> None
+    (b"\x1f\x8b...", "") -> 31; (b"x\x9c...", "deflate") -> 15; (b'{"id"', "br") -> None
     """
     if first[:2] == b"\x1f\x8b":
         return 31
-    if encoding.lower() == "deflate" and first:
+    if not first or re.match(_BEGINS_PLAIN, first):
+        return None
+    if encoding.lower() == "deflate":
         # With the two bytes of zlib in front, or, as some servers send it, without.
         has_header = first[0] & 15 == 8 and int.from_bytes(first[:2], "big") % 31 == 0
         return 15 if has_header else -15
@@ -5708,8 +5803,11 @@ def _in_pieces(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 def _inflate(chunks: Iterable[bytes], window: int) -> Iterator[bytes]:
     """Unpack in pieces of at most 1 MiB: a few bytes may stand for gigabytes."""
-    import zlib
-
+    try:
+        import zlib
+    except ImportError as error:
+        reason = f"the body is packed, which needs zlib: {error}"
+        raise _RequestFailed(reason, "bad_response", retryable=False) from None
     unpacker = zlib.decompressobj(window)
     try:
         for chunk in _in_pieces(chunks, 1 << 14):  # each member copies what follows in it
@@ -5856,6 +5954,7 @@ _ADVICE = {
     "server": "the server's own log",
 }
 _NOT_PICKLED = "not-in-the-pickle"  # stands in a pickle where a secret was
+_MAX_SEARCHED = 1 << 20  # characters of a text with secrets; no more than that is ever shown
 # Values of headers and of a query that tell nothing, and stand in many messages.
 _FLAGS = frozenset(("true", "false", "yes", "no", "on", "off", "0", "1"))
 # Headers whose values are no secret: what may be wrong with them, messages say.
@@ -6114,22 +6213,22 @@ class _Client:
         return made
 
     def _find_secrets(self, key: str) -> List[str]:
-        """All that may be secret in what was sent, in each form that may come back."""
+        """All that may be secret in what was sent, and in each part of it."""
         from urllib.parse import unquote, unquote_plus
         from urllib.request import getproxies
 
         url = _Url(self.url)
-        values = [pair.partition("=")[2] or pair for pair in url.query[1:].split("&")]
+        values = [pair.partition("=")[2] or pair for pair in re.split("[&;]", url.query[1:])]
         for name, value in self.headers.items():
             if not re.fullmatch(_PUBLIC_HEADERS, name):
-                values += [value, value.partition(" ")[2]]  # "Bearer X", X
+                values += [value.strip(), *_parts_of_header(value)]
+        values += _parts_of_header(key)
         secrets = [key] + [value for value in values if value.lower() not in _FLAGS]
         proxies = [_split_proxy(text)[1] for text in getproxies().values()]
         for userinfo in [url.userinfo, *proxies]:
             secrets += [userinfo, *userinfo.split(":", 1), _encode_userinfo(userinfo)]
         secrets += [unquote(secret) for secret in secrets]
         secrets += [unquote_plus(secret) for secret in secrets]
-        secrets += [json.dumps(s, ensure_ascii=a)[1:-1] for s in secrets for a in (True, False)]
         return sorted({s for s in secrets if s.strip()}, key=len, reverse=True)
 
     def _model_error(self, failure: _RequestFailed) -> ModelError:
@@ -6174,15 +6273,46 @@ def _text_with_causes(error: BaseException) -> str:
     return f"{error!r} " + "".join(lines)
 
 
+def _parts_of_header(value: str) -> List[str]:
+    """What may be secret in it: "Bearer X" -> X; 'a=X; b="Y"' -> X, Y; "Basic dTpw" -> u, p."""
+    parts = value.strip().split(None, 1)[1:]
+    parts += re.findall(r'[=:]\s*"?([^\s;,"=:]+)', value)
+    login = re.match(r"(?i)\s*basic\s+([\w+/]+)", value)
+    if login:
+        parts += _decode_userinfo(login[1]).split(":", 1)
+    return parts
+
+
+def _any_spelling(text: str) -> str:
+    r"""A pattern for a text as it is, and as URLs, JSON and HTML write it.
+
+    "a/b" matches a/b, a%2Fb, a%252fb, a\/b, a\u002Fb and a&#x2F;b.
+    """
+    return re.sub("[^A-Za-z0-9]", _spellings_of, text)
+
+
+def _spellings_of(match: "re.Match[str]") -> str:
+    code = ord(match[0])
+    data = match[0].encode("utf-8", "surrogatepass")
+    spellings = [
+        r"\\{0,4}" + re.escape(match[0]),
+        rf"\\{{1,4}}u{code:04x}",
+        "".join(f"%(?:25){{0,3}}{byte:02x}" for byte in data),
+        rf"&(?:[a-z]{{2,8}}|#{code}|#x{code:x});",
+        re.escape(data.decode("latin-1")),  # a header of UTF-8 is read so
+    ]
+    return f"(?i:{'|'.join(spellings)})"
+
+
 def _hide_secrets(value: Any, secrets: List[str]) -> Any:
-    """A text, or JSON, with "[hidden]" in place of secrets.
+    """A text, or JSON, with "[hidden]" in place of secrets, however they are spelled.
 
     One of up to three characters, or a plain word of up to seven letters ("ollama"), is
     hidden only where it is a word of its own: ("a bad badge", ["bad"]) -> "a [hidden] badge".
     """
     patterns = []
     for secret in secrets:  # the longest first
-        pattern = re.escape(secret)
+        pattern = _any_spelling(secret)
         if re.fullmatch(r"(?s).{1,3}|[A-Za-z]{4,7}", secret):
             pattern = rf"(?<!\w){pattern}(?!\w)"
         patterns.append(pattern)
@@ -6190,7 +6320,7 @@ def _hide_secrets(value: Any, secrets: List[str]) -> Any:
 
     def hide(value: Any) -> Any:
         if isinstance(value, str):
-            return any_secret.sub("[hidden]", value)
+            return any_secret.sub("[hidden]", value[:_MAX_SEARCHED])
         if isinstance(value, list):
             return [hide(item) for item in value]
         if isinstance(value, dict):
@@ -8721,6 +8851,13 @@ def _read_line(prompt: str) -> Optional[str]:
     return line.rstrip("\n") if line else None
 
 
+def _decode_rest(text: str) -> str:
+    r"""What the locale could not decode, as where LANG is C, is UTF-8: "\udcc3\udcbc" -> "\xfc"."""
+    if re.search("[\udc80-\udcff]", text) is None:
+        return text
+    return os.fsencode(text).decode("utf-8", "replace")
+
+
 def _read_all() -> str:
     """The question from standard input. A byte order mark says how it is encoded, as editors and
     PowerShell write it; without one it is as the console has it."""
@@ -8775,7 +8912,7 @@ def _make_parser() -> Any:
     model = os.environ.get("AGENTLOOP_MODEL")
     is_set = {"action": "store_true"}
     options: List[Tuple[str, _JsonObject, str]] = [
-        ("question", {"nargs": "?"},
+        ("question", {"nargs": "?", "type": _decode_rest},
          "what to ask; - reads it from standard input; without: a conversation"),
         ("--tools", {"metavar": "FILE.py"}, "a Python file; the model may call its public functions"),
         ("--ask", is_set, "ask me before each call of a tool that is not read_only"),
@@ -8785,7 +8922,7 @@ def _make_parser() -> Any:
         ("--base-url", {"metavar": "URL"}, "the server, for example http://127.0.0.1:8080/v1"),
         ("--api", {"choices": apis},
          "what the server speaks; default: that of the key that is set, else chat"),
-        ("--system", {"metavar": "TEXT"}, "the system text"),
+        ("--system", {"metavar": "TEXT", "type": _decode_rest}, "the system text"),
         ("--max-requests", {"type": int, "default": 10, "metavar": "N"},
          "the budget: how often the model may be asked for one answer; default 10"),
         ("--timeout", {"type": float, "metavar": "SECONDS"}, "the longest silence of the server"),
@@ -8858,11 +8995,15 @@ def _hash_of_this_file() -> str:
     import hashlib
 
     loader: Any = globals().get("__loader__")
-    if hasattr(loader, "get_data"):  # in a zip too
-        data = loader.get_data(__file__)
-    else:
-        with open(__file__, "rb") as file:
-            data = file.read()
+    path = globals().get("__file__", "")
+    try:
+        if hasattr(loader, "get_data"):  # in a zip too
+            data = loader.get_data(path)
+        else:
+            with open(path, "rb") as file:
+                data = file.read()
+    except OSError:  # run by exec, read from standard input, frozen into a program
+        return "unknown: this file is not to be found"
     return hashlib.sha256(data).hexdigest()
 
 
@@ -9070,8 +9211,9 @@ class _Session:
                 line = _read_line("> ")
                 if line is None:
                     return status
-                if line.strip():
-                    run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
+                question = _decode_rest(line).lstrip("\ufeff").strip()  # a byte order mark
+                if question:
+                    run = run.follow_up(question) if run else AgentRun(question)
                     status = self._run_turn(run)
             except KeyboardInterrupt:
                 self.screen.show("\ninterrupted", "1")

@@ -116,6 +116,27 @@ _locks = unittest.skipUnless(
 )
 
 
+@contextlib.contextmanager
+def _at_once(test):
+    """What is done in it costs little, however it is written: in two seconds of this process."""
+    start = time.process_time()
+    yield
+    test.assertLess(time.process_time() - start, 2)
+
+
+def _on_small_stack(function):
+    """What it returns in a thread with a stack of 256 kB, as on other systems, or under a server."""
+    results = []
+    before = threading.stack_size(256 * 1024)
+    try:
+        thread = threading.Thread(target=lambda: results.append(function()))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    return results[0]
+
+
 def _new_enough(version):
     """Whether this Python is "3.9", for example, or newer."""
     return sys.version_info >= tuple(map(int, version.split(".")))
@@ -1404,6 +1425,28 @@ class ArgumentTextTests(unittest.TestCase):
         agentloop.AgentAction("f", kept).arguments["a"].append(2)
         self.assertEqual(kept, {"a": [1]})
 
+    def test_dicts_of_other_classes(self):
+        """A model of the caller's may read YAML, say; one that cannot be looked at is a step."""
+
+        class Lazy(dict):
+            def items(self):
+                raise RuntimeError("lazy")
+
+            __iter__ = keys = values = items
+
+        for given, status in (
+            (collections.OrderedDict(n=1), "ok"), (collections.Counter(n=1), "ok"),
+            (Lazy(n=1), "invalid_arguments"),
+        ):  # fmt: skip
+            with self.subTest(type(given).__name__):
+                call = agentloop.AgentAction("look", given)
+                run, error = _drive([call, _end()], tools=[_look_at])
+                self.assertIsNone(error)
+                self.assertEqual(run.steps[0].status, status)
+                self.assertIn("look(", str(call))
+                if status == "ok":
+                    self.assertIs(type(run.steps[0].action.tool_input), dict)
+
     def test_text(self):
         a = {"x": "a", "n": 1}
         whole = _bad("object", at="args")
@@ -1483,6 +1526,30 @@ class ArgumentTextTests(unittest.TestCase):
         ]  # fmt: skip
         for signature, given, want in rows:
             _check(self, _step_of(_tool(signature), given), want)
+
+    def test_a_text_is_read_in_one_pass(self):
+        rows = [
+            "'" + "\\'" * 49_000,  # strings that do not end
+            '{"x": "' + '\\"' * 49_000,
+            "'" + "\\'" * 49_000 + "\\1",
+            "1" * 99_000 + "x",
+            "1" * 49_000 + "." + "1" * 49_000 + "x",
+            "[1" + " " * 99_000 + "x",
+            "{'x': " + "'a' " * 20_000,
+        ]
+        for given in rows:
+            with self.subTest(given[:20]), _at_once(self):
+                _check(self, _step_of(_tool("x: str = ''"), given), _bad("object", at="args"))
+
+    @_real_threads
+    def test_no_chain_of_operators_or_indexes_reaches_the_parser(self):
+        rows = ["1" + "-1" * 49_000, "1" + " - 1" * 20_000, "[1]" + "[1]" * 30_000,
+                "{'x': 1" + "[1]" * 30_000 + "}", "'a'" + "[1]" * 30_000, "{}" + " [1]" * 20_000,
+                "{'a\"': " + "[" * 150 + "]" * 150 + "}"]  # fmt: skip
+        for given in rows:
+            with self.subTest(given[:20]):
+                action = agentloop.AgentAction("f", given)
+                self.assertIsNone(_on_small_stack(lambda action=action: action.arguments))
 
     def test_the_step_keeps_what_the_model_sent_and_the_tool_gets_a_copy(self):
         kept = {}
@@ -5119,11 +5186,15 @@ class OneDriverTests(_PendingCase):
         )
 
     def test_a_dropped_generator_lets_go(self):
-        run, model, events = self.start()
-        next(events)
-        del events
-        gc.collect()
-        self.assertEqual(agentloop.run(model, run, [self.pay]).output, "done")
+        """At once, also where it waits to be collected: on PyPy, or here in a cycle."""
+        for in_cycle in (False, True):
+            with self.subTest(in_cycle=in_cycle):
+                run, model, events = self.start()
+                next(events)
+                cycle: List[Any] = [events] if in_cycle else []
+                cycle.append(cycle)
+                del events, cycle
+                self.assertEqual(agentloop.run(model, run, [self.pay]).output, "done")
 
     def test_a_tool_cannot_drive_its_own_run(self):
         def again(run: agentloop.AgentRun):
@@ -5990,15 +6061,22 @@ class ReplyTests(unittest.TestCase):
                 self.assertEqual((run.finish, run.requests), (None, 1))
 
     def test_a_model_goes_on_using_its_own_arguments(self):
-        """Each step keeps what was given with its call."""
-        arguments = {}
+        """Each step keeps what was given with its call, at any depth."""
+        arguments = {"at": [[]]}
+
+        def look(n: int, at: list) -> int:
+            return n
 
         def model(run, tools):
             arguments["n"] = len(run.steps)
+            arguments["at"][0].append(len(run.steps))
             return agentloop.AgentAction("look", arguments) if len(run.steps) < 2 else _end()
 
-        run, _ = _drive(model, tools=[_look_at])
-        self.assertEqual([step.action.tool_input for step in run.steps], [{"n": 0}, {"n": 1}])
+        run, _ = _drive(model, tools=[look])
+        self.assertEqual(
+            [step.action.tool_input for step in run.steps],
+            [{"at": [[0]], "n": 0}, {"at": [[0, 1]], "n": 1}],
+        )
         self.assertEqual([step.observation for step in run.steps], [0, 1])
 
 
@@ -6944,6 +7022,20 @@ class LockTests(_JournalCase):
         # A run that raised, or came to its end, lets go as well.
         self.assertEqual(play.go().state, "model_ended")
 
+    @_locks
+    def test_a_dropped_stream_lets_go(self):
+        """At once, also where it waits to be collected: on PyPy, or here in a cycle."""
+        for in_cycle in (False, True):
+            with self.subTest(in_cycle=in_cycle):
+                play = self.play([["pay 1"], "ok"])
+                events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
+                next(events)
+                cycle: List[Any] = [events] if in_cycle else []
+                cycle.append(cycle)
+                del events, cycle
+                self.assertEqual(play.go().state, "model_ended")
+                os.unlink(play.journal)
+
     @_forks
     @_locks
     def test_two_processes(self):
@@ -6992,6 +7084,18 @@ class LockTests(_JournalCase):
             self.assertEqual(play.go().state, "model_ended")
         self.assertEqual((asked, fcntl.flock), ([fcntl.LOCK_UN], flock))
 
+    def test_a_forked_child_cannot_go_on_with_its_parents_stream(self):
+        """Its calls would run twice, and two processes would write one file."""
+        play = self.play([["pay 1"], "ok"])
+        events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
+        next(events)
+        data = play.data()
+        with mock.patch.object(os, "getpid", lambda: 0):
+            with self.assertRaisesRegex(BlockingIOError, re.escape(play.journal)):
+                next(events)
+        self.assertEqual((play.data(), play.count("pay 1")), (data, 0))
+        self.assertEqual(play.go().state, "model_ended")
+
     @_locks
     def test_a_file_system_without_locks(self):
         import fcntl
@@ -7008,6 +7112,16 @@ class LockTests(_JournalCase):
             with self.assertRaises(OSError) as caught:
                 play.go()
         self.assertEqual(caught.exception.errno, errno.EIO)
+
+    def test_a_file_system_that_cannot_sync(self):
+        for number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP):
+            play = self.play([["pay 1"], "ok"])
+            with mock.patch.object(os, "fsync", side_effect=OSError(number, "not here")):
+                with self.assertLogs("agentloop") as logged:
+                    self.assertEqual(play.go().output, "ok")
+            self.assertEqual(len(logged.output), 1)
+            self.assertIn(play.journal + ": this file system cannot sync", logged.output[0])
+            self.assertEqual(play.load().output, "ok")
 
 
 # -- comparing run and file ------------------------------------------------------------------------
@@ -7487,6 +7601,28 @@ class WritingTests(_JournalCase):
             self.play(["ok"]).go()
         self.assertEqual(_free_numbers(), before, "a file stays open")
 
+    def test_messages_of_one_reply(self):
+        """A model of the caller's may put together what two others asked for."""
+        picture = agentloop.Image(b"GIF8")
+
+        def f() -> str:
+            return "done"
+
+        for number, messages in enumerate((
+            [{"n": 1}, {"n": 2}, {"n": 1}], [None, "two", None], [{"n": 1}, None, picture],
+        )):  # fmt: skip
+            with self.subTest(messages):
+                calls = [agentloop.AgentAction("f", {}, message=m) for m in messages]
+                model = agentloop.Scripted([calls, agentloop.AgentFinish("ok")])
+                path = self.path("messages%d.jsonl" % number)
+                run = agentloop.run(model, "go", [f], journal=path)
+                found = agentloop.AgentRun.load(path)
+                self.assertEqual([s.action.message for s in found.steps], messages)
+                data = _bytes(path)
+                for given in (run, found):
+                    agentloop.run(model, given, [f], journal=path)
+                    self.assertEqual(_bytes(path), data)
+
     def test_a_shared_message_is_written_once(self):
         message = {"text": "m" * 5000}
         calls = [agentloop.AgentAction("pay", {"n": n}, message=message) for n in range(20)]
@@ -7695,6 +7831,51 @@ class WrittenValueTests(_JournalCase):
                     agentloop.run(model, "go", journal=path)
                 self.assertEqual(agentloop.AgentRun.load(path).requests, 1)
                 os.unlink(path)
+
+    def test_a_field_that_could_not_be_read_is_not_written(self):
+        """A run made by hand: the error names the field, and the file can be read."""
+        action = agentloop.AgentAction("pay", {"n": 1}, "a")
+        steps = {
+            "call_id": agentloop.AgentAction("pay", {}, 5),
+            "tool": agentloop.AgentAction(None, {}, "a"),
+            "log": agentloop.AgentAction("pay", {}, "a", ["hm"]),
+            "request": agentloop.AgentAction("pay", {}, "a", request="1"),
+        }
+        runs = [(name, agentloop.AgentRun("go", pending=[steps[name]])) for name in steps]
+        runs += [
+            (name, agentloop.AgentRun("go", [agentloop.AgentStep(steps[name], 1)]))
+            for name in steps
+        ]
+        for status in (None, "", 5, True):
+            run = agentloop.AgentRun("go", [agentloop.AgentStep(action, 1, status)])
+            runs.append(("status", run))
+        for field, value in (("log", 5), ("request", None)):
+            notice = agentloop.AgentAction("", {}, **{field: value})
+            step = agentloop.AgentStep(notice, "unreadable", "invalid_response")
+            runs.append((field, agentloop.AgentRun("go", [step])))
+        for reason in (None, 5):
+            finish = agentloop.AgentFinish("x", reason=reason)
+            runs.append(("reason", agentloop.AgentRun("go", finish=finish)))
+        model = agentloop.Scripted([agentloop.AgentFinish("ok")])
+        for number, (field, run) in enumerate(runs):
+            path = self.path("field%d.jsonl" % number)
+            with self.subTest(field, run=run):
+                with self.assertRaisesRegex((TypeError, ValueError), field):
+                    agentloop.run(model, run, journal=path)
+                self.assertEqual(agentloop.AgentRun.load(path).task, "go")
+
+    def test_a_status_of_an_enum_is_its_text(self):
+        class Word(str, enum.Enum):
+            PAID = "paid"
+
+        path = self.path("word.jsonl")
+        action = agentloop.AgentAction("pay", {"n": 1}, "a")
+        run = agentloop.AgentRun("go", [agentloop.AgentStep(action, 1, Word.PAID)], requests=1)
+        model = agentloop.Scripted([None, agentloop.AgentFinish("ok")])
+        for given in (run, agentloop.AgentRun("go")):
+            agentloop.run(model, given, journal=path)
+            self.assertEqual(agentloop.AgentRun.load(path).steps[0].status, "paid")
+            self.assertEqual(given.output, "ok")
 
 
 class WrittenFirstTests(_JournalCase):
@@ -8069,6 +8250,19 @@ class JournalBudgetTests(_JournalCase):
         run = play.go()
         self.assertEqual((run.usage, run.requests), ({"input_tokens": 40}, 4))
         self.assertEqual(play.load(), run)
+
+    def test_usage_of_zero_tokens_is_kept(self):
+        """Some servers count nothing."""
+        path = self.path("zero.jsonl")
+
+        def model(run, tools):
+            run.usage.update(input_tokens=0, output_tokens=0)
+            return agentloop.AgentFinish("ok")
+
+        run = agentloop.run(model, "go", journal=path)
+        data = _bytes(path)
+        self.assertEqual(agentloop.run(model, "go", journal=path), run)
+        self.assertEqual(_bytes(path), data)
 
     def test_a_tool_that_spends_requests(self):
         def colleague(question: str, run: agentloop.AgentRun) -> str:
@@ -10439,6 +10633,11 @@ class UrlTests(_ModelCase):
             "ftp://u:SECRET@h/v1",
             "http://u:a/SECRET@h:x/v1",
             "u:SECRET@h/v1",
+            "SECRET:x@h/v1",
+            "SECRET:@h/v1",
+            "http:/u:SECRET@h/v1",
+            "http:SECRET@h/v1",
+            "http://h\x1b/v1",
             "http:/h/?key=SECRET",
             "http://h:port/v1?key=SECRET",
             "http://u:a?SECRET@h/v1",
@@ -10479,6 +10678,27 @@ class ConnectionTests(_HttpCase):
                 with self.subTest(url=url):
                     asked.clear()
                     self.refused(url, "connection", retries=0)
+                    self.assertEqual(asked, [address])
+
+    def test_link_local_addresses(self):
+        """They hold for one interface, which is passed on: names of a home network lead there."""
+        asked = []
+
+        def connect(address, timeout):
+            asked.append(address)
+            raise ConnectionRefusedError("not here")
+
+        rows = [  # as the system or PyPy has it; what is connected to
+            (("fe80::1", 80, 0, 2), ("fe80::1%2", 80)),
+            (("fe80::1%eth0", 80, 0, 2), ("fe80::1%eth0", 80)),
+            (("fd00::1", 80, 0, 0), ("fd00::1", 80)),
+        ]
+        for found, address in rows:
+            lookup = mock.patch("socket.getaddrinfo", lambda *args: [(10, 1, 6, "", found)])
+            with self.subTest(found=found), lookup:
+                with mock.patch("socket.create_connection", connect):
+                    asked.clear()
+                    self.refused("http://box.test", "connection", retries=0)
                     self.assertEqual(asked, [address])
 
     def test_connecting(self):
@@ -10557,6 +10777,29 @@ class ConnectionTests(_HttpCase):
                 self.assertNotIn(_KEY.encode(), pickle.dumps(model))
                 self.assertEqual(server.connections, 3)
                 del model
+
+    def test_a_start_of_tls_that_times_out(self):
+        """It has the time limit of connecting, which is told; `timeout` is for silence."""
+
+        def wrap_socket(sock, server_hostname):
+            limits.append(sock.gettimeout())
+            raise socket.timeout("The handshake operation timed out")
+
+        for timeout, longest in ((600, 30), (7, 7)):
+            with self.subTest(timeout=timeout), _Http(self.answer("chat")) as server:
+                limits = []
+                settings = {"ssl_context": types.SimpleNamespace(wrap_socket=wrap_socket)}
+                settings.update(retries=0, timeout=timeout)
+                url = server.url.replace("http:", "https:")
+                error = self.refused(url, "connection", **settings)
+                self.assertTrue(longest - 1 < limits[0] <= longest, limits)
+                self.assertIn("TLS timed out after %d s" % longest, str(error))
+
+    def test_a_python_without_ssl(self):
+        with _Http(self.answer("chat")) as server, mock.patch.dict(sys.modules, {"ssl": None}):
+            error = self.refused(server.url.replace("http:", "https:"), "connection")
+            self.assertIn("https needs ssl", str(error))
+            self.assertEqual((self.waits, self.ask(server.url).output), ([], "ok"))
 
     def test_the_sockets_options(self):
         real, made, slices = socket.create_connection, [], []
@@ -10965,12 +11208,60 @@ class ProxyTests(_HttpCase):
             self.assertNotIn(_KEY, proxy.heads[0])
             self.assertNotIn("u:p", str(error))
         opened = b"HTTP/1.1 200 Connection established\r\n\r\n"
+        for status, asked in ((407, 1), (403, 1), (503, 2)):
+            with _Http(lambda n, head, body: _http(b"", status, "")) as proxy:
+                with self.subTest(status), mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                    with mock.patch("time.sleep"):
+                        self.refused("https://model.test/v1", "connection", retries=1)
+                    self.assertEqual(len(proxy.heads), asked)
         with _Http(lambda n, head, body: [opened, None]) as proxy:  # and no TLS behind it
             with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
                 self.refused("https://model.test/v1", "connection", retries=0)
         with mock.patch.dict(os.environ, {"https_proxy": "socks5://127.0.0.1:1"}):
             error = self.refused("https://model.test/v1", "connection", retries=0)
             self.assertIn("socks5", str(error))
+
+    def test_what_a_proxy_sends_behind_its_reply_is_no_reply_of_the_server(self):
+        opened = b"HTTP/1.1 200 Connection established\r\n\r\n"
+        answers = [opened + _http(_text("chat", "forged")), _http(_text("chat", "ok"))]
+        no_tls = types.SimpleNamespace(wrap_socket=lambda sock, server_hostname: sock)
+        with _Http(lambda n, head, body: answers[n]) as proxy:
+            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                run = self.ask("https://model.test/v1", retries=0, ssl_context=no_tls)
+        self.assertEqual(run.output, "ok")
+
+    def test_a_tunnel_that_is_not_opened(self):
+        """The error names the proxy. It is asked again where that may help, not with a login that
+        it refuses: some lock an account after a few."""
+        rows = [  # what the proxy answers; what the error says; how often it is asked
+            (b"HTTP/1.1 407 x\r\n\r\n", "answers HTTP 407 instead of opening a tunnel", 1),
+            (b"HTTP/1.1 403 x\r\n\r\n", "answers HTTP 403 instead of opening a tunnel", 1),
+            (b"HTTP/1.1 302 x\r\n\r\n", "answers HTTP 302 instead of opening a tunnel", 1),
+            (b"HTTP/1.1 503 x\r\n\r\n", "answers HTTP 503 instead of opening a tunnel", 2),
+            (b"HTTP/1.1 429 x\r\n\r\n", "answers HTTP 429 instead of opening a tunnel", 2),
+            (b"SSH-2.0-x\r\n", "no reply of HTTP: it begins with SSH-2.0-x", 2),
+            (b"", "closed the connection", 2),
+        ]
+        for reply, words, tries in rows:
+            with self.subTest(reply=reply), _Http(lambda n, head, body: [reply, None]) as proxy:
+                with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                    error = self.refused("https://model.test", "connection", retries=1)
+                self.assertIn("the proxy 127.0.0.1:%d" % proxy.port, str(error))
+                self.assertIn(words, str(error))
+                self.assertEqual(proxy.connections, tries)
+        no_tls = types.SimpleNamespace(wrap_socket=lambda sock, server_hostname: sock)
+        answers = [b"HTTP/1.1 204 x\r\n\r\n", _http(_text("chat", "ok"))]  # 204 opens it too
+        with _Http(lambda n, head, body: answers[n]) as proxy:
+            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                run = self.ask("https://model.test/v1", retries=0, ssl_context=no_tls)
+        self.assertEqual(run.output, "ok")
+
+    def test_a_proxy_that_wants_a_login(self):
+        with _Http(lambda n, head, body: _http(b"no", 407, "")) as proxy:
+            with mock.patch.dict(os.environ, {"http_proxy": proxy.url}):
+                error = self.refused("http://model.test", "connection", retries=3)
+        self.assertIn("the proxy", str(error))
+        self.assertEqual((error.status, len(proxy.heads)), (407, 1))
 
     def test_addresses_that_a_proxy_is_given(self):
         with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy:
@@ -11079,28 +11370,42 @@ class HttpReplyTests(_HttpCase):
             over.wait(10)
             connection.close()
 
+        broken = [BrokenPipeError("the server does not read on")]
+        broken.append(ssl.SSLEOFError(8, "EOF occurred in violation of protocol"))  # of TLS
+        for failure in broken:
+            with self.subTest(failure=failure), socket.socket() as listener:
+                listener.bind(("127.0.0.1", 0))
+                listener.listen(1)
+                over, thread = threading.Event(), threading.Thread(target=serve)
+                thread.start()
+                sent = []
+
+                def send(self, data, *flags):
+                    if len(data) < 10_000:  # the server's
+                        return super(socket.socket, self).sendall(data, *flags)
+                    sent.append(len(data))
+                    if len(sent) > 1:
+                        raise failure
+                    return super(socket.socket, self).sendall(data[:1000], *flags)
+
+                url = "http://127.0.0.1:%d" % listener.getsockname()[1]
+                with mock.patch.object(socket.socket, "sendall", send):
+                    settings = {"task": "x" * 3_000_000, "retries": 0}
+                    error = self.refused(url, "context_length", **settings)
+                over.set()
+                thread.join(10)
+                self.assertEqual(error.status, 413)
+                self.assertIn("too many bytes", str(error))
+
+    def test_a_server_that_reads_nothing(self):
+        """A write that takes too long is silence."""
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             listener.listen(1)
-            over, thread = threading.Event(), threading.Thread(target=serve)
-            thread.start()
-            sent = []
-
-            def send(self, data, *flags):
-                if len(data) < 10_000:  # the server's
-                    return super(socket.socket, self).sendall(data, *flags)
-                sent.append(len(data))
-                if len(sent) > 1:
-                    raise BrokenPipeError("the server does not read on")
-                return super(socket.socket, self).sendall(data[:1000], *flags)
-
             url = "http://127.0.0.1:%d" % listener.getsockname()[1]
-            with mock.patch.object(socket.socket, "sendall", send):
-                error = self.refused(url, "context_length", task="x" * 3_000_000, retries=0)
-            over.set()
-            thread.join(10)
-        self.assertEqual(error.status, 413)
-        self.assertIn("too many bytes", str(error))
+            settings = {"task": "x" * 30_000_000, "retries": 0, "timeout": 0.2}
+            error = self.refused(url, "timeout", **settings)
+        self.assertIn("silence for 0.2 s", str(error))
 
     def test_what_belongs_to_no_request_is_no_reply(self):
         surplus = {
@@ -11280,6 +11585,7 @@ class ErrorKindTests(_ModelCase):
             (404, {"error": {"message": "The model `m` does not exist"}}, "bad_request", "`m`"),
             (404, "404 page not found", "bad_request", "base_url"),
             (405, {"detail": "Method Not Allowed"}, "bad_request", "Method Not Allowed"),
+            (407, "Cache Access Denied", "connection", "the proxy"),
             (422, {"detail": [{"loc": ["body"], "msg": "is \u00fcgly"}]},
              "bad_request", "is \u00fcgly"),
             (418, [{"error": {"message": "in a list"}}], "bad_request", "in a list"),
@@ -11449,6 +11755,18 @@ class ErrorKindTests(_ModelCase):
         for text in rows:
             with self.subTest(text):
                 self.fails("chat", [(400, {}, {"error": {"message": text}})], "bad_request", 400)
+        rows = [  # what the status says already
+            (401, "Your token limit is reached", "auth"),
+            (401, "invalid token: input is too long", "auth"),
+            (403, "maximum context length: not for this key", "auth"),
+            (200, {"message": "Your token limit is reached", "code": 403}, "auth"),
+            (302, "<title>Your token limit is reached", "bad_response"),
+            (402, "Your token limit is reached: buy more", "bad_request"),
+        ]
+        for status, error, kind in rows:
+            with self.subTest(status=status, error=error):
+                found, _ = self.fails("chat", [(status, {}, {"error": error})])
+                self.assertEqual(found.kind, kind)
         rate = {"error": {"message": "Request too large on tokens per minute (TPM): Limit 6000"}}
         _, server = self.fails("chat", [(429, {}, rate)] * 2, "rate_limit", 429, retries=1)
         self.assertEqual(len(server.raw), 1)
@@ -11690,6 +12008,25 @@ class ReplyBodyTests(_ModelCase):
                     error, _ = self.fails("chat", [answer])
                     self.assertEqual(error.kind, kind)
                     self.assertIn("packed as %s, which" % name, str(error))
+
+    def test_bodies_that_are_not_packed_although_the_header_says_so(self):
+        """Some gateways unpack a body and leave the header."""
+        document = json.dumps(_text("chat", "ok")).encode()
+        spread = json.dumps(_text("chat", "ok"), indent=1).encode()
+        stream = b"".join(_stream("chat", _text("chat", "ok")))
+        for name in ("gzip", "deflate", "br", "zstd", "none"):
+            for body in (document, spread, b"\n" + document, stream, b": hi\n\n" + stream):
+                for chunks in ([body], _pieces(body, 1)):
+                    with self.subTest(name, first=body[:9]):
+                        answer = (200, {"content-encoding": name}, chunks)
+                        self.assertEqual(self.play("chat", [answer])[0].output, "ok")
+
+    def test_a_packed_body_in_a_python_without_zlib(self):
+        packed = gzip.compress(json.dumps(_text("chat", "ok")).encode())
+        with mock.patch.dict(sys.modules, {"zlib": None}):
+            error, server = self.fails("chat", [(200, {}, packed)], "bad_response", None)
+        self.assertIn("needs zlib", str(error))
+        self.assertEqual(len(server.raw), 1)
 
     def test_damaged_bodies(self):
         packed = gzip.compress(json.dumps(_text("chat", "ok")).encode())
@@ -12136,6 +12473,16 @@ class HeaderTests(_ModelCase):
                 lower = {k.lower(): v for k, v in headers.items()}
                 self.assertEqual(lower.get(header), key and bearer + key)
 
+    def test_a_function_that_gives_no_key(self):
+        """The key of the environment, which may be another server's, does not stand in for it."""
+        for key in (None, b"k", 5):
+            with self.subTest(key=key), mock.patch.dict(os.environ, {"OPENAI_API_KEY": _KEY}):
+                server = _Server("chat", [])
+                model = _model("chat", server, api_key=lambda key=key: key)
+                with self.assertRaisesRegex(TypeError, "api_key.*" + type(key).__name__):
+                    agentloop.run(model, "go")
+                self.assertEqual(server.seen, [])
+
     @_each_protocol
     def test_headers(self, protocol):
         headers = {"X-Title": "my app", "user-agent": "mine"}
@@ -12452,6 +12799,59 @@ class SecretTests(_ModelCase):
                     error, _ = self.fails("chat", [answer], **settings)
                     self.assertFalse(self.secret_in(error, secret))
                     self.assertNotIn(json.dumps(secret)[1:-1], str(error))
+
+    def test_secrets_as_urls_json_and_html_spell_them(self):
+        key = {"api_key": "sk-ab/c+d&99"}
+        url = "http://h.test/v1?a=1;key=ab%2Bc/d99"
+        rows = [  # settings; the secret as it comes back
+            (key, "sk-ab%2Fc%2Bd%2699"),
+            (key, "sk-ab%2fc%2bd%2699"),
+            (key, "sk-ab%252Fc%252Bd%252699"),
+            (key, "sk-ab\\/c+d\\u002699"),
+            (key, "sk-ab\\\\/c+d\\\\u002699"),
+            (key, "sk-ab&#x2F;c&#43;d&amp;99"),
+            ({"api_key": "it's-99"}, "it\\'s-99"),
+            ({"api_key": "schl\xfcssel-99"}, "schl\xfcssel-99".encode().decode("latin-1")),
+            ({"base_url": url}, "ab+c/d99"),
+            ({"base_url": url}, "ab%2bc%2Fd99"),
+            ({"base_url": "http://u:p@ss:99@h.test"}, "p%40ss%3A99"),
+        ]
+        for settings, shown in rows:
+            answers = [
+                (400, {}, "no " + shown),
+                (302, {"location": "http://h.test/?next=%2F" + shown}, ""),
+                (200, {}, '{"choices": "' + shown),
+                OSError("no " + shown),
+            ]
+            for answer in answers:
+                with self.subTest(shown=shown, answer=answer):
+                    error, _ = self.fails("chat", [answer], retries=0, tools=(), **settings)
+                    self.assertFalse(self.secret_in(error, shown))
+                    self.assertIn("[hidden]", str(error))
+
+    def test_a_part_of_a_header(self):
+        basic = "basic " + base64.b64encode(b"an-user-99:HUNTER-22").decode()
+        rows = [  # a header; what of it comes back
+            ("  SECRET-99 ", "SECRET-99"),
+            ("Bearer   SECRET-99", "SECRET-99"),
+            ("Bearer\tSECRET-99", "SECRET-99"),
+            ("theme=dark; session=SECRET-99; x=1", "SECRET-99"),
+            ('Token token="SECRET-99", x="1"', "SECRET-99"),
+            ("ApiKey ann:SECRET-99", "SECRET-99"),
+            (basic, "HUNTER-22"),
+            (basic, "an-user-99"),
+            ("Basic SECRET-99", "SECRET-99"),
+            ("Basic SECRE", "SECRE"),
+        ]
+        for value, part in rows:
+            with self.subTest(value=value, part=part):
+                answers = [(401, {}, f"wrong: ({part}), x is 1")]
+                error, _ = self.fails("chat", answers, headers={"X-Own": value})
+                self.assertIn("wrong: ([hidden]), x is 1", str(error))
+        for key in ("Bearer SECRET-99", "ann:SECRET-99"):
+            with self.subTest(key=key):
+                error, _ = self.fails("chat", [(401, {}, "not SECRET-99")], api_key=key)
+                self.assertIn("not [hidden]", str(error))
 
     def test_what_a_transport_raises_holds_no_secret(self):
         def chained(error, cause):
@@ -15527,11 +15927,31 @@ class TypedTests(_CommandLineCase):
                 typed = io.TextIOWrapper(io.BytesIO(question.encode(encoding)), encoding="utf-8")
                 self.ask("-", stdin=typed, answers=["x"])
                 self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
+        self.ask(stdin="\ufeff%s\r\n" % question, answers=["x"])
+        self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
         with mock.patch.object(sys, "stdin", None):
             self.assertEqual(
                 self.call("-", "--model", "m", "--max-requests", "0", stdin=None)[0], 2
             )
             self.assertEqual(self.call("--model", "m", stdin=None)[:2], (0, ""))
+
+    @_sockets
+    @unittest.skipIf(os.name == "nt", "arguments are no bytes there")
+    def test_what_the_locale_cannot_decode(self):
+        """It is UTF-8; what is not even that is marked, never taken for question marks."""
+        rows = [  # the bytes, what is sent
+            ("Gr\u00fc\u00dfe aus \u6771\u4eac?".encode(), "Gr\u00fc\u00dfe aus \u6771\u4eac?"),
+            (b"caf\xe9?", "caf\ufffd?"),
+        ]
+        for data, question in rows:
+            typed = data.decode("ascii", "surrogateescape")
+            with self.subTest(question=question):
+                with mock.patch("os.fsencode", lambda text: text.encode("ascii", "surrogateescape")):
+                    self.ask(typed, "--system", typed, answers=["x"])
+                    said = [m["content"] for m in self.bodies[0]["messages"]]
+                    self.ask(stdin=typed, answers=["x"])
+                    said.append(self.bodies[0]["messages"][0]["content"])
+                self.assertEqual(said, [question] * 3)
 
     @_sockets
     def test_ask(self):
@@ -16140,6 +16560,16 @@ class ProcessTests(_CommandLineCase):
         with mock.patch.object(sys, "argv", ["agentloop.py", "--version"]):
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 self.assertEqual(agentloop.main(), 0)
+
+    def test_the_version_of_a_file_that_is_not_there(self):
+        """Run by exec, read from standard input, frozen into a program."""
+        for file in ({}, {"__file__": "<stdin>"}, {"__file__": str(_FILE) + ".gone"}):
+            with self.subTest(file=file):
+                names = {"__name__": "elsewhere", **file}
+                exec(compile(_FILE.read_bytes(), "cell", "exec", dont_inherit=True), names)
+                with contextlib.redirect_stdout(io.StringIO()) as out:
+                    self.assertEqual(names["main"](["--version"]), 0)
+                self.assertRegex(out.getvalue(), r"^agentloop \d+\.\d+\.\d+, sha256 unknown")
 
 
 # == the file as it is vendored ====================================================================
