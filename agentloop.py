@@ -6416,6 +6416,8 @@ def _merge_lists(key: str, pieces: List[Any]) -> List[Any]:
             entries.append({"type": "text", "text": "".join(group)})
     if key == "reasoning_details":
         return _merge_details(entries)
+    if key == "thinking_blocks":
+        return _merge_thinking(entries)
     return entries
 
 
@@ -6456,6 +6458,30 @@ def _merge_details(entries: List[Any]) -> List[Any]:
                 detail[key] = "".join(_str(piece.get(key)) for piece in pieces)
         merged.append(detail)
     return merged
+
+
+def _merge_thinking(entries: List[Any]) -> List[Any]:
+    """`thinking_blocks` (LiteLLM): pieces of a block, of which the last has the signature.
+
+    It may have the whole text once more. Without its signature no block is taken back.
+
+    [{"thinking": "a", "signature": ""}, {"thinking": "b", "signature": "s"}]
+    -> [{"thinking": "ab", "signature": "s"}]
+    """
+    merged: List[Any] = []
+    pieces: List[_JsonObject] = []  # of the block that has begun
+    for entry in _dicts(entries):
+        if entry.get("type") != "thinking":
+            merged += [*pieces, entry]
+            pieces = []
+            continue
+        pieces.append(entry)
+        if entry.get("signature"):
+            said = "".join(_str(piece.get("thinking")) for piece in pieces[:-1])
+            is_whole = entry.get("thinking") == said
+            merged.append(entry if is_whole else _merge_objects(pieces))
+            pieces = []
+    return merged + pieces
 
 
 def _update(fields: _JsonObject, more: _JsonObject) -> None:
@@ -6828,6 +6854,8 @@ _REASONS = {
     ),
     "refused": (
         "content_filter", "refusal", "safety", "sensitive", "recitation", "prohibited_content",
+        "blocklist", "spii", "image_safety",  # Gemini
+        "content_filtered", "guardrail_intervened",  # Bedrock
     ),
     "paused": ("pause_turn",),
 }  # fmt: skip
@@ -7657,11 +7685,24 @@ def _cached_tokens(usage: _JsonObject, details: str) -> int:
 
 def _is_foreign_to_chat(message: _JsonObject) -> bool:
     """True for a message of the Messages API, or of the Responses API."""
-    foreign = ("tool_use", "redacted_thinking", "server_tool_use", "output_text")
+    foreign = ("tool_use", "tool_result", "redacted_thinking", "compaction", "output_text")
     return "container" in message or any(
-        part.get("type") in foreign or isinstance(part.get("thinking"), str)
+        _str(part.get("type")).endswith(foreign) or isinstance(part.get("thinking"), str)
         for part in _dicts(message.get("content"))
     )
+
+
+def _calls_of(message: _JsonObject) -> List[_JsonObject]:
+    """The entries of `tool_calls`, but for those that say nothing.
+
+    LM Studio sends {"id": "", "type": "function"} beside an answer.
+    """
+    calls = []
+    for call in _dicts(message.get("tool_calls")):
+        function = _dict(call.get("function"))
+        if call.get("id") or function.get("name") or function.get("arguments"):
+            calls.append(call)
+    return calls
 
 
 def _clean_function(function: Any, tool: str) -> _JsonObject:
@@ -7785,7 +7826,7 @@ class OpenAIChat(_Adapter):
         if _is_foreign_to_chat(message):
             return None
         calls = []
-        for call in _dicts(message.get("tool_calls")):
+        for call in _calls_of(message):
             function = _dict(call.get("function"))
             name = _str(function.get("name"))
             call_id = _str(call.get("id"))
@@ -7803,7 +7844,7 @@ class OpenAIChat(_Adapter):
         self, message: Any, calls: List[AgentAction], placeholder: str, is_incomplete: bool
     ) -> List[_JsonObject]:
         message = {**message, "role": "assistant"}
-        sent = _dicts(message.get("tool_calls"))
+        sent = _calls_of(message)
         if not sent:  # an empty list is refused
             message.pop("tool_calls", None)
         else:

@@ -10230,6 +10230,18 @@ class ForeignRunTests(_ModelCase):
                     self.assertIn("fine", sent)
                 self.assertNotIn("w\u00e4nn", sent)  # no server takes such a name
 
+    @_protocols("chat", "responses")
+    def test_blocks_of_the_messages_api_stay_there(self, protocol):
+        """Also in a reply that has no call: one with the results of the turn that was paused."""
+        for kind in ("web_search_tool_result", "mcp_tool_use", "mcp_tool_result", "compaction"):
+            with self.subTest(kind=kind):
+                content = [{"type": kind, "content": "c"}, {"type": "text", "text": "fine"}]
+                run, _ = self.play("anthropic", [{"content": content, "stop_reason": "end_turn"}])
+                sent = _body(protocol, run.follow_up("more"))
+                _check_request(protocol, sent)
+                self.assertNotIn(kind, json.dumps(sent))
+                self.assertIn("fine", json.dumps(sent))
+
     @_each_protocol
     def test_a_run_made_by_hand_with_ids_of_another_reply(self, protocol):
         """Every call of the message gets a result, whatever the ids of the steps."""
@@ -12086,6 +12098,11 @@ class EventStreamTests(_ModelCase):
             "data: %s\r\ndata: %s\r\n\r\n" % halves,
             "data: %s\rdata: %s\r\r" % halves,
             "data: %s\n\ndata: [DONE]" % text,
+            # Events without the blank line between them (GLM, Kimi).
+            'data: {"id": 1}\ndata: {"choices": []}\ndata: %s\ndata: [DONE]\n' % text,
+            'event: a\ndata: {"id": 1}\nevent: b\ndata: %s\n' % text,
+            "data: %s\ndata: [DONE]\n\n" % text,
+            "data: %s\ndata:\n\n" % text,
         ]
         for row in rows:
             raw = row.encode("utf-8")
@@ -13317,6 +13334,32 @@ class ChatDeltaTests(_ModelCase):
                 _, message, run = self.echo(_deltas(*deltas, call))
                 self.assertEqual(message["reasoning_details"], back)
 
+    def test_pieces_of_thinking_blocks(self):
+        """LiteLLM: a block of Claude's goes back whole, with its signature, or is refused."""
+
+        def piece(text, signature=None):
+            return {"type": "thinking", "thinking": text, "signature": signature}
+
+        hidden = {"type": "redacted_thinking", "data": "d"}
+        rows = [  # the lists, what goes back
+            ([[piece("a")], [piece("b", "")], [piece("", "s")]], [piece("ab", "s")]),
+            ([[piece("a"), piece("b")], [piece("ab", "s")]], [piece("ab", "s")]),
+            (
+                [[piece("a", "s")], [piece("b")], [piece("", "t")]],
+                [piece("a", "s"), piece("b", "t")],
+            ),
+            ([[piece("", "s")], [piece("", "t")]], [piece("", "s"), piece("", "t")]),
+            ([[piece("a")], [hidden], [piece("b", "s")]], [piece("a"), hidden, piece("b", "s")]),
+            ([[hidden], [hidden]], [hidden, hidden]),
+            ([[piece("a")]], [piece("a")]),
+        ]
+        for lists, back in rows:
+            with self.subTest(lists=lists):
+                deltas = [{"thinking_blocks": blocks} for blocks in lists]
+                call = [_part("f", "{}", index=0, id="a")]
+                _, message, _ = self.echo(_deltas(*deltas, call))
+                self.assertEqual(message["thinking_blocks"], back)
+
     def test_the_whole_message_at_the_end(self):
         """MiniMax ends its streams with the complete object; it counts, and is not heard twice."""
         f = {"name": "f", "arguments": '{"city": "x"}'}
@@ -14004,7 +14047,8 @@ class ReadingTests(_ModelCase):
             "cut": ("length", "Length", "max_tokens", "MAX_TOKENS", "model_length",
                     "model_context_window_exceeded"),
             "refused": ("content_filter", "refusal", "safety", "SAFETY", "sensitive", "recitation",
-                        "prohibited_content"),
+                        "prohibited_content", "BLOCKLIST", "SPII", "IMAGE_SAFETY", "content_filtered",
+                        "guardrail_intervened"),
             "again": ("error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled",
                       "Cancelled", "timeout"),
         }  # fmt: skip
@@ -14843,6 +14887,22 @@ class ChatTests(_ModelCase):
                 run, server = self.play_two_turns("chat", answers, tools=())
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
                 self.assertEqual(run.finish.message, message)
+
+    @_unrecorded  # no type allows what this server says
+    def test_an_entry_without_a_call_is_none(self):
+        bare = {"id": "", "type": "function"}
+        blank = {"id": None, "function": {"name": "", "arguments": ""}}
+        for nothing in ([bare], [blank, bare], [{}], [{"function": None}]):
+            with self.subTest(nothing=nothing):
+                message = {"role": "assistant", "content": "ok", "tool_calls": nothing}
+                delta = [{"index": n, **entry} for n, entry in enumerate(nothing)]
+                for answer in (_chat(message), _deltas({"content": "ok"}, delta, reason="stop")):
+                    run, server = self.play_two_turns("chat", [answer, _text("chat", "b")])
+                    self.assertEqual((run.steps, run.output), ([], "ok"))
+                    self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
+                beside = {"content": None, "tool_calls": [*nothing, _CHAT_CALL]}
+                run, server = self.play("chat", [_chat(beside), _text("chat", "ok")])
+                self.assertEqual(server.said()[1]["tool_calls"], [_CHAT_CALL])
 
     @_unrecorded  # a custom call has no `function`: no type allows what this server says
     def test_only_a_missing_type_of_a_call_is_repaired(self):
