@@ -8702,6 +8702,13 @@ def _read_line(prompt: str) -> Optional[str]:
     return line.rstrip("\n") if line else None
 
 
+def _decode_rest(text: str) -> str:
+    r"""What the locale could not decode, as where LANG is C, is UTF-8: "\udcc3\udcbc" -> "\xfc"."""
+    if re.search("[\udc80-\udcff]", text) is None:
+        return text
+    return os.fsencode(text).decode("utf-8", "replace")
+
+
 def _read_all() -> str:
     """The question from standard input. A byte order mark says how it is encoded, as editors and
     PowerShell write it; without one it is as the console has it."""
@@ -8756,7 +8763,7 @@ def _make_parser() -> Any:
     model = os.environ.get("AGENTLOOP_MODEL")
     is_set = {"action": "store_true"}
     options: List[Tuple[str, _JsonObject, str]] = [
-        ("question", {"nargs": "?"},
+        ("question", {"nargs": "?", "type": _decode_rest},
          "what to ask; - reads it from standard input; without: a conversation"),
         ("--tools", {"metavar": "FILE.py"}, "a Python file; the model may call its public functions"),
         ("--ask", is_set, "ask me before each call of a tool that is not read_only"),
@@ -8766,7 +8773,7 @@ def _make_parser() -> Any:
         ("--base-url", {"metavar": "URL"}, "the server, for example http://127.0.0.1:8080/v1"),
         ("--api", {"choices": apis},
          "what the server speaks; default: that of the key that is set, else chat"),
-        ("--system", {"metavar": "TEXT"}, "the system text"),
+        ("--system", {"metavar": "TEXT", "type": _decode_rest}, "the system text"),
         ("--max-requests", {"type": int, "default": 10, "metavar": "N"},
          "the budget: how often the model may be asked for one answer; default 10"),
         ("--timeout", {"type": float, "metavar": "SECONDS"}, "the longest silence of the server"),
@@ -9055,8 +9062,9 @@ class _Session:
                 line = _read_line("> ")
                 if line is None:
                     return status
-                if line.strip():
-                    run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
+                question = _decode_rest(line).lstrip("\ufeff").strip()  # a byte order mark
+                if question:
+                    run = run.follow_up(question) if run else AgentRun(question)
                     status = self._run_turn(run)
             except KeyboardInterrupt:
                 self.screen.show("\ninterrupted", "1")

@@ -15485,11 +15485,31 @@ class TypedTests(_CommandLineCase):
                 typed = io.TextIOWrapper(io.BytesIO(question.encode(encoding)), encoding="utf-8")
                 self.ask("-", stdin=typed, answers=["x"])
                 self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
+        self.ask(stdin="\ufeff%s\r\n" % question, answers=["x"])
+        self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
         with mock.patch.object(sys, "stdin", None):
             self.assertEqual(
                 self.call("-", "--model", "m", "--max-requests", "0", stdin=None)[0], 2
             )
             self.assertEqual(self.call("--model", "m", stdin=None)[:2], (0, ""))
+
+    @_sockets
+    @unittest.skipIf(os.name == "nt", "arguments are no bytes there")
+    def test_what_the_locale_cannot_decode(self):
+        """It is UTF-8; what is not even that is marked, never taken for question marks."""
+        rows = [  # the bytes, what is sent
+            ("Gr\u00fc\u00dfe aus \u6771\u4eac?".encode(), "Gr\u00fc\u00dfe aus \u6771\u4eac?"),
+            (b"caf\xe9?", "caf\ufffd?"),
+        ]
+        for data, question in rows:
+            typed = data.decode("ascii", "surrogateescape")
+            with self.subTest(question=question):
+                with mock.patch("os.fsencode", lambda text, data=data: data):
+                    self.ask(typed, "--system", typed, answers=["x"])
+                    said = [m["content"] for m in self.bodies[0]["messages"]]
+                    self.ask(stdin=typed, answers=["x"])
+                    said.append(self.bodies[0]["messages"][0]["content"])
+                self.assertEqual(said, [question] * 3)
 
     @_sockets
     def test_ask(self):
