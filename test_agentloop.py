@@ -3280,6 +3280,23 @@ class AnnotationTests(unittest.TestCase):
                     for given, want in cases:
                         _check(self, _step_of(made, {"x": given}), want)
 
+    def test_annotations_that_cannot_be_resolved(self):
+        """The message says what to write instead."""
+        future = "from __future__ import annotations\n"
+        rows = [  # from this Python on it is understood; the annotation, what the message has
+            ("9.9", "Unknown", "define or import their names in the module"),
+            ("3.10", "int | None", "Optional[int] before Python 3.10"),
+            ("3.9", "list[int]", "List[int] before 3.9"),
+        ]
+        for least, annotation, words in rows:
+            if not _new_enough(least):
+                with self.subTest(annotation):
+                    made = _source("%sdef tool(x: %s): return x" % (future, annotation))
+                    with self.assertRaises(TypeError) as caught:
+                        agentloop.registry([made])
+                    self.assertIn("cannot resolve the annotations of tool", str(caught.exception))
+                    self.assertIn(words, str(caught.exception))
+
     @unittest.skipUnless(_new_enough("3.12"), "there is no `type` statement")
     def test_a_type_with_parameters_is_refused(self):
         made = _source("type Pair[T] = tuple[T, T]\ndef tool(x: Pair[int]): return x")
