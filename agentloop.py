@@ -2362,7 +2362,8 @@ class _SchemaBuilder:
         except Exception as error:
             raise TypeError(
                 f"cannot resolve the annotations of {owner.__name__}: "
-                f"{type(error).__name__}: {error}"
+                f"{type(error).__name__}: {error}; define or import their names in the module, "
+                "and write Optional[int] before Python 3.10, List[int] before 3.9"
             ) from error
 
     def build(self, hint: Any, where: str) -> _Type:
