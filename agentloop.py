@@ -6601,7 +6601,8 @@ class _StreamedChoice:
 
     def add(self, choice: _JsonObject) -> None:
         _update(self.fields, choice)
-        self.reason = _reason_of([{"finish_reason": self.reason}, choice])
+        if choice.get("finish_reason") or choice.get("native_finish_reason"):
+            self.reason = _reason_of([{"finish_reason": self.reason}, choice])
         delta = _dict(choice.get("delta"))
         message = _dict(choice.get("message"))
         if message:  # MiniMax: at last all of it once more
