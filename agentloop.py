@@ -51,6 +51,7 @@ import dataclasses
 import enum
 import errno
 import functools
+import gc
 import inspect
 import itertools
 import json
@@ -141,11 +142,12 @@ _MAX_DEPTH = 100  # lists and objects inside one another; deeper ones overflow a
 _MAX_INTEGER_BITS = 10_000  # Python refuses to write or read more than 4,300 digits
 
 # Characters that a terminal obeys or that nobody sees: C0, C1, line and paragraph
-# separators, zero width, bidirectional controls, lone surrogates, tags. Joiners are kept:
-# scripts and emoji need them.
+# separators, zero width, fillers, bidirectional controls, lone surrogates, tags. Joiners
+# and variation selectors are kept: scripts and emoji need them.
 _UNPRINTABLE = (
-    "[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
 )
 
 
@@ -340,8 +342,8 @@ _strict_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
 _loose_decoder = json.JSONDecoder(parse_constant=_refuse_constant, strict=False)
 
 
-_STRING_OR_BRACKET = r"""(?sx)
-    " [^"\\]* (?: \\. [^"\\]* )* "?   # a string, also one that does not end
+_STRING_OR_BRACKET = r"""(?x)
+    " [^"]* "?   # a string, also one that does not end
     | [\[{]
     | [\]}]
 """
@@ -354,6 +356,8 @@ def _is_deeper(text: str, limit: int) -> bool:
     """
     if text.count("[") + text.count("{") <= limit:
         return False
+    # Without escaped quotes: a pattern that knows them takes 100 bytes of memory for each.
+    text = text.replace("\\\\", "").replace('\\"', "")
     depth = 0
     for match in re.finditer(_STRING_OR_BRACKET, text):
         if match.group() in "[{":
@@ -382,14 +386,19 @@ def _parse_json(
     return value
 
 
-# What a Python literal may consist of: what JSON has too. No names, operators or numbers
-# with underscores, so that reading one never shows a warning of Python's.
-_LITERAL_TOKENS = r"""(?sx)
-    ' (?: [^'\\] | \\\D )* '                              # a string
-    | " (?: [^"\\] | \\\D )* "
-    | -? \d+ (?: \.\d* )? (?: [eE][-+]?\d+ )? (?![\w.])   # a number
-    | True | False | None
-    | [\[\]{}:,\s]+                                      # between them
+# A string of a Python literal, also one that does not end.
+_LITERAL_STRING = r"""(?x) ' (?: [^'\\] | \\\D )* '? | " (?: [^"\\] | \\\D )* "? """
+# What a Python literal may consist of, its strings left empty: what JSON has too. No names,
+# operators or numbers with underscores, so that reading one never shows a warning of
+# Python's. Nor 1-1-1... or [1][1][1]...: such a chain is as deep as it is long, and Python's
+# parser then overflows any stack.
+_LITERAL_TOKENS = r"""(?x)
+    (?: \s*
+        (?: [\[{,:]
+          | (?: '' | -? \d+ (?: \.\d* )? (?: [eE][-+]?\d+ )? | True | False | None | [\]}] )
+            (?= \s* (?: [\]},:'] | \Z ) )   # behind a value, or its end
+        )
+    )* \s*
 """
 
 
@@ -400,10 +409,11 @@ def _parse_literal(text: str) -> Any:
     """
     import ast
 
-    if len(text) > _MAX_LITERAL or _is_deeper(text, _MAX_LITERAL_DEPTH):
-        raise ValueError("too long or too deeply nested for a Python literal")
-    if re.sub(_LITERAL_TOKENS, "", text):
-        raise ValueError("not a Python literal")
+    if len(text) > _MAX_LITERAL:
+        raise ValueError("too long for a Python literal")
+    outline = re.sub(_LITERAL_STRING, "''", text)
+    if not re.fullmatch(_LITERAL_TOKENS, outline) or _is_deeper(outline, _MAX_LITERAL_DEPTH):
+        raise ValueError("not a Python literal, or too deeply nested for one")
     try:
         value = ast.literal_eval(_double_unknown_escapes(text.strip()))
     except (SyntaxError, TypeError, MemoryError, RecursionError) as error:
@@ -790,6 +800,8 @@ class _RunInternals(_Data):
 
     def _acquire(self, driver: Any) -> None:
         """From now on this driver has the run. RuntimeError where another has it."""
+        if self._driver is not None:
+            gc.collect()  # a dropped stream lets go when it is collected: on PyPy some time later
         with _run_lock: self._set_driver(driver)  # fmt: skip # noqa: E701
         if self._driver is not driver:
             raise RuntimeError("another stream holds this run: exhaust or close it first")
@@ -2350,7 +2362,8 @@ class _SchemaBuilder:
         except Exception as error:
             raise TypeError(
                 f"cannot resolve the annotations of {owner.__name__}: "
-                f"{type(error).__name__}: {error}"
+                f"{type(error).__name__}: {error}; define or import their names in the module, "
+                "and write Optional[int] before Python 3.10, List[int] before 3.9"
             ) from error
 
     def build(self, hint: Any, where: str) -> _Type:
@@ -4213,6 +4226,7 @@ def _load_journal(path: Union[str, "os.PathLike[str]"]) -> AgentRun:
 # How systems report a lock that another holds: Windows says EACCES, Wine 0.
 _LOCK_IS_HELD = (0, errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 _NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_NO_SYNC_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def _open_regular_file(path: str, mode: str, flags: int) -> Any:
@@ -4247,6 +4261,7 @@ class _JournalFile:
     def __init__(self, path: str) -> None:
         self.path = path
         self._process = os.getpid()
+        self._can_sync = True
         self._torn_at: Optional[int] = None  # where half a line begins that is still to be cut
         try:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR)
@@ -4254,7 +4269,11 @@ class _JournalFile:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR | os.O_CREAT)
             _sync_folder(path)
         try:
-            self._lock()
+            try:
+                self._lock()
+            except BlockingIOError:
+                gc.collect()  # as for a run: a dropped stream may hold it that is not collected yet
+                self._lock()
             self._identity = self._identify()
         except BaseException:
             self._file.close()
@@ -4277,12 +4296,23 @@ class _JournalFile:
             rest = line
             while rest:
                 rest = rest[os.write(file, rest) :]
-            os.fsync(file)
+            if self._can_sync:
+                self._sync()
         except BaseException:  # a full disk: the next line must not follow half a line
             self._torn_at = size
             with contextlib.suppress(OSError):
                 self.cut(size)
             raise
+
+    def _sync(self) -> None:
+        """Wait until the disk has what was written; with a warning where that cannot be had."""
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            if error.errno not in _NO_SYNC_HERE:
+                raise
+            self._can_sync = False
+            self._warn("this file system cannot sync; a power cut may take the last events")
 
     def cut(self, size: int) -> None:
         """Leave the first `size` bytes."""
@@ -4342,10 +4372,7 @@ class _JournalFile:
                 raise self._held_by_another() from None
             if error.errno not in _NO_LOCKS_HERE:
                 raise
-            import logging
-
-            text = "this file system has no locks; nothing keeps a second process away"
-            logging.getLogger("agentloop").warning(f"{self.path}: {text}")
+            self._warn("this file system has no locks; nothing keeps a second process away")
 
     def _held_by_another(self) -> BlockingIOError:
         reason = "another process or stream holds the journal"
@@ -4357,6 +4384,11 @@ class _JournalFile:
             import fcntl
 
             fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
+
+    def _warn(self, text: str) -> None:
+        import logging
+
+        logging.getLogger("agentloop").warning(f"{self.path}: {text}")
 
 
 # -- the journal -----------------------------------------------------------------------------------
@@ -4755,7 +4787,9 @@ def _legal_name(name: Any, tool: str = "") -> str:
 
 
 def _dicts(value: Any) -> List[_JsonObject]:
-    """The objects in what should be a list of them."""
+    """The objects in what should be a list of them. One by itself is a list of one (TGI)."""
+    if isinstance(value, dict) and value:
+        return [value]
     if not isinstance(value, list):
         return []
     return [entry for entry in value if isinstance(entry, dict)]
@@ -4814,7 +4848,7 @@ _MAX_DRAIN = 0.2  # seconds for the end of a body whose content is complete
 _URL = r"""(?xi)
     ( https? ) ://
     (?: ( [^/?#]* ) @ )?                        # a password may hold another @
-    ( \[ [0-9a-f:.%]+ \] | [^][/?#@:\s]+ )
+    ( \[ [0-9a-f:.%]+ \] | [^][/?#@:\s\x00-\x1f\x7f]+ )
     (?: : ( [0-9]{1,5} ) )?
     ( / [^?#\x00-\x20\x7f]* )?
     ( \? [^#\x00-\x20\x7f]* )?
@@ -4832,8 +4866,8 @@ def _quote_letters(text: str) -> str:
 
 
 def _no_url(text: str) -> ValueError:
-    # Up to the last @ it may be a password, however odd.
-    shown = re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", text)
+    # Up to the last @ it may be a password or a token, however odd.
+    shown = re.sub(r"(?si)\A(\w+://|https?:/*)?(?:.*@)?([^?#]*).*", r"\1\2", text)
     return ValueError(f"base_url is like http://127.0.0.1:8080/v1; got {shown!r}")
 
 
@@ -4977,6 +5011,16 @@ def _encode_userinfo(userinfo: str) -> str:
     return _encode_base64(unquote(userinfo).encode("utf-8", "replace"))
 
 
+def _decode_userinfo(login: str) -> str:
+    """The reverse: "dTpw" -> "u:p"; "" for what is no base64."""
+    import base64
+
+    try:
+        return base64.b64decode(login + "==").decode("utf-8", "replace")
+    except ValueError:
+        return ""
+
+
 def _basic_login(header: str, url: _Url) -> Dict[str, str]:
     """The header that logs in with the userinfo of a URL; {} where that has none."""
     if not url.userinfo:
@@ -5070,9 +5114,12 @@ class _Connection:
         failure = OSError("the name has no address")
         address: Any
         for *_, address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
+            number = address[0]
+            if len(address) == 4 and address[3] and "%" not in number:
+                number += f"%{address[3]}"  # the interface of a link-local address: "fe80::1%2"
             limit = min(_MAX_CONNECT, self._time_left(time.monotonic()))
             try:
-                self._socket = socket.create_connection(address[:2], limit)
+                self._socket = socket.create_connection((number, address[1]), limit)
                 break
             except OSError as error:
                 failure = error
@@ -5088,12 +5135,22 @@ class _Connection:
                 self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), 45)
 
     def start_tls(self, host: str, context: Any) -> None:
-        import ssl
-
-        # The default context counts SSL_CERT_FILE and SSL_CERT_DIR.
-        context = context or ssl.create_default_context()
-        self._socket.settimeout(min(_MAX_CONNECT, self._time_left(time.monotonic())))
-        self._socket = context.wrap_socket(self._socket, server_hostname=host)
+        if not context:
+            try:
+                import ssl
+            except ImportError as error:  # it was built without
+                raise _RequestFailed(f"https needs ssl: {error}", retryable=False) from None
+            context = ssl.create_default_context()  # counts SSL_CERT_FILE and SSL_CERT_DIR
+        self._data = b""  # what a proxy sent behind its reply is no reply of the server
+        self._at = 0
+        limit = min(_MAX_CONNECT, self._time_left(time.monotonic()))
+        self._socket.settimeout(limit)
+        try:
+            self._socket = context.wrap_socket(self._socket, server_hostname=host)
+        except OSError as error:
+            if _is_timeout(error):
+                raise OSError(f"the start of TLS timed out after {limit:g} s") from None
+            raise
 
     def close(self) -> None:
         if self._socket is not None:
@@ -5115,16 +5172,22 @@ class _Connection:
     def request(self, data: bytes) -> Tuple[int, Dict[str, str]]:
         """Send a request: status and headers of its reply, whose body is still to come."""
         try:
-            # subtle: a server may refuse a long request before it has read it all
-            with contextlib.suppress(ConnectionError):
-                for start in range(0, len(data), 1 << 20):  # each piece has the time limit
-                    left = self._time_left(time.monotonic())
-                    self._socket.settimeout(min(left, _MAX_WRITE))
-                    self._socket.sendall(data[start : start + (1 << 20)])
+            self._send(data)
             return self._read_head()
         except BaseException:
             self.close()
             raise
+
+    def _send(self, data: bytes) -> None:
+        try:
+            for start in range(0, len(data), 1 << 20):  # each piece has the time limit
+                left = self._time_left(time.monotonic())
+                self._socket.settimeout(min(left, _MAX_WRITE))
+                self._socket.sendall(data[start : start + (1 << 20)])
+        except OSError as error:  # TLS has classes of its own for a broken connection
+            # subtle: a server may refuse a long request before it has read it all
+            if _is_timeout(error):
+                raise
 
     def _receive(self) -> bytes:
         """Some bytes; b"" where the server has closed the connection."""
@@ -5334,22 +5397,32 @@ class _HttpTransport:
         name = f"{peer.host}:{peer.port}"
         if proxy:
             name = f"the proxy {name}"
+        status = 200
         try:
             connection.connect(peer.host, peer.port)
+            if proxy and url.scheme == "https":
+                status = connection.request(_encode_tunnel(url, proxy))[0]
         except OSError as error:
             reason = f"{type(error).__name__}: {error}"
+            if isinstance(error, _RequestFailed):
+                reason = error.words
             raise _RequestFailed(f"could not connect to {name}: {reason}") from error
-        if proxy and url.scheme == "https":
-            host = f"[{url.host}]" if ":" in url.host else url.host
-            target = f"{host}:{url.port}"
-            headers = {"Host": target, **_basic_login("Proxy-Authorization", proxy)}
-            status = connection.request(_encode_head("CONNECT", target, headers))[0]
-            if status != 200:
-                connection.close()
-                raise _RequestFailed(f"{name} answers HTTP {status} instead of opening a tunnel")
+        if not 200 <= status < 300:
+            connection.close()
+            reason = f"{name} answers HTTP {status} instead of opening a tunnel"
+            may_pass = _decide_kind(status, "", []) in ("server", "rate_limit")
+            raise _RequestFailed(reason, retryable=may_pass)
         if url.scheme == "https":
             connection.start_tls(url.host, self.ssl_context)
         return connection
+
+
+def _encode_tunnel(url: _Url, proxy: _Url) -> bytes:
+    """The request to a proxy for a tunnel to a server: CONNECT [::1]:443."""
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    target = f"{host}:{url.port}"
+    headers = {"Host": target, **_basic_login("Proxy-Authorization", proxy)}
+    return _encode_head("CONNECT", target, headers)
 
 
 def _merge_headers(own: Dict[str, str], given: Dict[str, str]) -> Dict[str, str]:
@@ -5400,7 +5473,8 @@ def _parse_body(body: Any) -> Any:
 def _find_error(body: Any) -> _JsonObject:
     """The error object in a body.
 
-    '[{"error": {"code": 1}}]' -> {"code": 1}; "no" -> {"message": "no"}
+    '[{"error": {"code": 1}}]' -> {"code": 1}; "no" -> {"message": "no"};
+    '{"error": "Bad", "message": "no"}' -> {"message": "Bad: no", ...}
     """
     body = _parse_body(body)
     if isinstance(body, list) and body:
@@ -5408,8 +5482,10 @@ def _find_error(body: Any) -> _JsonObject:
     if not isinstance(body, dict):
         return {"message": body}
     error = body.get("error") or body
-    if not isinstance(error, dict):
-        return {**body, "message": error}
+    if not isinstance(error, dict):  # a text, or true, beside others
+        said = [body.get(name) for name in ("error", "message", "detail")]
+        texts = [_to_text(words) for words in said if words and words is not True]
+        return {**body, "error": None, "message": ": ".join(dict.fromkeys(texts))}
     return error
 
 
@@ -5499,14 +5575,16 @@ _QUOTA_EXHAUSTED = r"""(?xi)
 # a line.
 _KIND_RULES = (
     # kind, status, words
+    ("bad_request", ".*", r"(?m)^content_filter$"),  # Azure; asked again, refused again
+    ("auth", "401|403", ""),  # also "your token limit is reached"
+    ("connection", "407", ""),  # a proxy wants a login
+    ("bad_response", "3..", ""),  # a redirect: the key is for one server alone
     ("context_length", "413", ""),  # the whole request is too large
     ("context_length", ".*", _SURE_OVERFLOW),  # "maximum context length is 8192 tokens"
-    ("context_length", "(?!429).*", _OVERFLOW),  # "prompt is too long"; 429: a rate
-    ("bad_response", "3..", ""),  # a redirect: the key is for one server alone
-    ("bad_request", ".*", r"(?m)^content_filter$"),  # Azure; asked again, refused again
+    # "prompt is too long"; 402: no credit, 429: a rate
+    ("context_length", "(?!402|429).*", _OVERFLOW),
     ("rate_limit", "429|None", _QUOTA_EXHAUSTED),  # "insufficient_quota"
     ("rate_limit", "429", ""),  # "Slow down"
-    ("auth", "401|403", ""),
     ("auth", "400", _WRONG_KEY),  # "Incorrect API key provided": xAI, Gemini
     ("bad_request", ".*", "--jinja"),  # llama.cpp names a switch of its own, under 500
     ("server", "408|409|425|[5-9]..", ""),  # it may pass
@@ -5574,7 +5652,7 @@ def _read_wait(text: str) -> Optional[float]:
     from email.utils import parsedate_to_datetime
 
     parts = []
-    for number, word in re.findall(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]+)", text.lower()):
+    for number, word in re.findall(r"(?<![0-9])([0-9]+(?:\.[0-9]+)?) ?([a-z]+)", text.lower()):
         parts += [float(number) * s for unit, s in _SECONDS_OF_UNITS if re.fullmatch(unit, word)]
     if parts:
         return sum(parts)
@@ -5598,8 +5676,8 @@ def _classify_error(status: Optional[int], headers: Dict[str, str], body: Any) -
         status = int(labels[0])
     all_words = "\n".join([words, *labels])
     kind = _decide_kind(status, all_words, labels)
-    if kind == "bad_response":
-        location = headers.get("location", "")
+    location = headers.get("location", "")
+    if kind == "bad_response" and location:
         reason = f"a redirect to {location}, which is not followed; set base_url to it"
         return _RequestFailed(reason, kind, False, None, status, error)
     retryable = kind == "server"
@@ -5681,7 +5759,7 @@ def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     first = b""
     for chunk in chunks:
         first += chunk
-        if len(first) > 1:
+        if len(first) >= 6:
             break
     chunks = itertools.chain([first], chunks)
     window = _find_zlib_window(first, encoding)
@@ -5696,16 +5774,22 @@ def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
         yield chunk
 
 
+_BEGINS_PLAIN = rb'\s*(?:[{\[]\s*["{]|(?:data|event|id|retry):|: )'  # JSON, or events
+
+
 def _find_zlib_window(first: bytes, encoding: str) -> Optional[int]:
     r"""The `wbits` with which zlib unpacks a body; None where it is not packed.
 
-    gzip is known by its first bytes, deflate by the header. Nobody asked for either.
+    Nobody asked for a packed one. gzip is known by its first bytes, and so is what is not
+    packed: some gateways unpack a body and leave the header. Deflate is known by the header.
 
-    (b"\x1f\x8b...", "") -> 31; (b"x\x9c...", "deflate") -> 15; (b"{...", "") -> None
+    (b"\x1f\x8b...", "") -> 31; (b"x\x9c...", "deflate") -> 15; (b'{"id"', "br") -> None
     """
     if first[:2] == b"\x1f\x8b":
         return 31
-    if encoding.lower() == "deflate" and first:
+    if not first or re.match(_BEGINS_PLAIN, first):
+        return None
+    if encoding.lower() == "deflate":
         # With the two bytes of zlib in front, or, as some servers send it, without.
         has_header = first[0] & 15 == 8 and int.from_bytes(first[:2], "big") % 31 == 0
         return 15 if has_header else -15
@@ -5724,8 +5808,11 @@ def _in_pieces(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 def _inflate(chunks: Iterable[bytes], window: int) -> Iterator[bytes]:
     """Unpack in pieces of at most 1 MiB: a few bytes may stand for gigabytes."""
-    import zlib
-
+    try:
+        import zlib
+    except ImportError as error:
+        reason = f"the body is packed, which needs zlib: {error}"
+        raise _RequestFailed(reason, "bad_response", retryable=False) from None
     unpacker = zlib.decompressobj(window)
     try:
         for chunk in _in_pieces(chunks, 1 << 14):  # each member copies what follows in it
@@ -5814,6 +5901,10 @@ def _read_events(reply: _HttpReply) -> Iterator[Optional[_JsonObject]]:
     heard = time.monotonic()
     for line in _read_lines(reply.read_until_failure()):
         if line[:5] == b"data:":
+            if len(data) == 1 and _is_json(data[0]):  # some omit the blank line between events
+                yield from _parse_event(name, data)
+                data = []
+                heard = time.monotonic()
             data.append(line[5:])
         elif not line and (name or data):
             yield from _parse_event(name, data)
@@ -5868,6 +5959,7 @@ _ADVICE = {
     "server": "the server's own log",
 }
 _NOT_PICKLED = "not-in-the-pickle"  # stands in a pickle where a secret was
+_MAX_SEARCHED = 1 << 20  # characters of a text with secrets; no more than that is ever shown
 # Values of headers and of a query that tell nothing, and stand in many messages.
 _FLAGS = frozenset(("true", "false", "yes", "no", "on", "off", "0", "1"))
 # Headers whose values are no secret: what may be wrong with them, messages say.
@@ -5970,10 +6062,14 @@ class _Client:
 
     def _read_key(self) -> str:
         key = self.api_key
-        if callable(key):
-            key = key()
         if key is None:
             key = os.environ.get(f"{self._variable}_API_KEY", "")
+        elif callable(key):
+            key = key()
+        if not isinstance(key, str):
+            # Also for None: the key of the environment may be another server's.
+            kind = type(key).__name__
+            raise TypeError(f"api_key is a str, or a function that returns one; got {kind}")
         return key.strip()
 
     def _login(self, key: str) -> Dict[str, str]:
@@ -6126,22 +6222,22 @@ class _Client:
         return made
 
     def _find_secrets(self, key: str) -> List[str]:
-        """All that may be secret in what was sent, in each form that may come back."""
+        """All that may be secret in what was sent, and in each part of it."""
         from urllib.parse import unquote, unquote_plus
         from urllib.request import getproxies
 
         url = _Url(self.url)
-        values = [pair.partition("=")[2] or pair for pair in url.query[1:].split("&")]
+        values = [pair.partition("=")[2] or pair for pair in re.split("[&;]", url.query[1:])]
         for name, value in self.headers.items():
             if not re.fullmatch(_PUBLIC_HEADERS, name):
-                values += [value, value.partition(" ")[2]]  # "Bearer X", X
+                values += [value.strip(), *_parts_of_header(value)]
+        values += _parts_of_header(key)
         secrets = [key] + [value for value in values if value.lower() not in _FLAGS]
         proxies = [_split_proxy(text)[1] for text in getproxies().values()]
         for userinfo in [url.userinfo, *proxies]:
             secrets += [userinfo, *userinfo.split(":", 1), _encode_userinfo(userinfo)]
         secrets += [unquote(secret) for secret in secrets]
         secrets += [unquote_plus(secret) for secret in secrets]
-        secrets += [json.dumps(s, ensure_ascii=a)[1:-1] for s in secrets for a in (True, False)]
         return sorted({s for s in secrets if s.strip()}, key=len, reverse=True)
 
     def _model_error(self, failure: _RequestFailed) -> ModelError:
@@ -6186,15 +6282,46 @@ def _text_with_causes(error: BaseException) -> str:
     return f"{error!r} " + "".join(lines)
 
 
+def _parts_of_header(value: str) -> List[str]:
+    """What may be secret in it: "Bearer X" -> X; 'a=X; b="Y"' -> X, Y; "Basic dTpw" -> u, p."""
+    parts = value.strip().split(None, 1)[1:]
+    parts += re.findall(r'[=:]\s*"?([^\s;,"=:]+)', value)
+    login = re.match(r"(?i)\s*basic\s+([\w+/]+)", value)
+    if login:
+        parts += _decode_userinfo(login[1]).split(":", 1)
+    return parts
+
+
+def _any_spelling(text: str) -> str:
+    r"""A pattern for a text as it is, and as URLs, JSON and HTML write it.
+
+    "a/b" matches a/b, a%2Fb, a%252fb, a\/b, a\u002Fb and a&#x2F;b.
+    """
+    return re.sub("[^A-Za-z0-9]", _spellings_of, text)
+
+
+def _spellings_of(match: "re.Match[str]") -> str:
+    code = ord(match[0])
+    data = match[0].encode("utf-8", "surrogatepass")
+    spellings = [
+        r"\\{0,4}" + re.escape(match[0]),
+        rf"\\{{1,4}}u{code:04x}",
+        "".join(f"%(?:25){{0,3}}{byte:02x}" for byte in data),
+        rf"&(?:[a-z]{{2,8}}|#{code}|#x{code:x});",
+        re.escape(data.decode("latin-1")),  # a header of UTF-8 is read so
+    ]
+    return f"(?i:{'|'.join(spellings)})"
+
+
 def _hide_secrets(value: Any, secrets: List[str]) -> Any:
-    """A text, or JSON, with "[hidden]" in place of secrets.
+    """A text, or JSON, with "[hidden]" in place of secrets, however they are spelled.
 
     One of up to three characters, or a plain word of up to seven letters ("ollama"), is
     hidden only where it is a word of its own: ("a bad badge", ["bad"]) -> "a [hidden] badge".
     """
     patterns = []
     for secret in secrets:  # the longest first
-        pattern = re.escape(secret)
+        pattern = _any_spelling(secret)
         if re.fullmatch(r"(?s).{1,3}|[A-Za-z]{4,7}", secret):
             pattern = rf"(?<!\w){pattern}(?!\w)"
         patterns.append(pattern)
@@ -6202,7 +6329,7 @@ def _hide_secrets(value: Any, secrets: List[str]) -> Any:
 
     def hide(value: Any) -> Any:
         if isinstance(value, str):
-            return any_secret.sub("[hidden]", value)
+            return any_secret.sub("[hidden]", value[:_MAX_SEARCHED])
         if isinstance(value, list):
             return [hide(item) for item in value]
         if isinstance(value, dict):
@@ -6293,6 +6420,8 @@ def _merge_lists(key: str, pieces: List[Any]) -> List[Any]:
             entries.append({"type": "text", "text": "".join(group)})
     if key == "reasoning_details":
         return _merge_details(entries)
+    if key == "thinking_blocks":
+        return _merge_thinking(entries)
     return entries
 
 
@@ -6335,6 +6464,30 @@ def _merge_details(entries: List[Any]) -> List[Any]:
     return merged
 
 
+def _merge_thinking(entries: List[Any]) -> List[Any]:
+    """`thinking_blocks` (LiteLLM): pieces of a block, of which the last has the signature.
+
+    It may have the whole text once more. Without its signature no block is taken back.
+
+    [{"thinking": "a", "signature": ""}, {"thinking": "b", "signature": "s"}]
+    -> [{"thinking": "ab", "signature": "s"}]
+    """
+    merged: List[Any] = []
+    pieces: List[_JsonObject] = []  # of the block that has begun
+    for entry in _dicts(entries):
+        if entry.get("type") != "thinking":
+            merged += [*pieces, entry]
+            pieces = []
+            continue
+        pieces.append(entry)
+        if entry.get("signature"):
+            said = "".join(_str(piece.get("thinking")) for piece in pieces[:-1])
+            is_whole = entry.get("thinking") == said
+            merged.append(entry if is_whole else _merge_objects(pieces))
+            pieces = []
+    return merged + pieces
+
+
 def _update(fields: _JsonObject, more: _JsonObject) -> None:
     """An empty value overwrites nothing: {"a": 1}, {"a": 0, "b": 2} -> {"a": 1, "b": 2}."""
     for key, value in more.items():
@@ -6369,9 +6522,12 @@ class _StreamedCall:
             return call_id == self.call_id
         if not self.arguments:
             return True
+        if name != self.name:
+            return False
+        if not arguments or len(self.arguments) > 1:
+            return True
         # Of one piece: servers that omit index and id send each call at once.
-        is_whole = len(self.arguments) == 1 and _is_strict_object(_to_text(self.arguments[0]))
-        return name == self.name and not (is_whole and arguments)
+        return not _is_strict_object(_to_text(self.arguments[0]))
 
 
 class _StreamedCalls:
@@ -6448,7 +6604,8 @@ class _StreamedChoice:
 
     def add(self, choice: _JsonObject) -> None:
         _update(self.fields, choice)
-        self.reason = _str(self.fields.get("finish_reason"))
+        if choice.get("finish_reason") or choice.get("native_finish_reason"):
+            self.reason = _reason_of([{"finish_reason": self.reason}, choice])
         delta = _dict(choice.get("delta"))
         message = _dict(choice.get("message"))
         if message:  # MiniMax: at last all of it once more
@@ -6468,7 +6625,7 @@ class _StreamedChoice:
         if self.calls.calls:
             message["tool_calls"] = [_merge_collected(c.values) for c in self.calls.calls]
         message.setdefault("content", None)  # some servers miss the key
-        return {**self.fields, "message": message}
+        return {**self.fields, "finish_reason": self.reason, "message": message}
 
 
 class _IndexedItems:
@@ -6554,15 +6711,22 @@ class _ResponsesAssembler(_Assembler):
     def __init__(self, on_text: Callable[[Any], None]) -> None:
         super().__init__(on_text)
         self.items = _IndexedItems()
+        self.arguments: Dict[int, Any] = {}  # by index; some items lack them
         self.response: _JsonObject = {}
 
     def add(self, event: _JsonObject) -> None:
         kind = event.get("type")
+        index = _whole_number(event.get("output_index", self.items.next_index))
         if kind == "response.output_text.delta":
             self.on_text(event.get("delta"))
+        elif kind == "response.function_call_arguments.done":
+            self.arguments[index] = event.get("arguments")
         elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
-            index = _whole_number(event.get("output_index", self.items.next_index))
-            self.items.add(index, event["item"])
+            item = event["item"]
+            arguments = self.arguments.pop(index, None)
+            if item.get("type") == "function_call" and not item.get("arguments"):
+                item = {**item, "arguments": arguments}
+            self.items.add(index, item)
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             self._end(_dict(event.get("response")), str(kind)[len("response.") :])
 
@@ -6650,12 +6814,12 @@ class _AnthropicAssembler(_Assembler):
     @staticmethod
     def _finish_block(block: _JsonObject) -> _JsonObject:
         """{"type": "tool_use", "partial_json": "{}"} -> {..., "input": {}}"""
-        arguments = _str(block.pop("partial_json", None))
+        arguments = block.pop("partial_json", None)
         if arguments:
-            try:
-                block["input"] = _parse_loosely(arguments)
-            except ValueError:
-                block["input"] = arguments  # the loop says what is wrong with it
+            block["input"] = arguments
+            if isinstance(arguments, str):
+                with contextlib.suppress(ValueError):  # the loop says what is wrong with it
+                    block["input"] = _parse_loosely(arguments)
         elif _str(block.get("type")).endswith("tool_use"):
             block["input"] = block.get("input") or {}
         return block
@@ -6695,10 +6859,14 @@ _REASONS = {
     ),
     "refused": (
         "content_filter", "refusal", "safety", "sensitive", "recitation", "prohibited_content",
+        "blocklist", "spii", "image_safety",  # Gemini
+        "content_filtered", "guardrail_intervened",  # Bedrock
     ),
     "paused": ("pause_turn",),
 }  # fmt: skip
 _ANNOUNCES_CALLS = ("tool_calls", "tool_use", "function_call")
+# Ends that a reply without any content may have, null in its place. Else it is no reply.
+_ENDS_OF_NOTHING = ("cut", "aborted", "refused")
 
 _CUT_REPLY = "The reply was cut at the output limit: nothing of it was executed. Be shorter."
 _EMPTY_REPLY = "The reply held neither a call nor an answer. Call a tool, or give the answer."
@@ -6718,6 +6886,18 @@ def _end_of(reason: str) -> str:
         if reason.lower() in reasons:
             return end
     return "unknown"  # taken for a clean end
+
+
+def _reason_of(choices: List[_JsonObject]) -> str:
+    """The finish reason: the first that is no clean end, else the first.
+
+    Some servers end a stream twice, "length" and then "stop". OpenRouter says "stop" where
+    the server behind it, in `native_finish_reason`, says that the reply was cut.
+    """
+    names = ("finish_reason", "native_finish_reason")
+    reasons = [_str(choice.get(name)) for choice in choices for name in names]
+    doubtful = [reason for reason in reasons if _end_of(reason) not in ("whole", "unknown")]
+    return (doubtful or list(filter(None, reasons)) or [""])[0]
 
 
 class _ParsedReply:
@@ -7510,11 +7690,24 @@ def _cached_tokens(usage: _JsonObject, details: str) -> int:
 
 def _is_foreign_to_chat(message: _JsonObject) -> bool:
     """True for a message of the Messages API, or of the Responses API."""
-    foreign = ("tool_use", "redacted_thinking", "server_tool_use", "output_text")
+    foreign = ("tool_use", "tool_result", "redacted_thinking", "compaction", "output_text")
     return "container" in message or any(
-        part.get("type") in foreign or isinstance(part.get("thinking"), str)
+        _str(part.get("type")).endswith(foreign) or isinstance(part.get("thinking"), str)
         for part in _dicts(message.get("content"))
     )
+
+
+def _calls_of(message: _JsonObject) -> List[_JsonObject]:
+    """The entries of `tool_calls`, but for those that say nothing.
+
+    LM Studio sends {"id": "", "type": "function"} beside an answer.
+    """
+    calls = []
+    for call in _dicts(message.get("tool_calls")):
+        function = _dict(call.get("function"))
+        if call.get("id") or function.get("name") or function.get("arguments"):
+            calls.append(call)
+    return calls
 
 
 def _clean_function(function: Any, tool: str) -> _JsonObject:
@@ -7531,13 +7724,6 @@ def _clean_function(function: Any, tool: str) -> _JsonObject:
 def _is_blank_text(part: _JsonObject) -> bool:
     """True for {"type": "text", "text": " "}."""
     return part.get("type") == "text" and not _str(part.get("text")).strip()
-
-
-def _reason_of(choices: List[_JsonObject]) -> str:
-    """The finish reason: the first that is no clean end, else the first."""
-    reasons = [_str(choice.get("finish_reason")) for choice in choices]
-    doubtful = [reason for reason in reasons if _end_of(reason) not in ("whole", "unknown")]
-    return (doubtful or reasons or [""])[0]
 
 
 def _join_messages(messages: List[_JsonObject]) -> Any:
@@ -7645,7 +7831,7 @@ class OpenAIChat(_Adapter):
         if _is_foreign_to_chat(message):
             return None
         calls = []
-        for call in _dicts(message.get("tool_calls")):
+        for call in _calls_of(message):
             function = _dict(call.get("function"))
             name = _str(function.get("name"))
             call_id = _str(call.get("id"))
@@ -7663,7 +7849,7 @@ class OpenAIChat(_Adapter):
         self, message: Any, calls: List[AgentAction], placeholder: str, is_incomplete: bool
     ) -> List[_JsonObject]:
         message = {**message, "role": "assistant"}
-        sent = _dicts(message.get("tool_calls"))
+        sent = _calls_of(message)
         if not sent:  # an empty list is refused
             message.pop("tool_calls", None)
         else:
@@ -7707,7 +7893,7 @@ class OpenAIChat(_Adapter):
             _check_no_error(choice)
         reason = _reason_of(choices)
         messages = [c["message"] for c in choices if isinstance(c.get("message"), dict)]
-        if not messages and _end_of(reason) not in ("refused", "aborted"):
+        if not messages and _end_of(reason) not in _ENDS_OF_NOTHING:
             words = f"no choices in the reply: {_to_text(document)}"
             raise _RequestFailed(words, "bad_response")
         message = _join_messages(messages)
@@ -7871,6 +8057,9 @@ class OpenAIResponses(_Adapter):
 
     def _read(self, document: _JsonObject) -> _ParsedReply:
         output = document.get("output")
+        reason = self._find_reason(document)
+        if output is None and _end_of(reason) in _ENDS_OF_NOTHING:
+            output = []
         if document.get("status") == "failed" or not isinstance(output, list):
             words = f"no output in the reply: {_to_text(document)}"
             raise _RequestFailed(words, "server")
@@ -7878,7 +8067,7 @@ class OpenAIResponses(_Adapter):
         texts = [_join_text(item.get("content"), "output_text") for item in messages]
         reply = _ParsedReply(output, "".join(texts), self._calls_in(output))
         self._find_final_answer(reply, messages, texts)
-        reply.reason = self._find_reason(document)
+        reply.reason = reason
         reply.refusal = self._find_refusal(messages)
         usage = _dict(document.get("usage"))
         tokens = _whole_number(usage.get("input_tokens"))
@@ -8134,6 +8323,9 @@ class AnthropicMessages(_Adapter):
 
     def _read(self, document: _JsonObject) -> _ParsedReply:
         content = document.get("content")
+        reason = _str(document.get("stop_reason"))
+        if content is None and _end_of(reason) in _ENDS_OF_NOTHING:
+            content = []
         if isinstance(content, str):
             content = [self._block(content)]
         if not isinstance(content, list):
@@ -8143,8 +8335,8 @@ class AnthropicMessages(_Adapter):
         if isinstance(document.get("container"), dict):
             message["container"] = document["container"]
         reply = _ParsedReply(message, _join_text(content), self._calls_in(message))
-        reply.reason = _str(document.get("stop_reason"))
-        if _end_of(reply.reason) == "refused":
+        reply.reason = reason
+        if _end_of(reason) == "refused":
             details = _dict(document.get("stop_details"))
             reply.refusal = self._explain_refusal(reply.text, details)
         if _end_of(reply.reason) == "paused" and not content:
@@ -8204,7 +8396,7 @@ _BEGUN_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>"
 
 _REACT_LABEL = r"""(?imsx)
     ^```.*?(?:^```|\Z)                # a code block: what stands in one is no label
-    | ^[ \t>]* (?P<opening>[#*_]*) [ \t]*
+    | ^[ \t>]* (?: (?P<opening>[#*_]+) [ \t]* )?
       (?P<label>Thought|Action\ Input|Action|Observation|Final\ Answer|Question)
       [ \t*_]* (?:\d+[ \t*_]*)?       # "Action 2"
       [:\uff1a]
@@ -8551,6 +8743,15 @@ def _escape_lines(text: str) -> str:
     return "\n".join("\t".join(map(_escape, line.split("\t"))) for line in lines)
 
 
+def _print_err(text: str, end: str = "\n") -> None:
+    """To standard error. Where nobody reads it any more (`2> >(head -1)`), the run goes on."""
+    with contextlib.suppress(ValueError):  # it was closed
+        try:
+            print(text, end=end, file=sys.stderr, flush=True)
+        except OSError:
+            _drop_output(2)
+
+
 class _Screen:
     """Writes what happens in a turn, and what comes of it."""
 
@@ -8588,9 +8789,9 @@ class _Screen:
         seconds = 0
         while not self._wait_ended.wait(1.0):
             seconds += 1
-            print(f"\r... {seconds} s", end="", file=sys.stderr, flush=True)
+            _print_err(f"\r... {seconds} s", end="")
         if seconds:
-            print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)
+            _print_err("\r" + " " * 20 + "\r", end="")
 
     def show_text(self, text: str) -> None:
         """A piece of the reply, as it arrives."""
@@ -8641,7 +8842,7 @@ class _Screen:
     def _write_err(self, text: str) -> None:
         self.stop_waiting()
         self._end_streamed_line()
-        print(text, file=sys.stderr, flush=True)
+        _print_err(text)
 
     def _end_streamed_line(self) -> None:
         if self.streamed and not self.streamed.endswith("\n"):
@@ -8662,11 +8863,19 @@ def _read_line(prompt: str) -> Optional[str]:
         try:
             return input(prompt)
         except EOFError:
+            print()  # ends the line of the prompt
             return None
     if _is_terminal(sys.stdin):  # `input` would write the prompt into the answer
-        print(prompt, end="", file=sys.stderr, flush=True)
+        _print_err(prompt, end="")
     line = sys.stdin.readline() if sys.stdin is not None else ""
     return line.rstrip("\n") if line else None
+
+
+def _decode_rest(text: str) -> str:
+    r"""What the locale could not decode, as where LANG is C, is UTF-8: "\udcc3\udcbc" -> "\xfc"."""
+    if re.search("[\udc80-\udcff]", text) is None:
+        return text
+    return os.fsencode(text).decode("utf-8", "replace")
 
 
 def _read_all() -> str:
@@ -8711,7 +8920,8 @@ def _make_parser() -> Any:
 
     class Parser(argparse.ArgumentParser):
         def error(self, message: str) -> NoReturn:
-            self.exit(2, f"agentloop: {_one_line(message, 600)} (--help shows all options)\n")
+            _print_err(f"agentloop: {_one_line(message, 600)} (--help shows all options)")
+            self.exit(2)
 
     parser = Parser(
         prog="agentloop",
@@ -8723,7 +8933,7 @@ def _make_parser() -> Any:
     model = os.environ.get("AGENTLOOP_MODEL")
     is_set = {"action": "store_true"}
     options: List[Tuple[str, _JsonObject, str]] = [
-        ("question", {"nargs": "?"},
+        ("question", {"nargs": "?", "type": _decode_rest},
          "what to ask; - reads it from standard input; without: a conversation"),
         ("--tools", {"metavar": "FILE.py"}, "a Python file; the model may call its public functions"),
         ("--ask", is_set, "ask me before each call of a tool that is not read_only"),
@@ -8733,7 +8943,7 @@ def _make_parser() -> Any:
         ("--base-url", {"metavar": "URL"}, "the server, for example http://127.0.0.1:8080/v1"),
         ("--api", {"choices": apis},
          "what the server speaks; default: that of the key that is set, else chat"),
-        ("--system", {"metavar": "TEXT"}, "the system text"),
+        ("--system", {"metavar": "TEXT", "type": _decode_rest}, "the system text"),
         ("--max-requests", {"type": int, "default": 10, "metavar": "N"},
          "the budget: how often the model may be asked for one answer; default 10"),
         ("--timeout", {"type": float, "metavar": "SECONDS"}, "the longest silence of the server"),
@@ -8749,6 +8959,19 @@ def _make_parser() -> Any:
     return parser
 
 
+def _parse_options(arguments: List[str]) -> Any:
+    parser = _make_parser()
+    options, rest = parser.parse_known_args(arguments)
+    unknown = [text for text in rest if text.startswith("-")]
+    if unknown:
+        # What is shown holds no value: it may be a key.
+        names = ", ".join(text.partition("=")[0] for text in unknown)
+        parser.error(f"unknown option: {names}")
+    if rest:
+        parser.error("the question is one argument: put it in quotes")
+    return options
+
+
 def main(arguments: Optional[List[str]] = None) -> int:
     """The command line; `arguments` as in sys.argv[1:]. Returns the exit status: 0 answer, 1 the
     server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C."""
@@ -8762,27 +8985,30 @@ def main(arguments: Optional[List[str]] = None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
     try:
-        options = _make_parser().parse_args(arguments)
-        return _run_command(options, arguments)
+        try:
+            return _run_command(_parse_options(arguments), arguments)
+        finally:
+            print(end="", flush=True)  # what fails, fails here, and not at the end of Python
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of `| head` has left
-        _drop_output()
+        _drop_output(1)
         return 0
     except (ValueError, TypeError, OSError) as error:
-        print(f"agentloop: {_one_line(_safe_str(error), 600)}", file=sys.stderr)
+        _print_err(f"agentloop: {_one_line(_safe_str(error), 600)}")
         if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EIO):
             return 2
         try:
             sys.stdout.flush()
         except OSError:
-            _drop_output()
+            _drop_output(1)
         return 1
 
 
-def _drop_output() -> None:
-    """What standard output still holds goes nowhere; else Python would fail at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+def _drop_output(number: int) -> None:
+    """What standard output (1) or error (2) still holds goes nowhere; else Python would fail at
+    its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 def _run_command(options: Any, arguments: List[str]) -> int:
@@ -8791,7 +9017,7 @@ def _run_command(options: Any, arguments: List[str]) -> int:
         return 0
     if not arguments:
         return _run_demo()
-    tools = _load_tools(options.tools) if options.tools else {}
+    tools = {} if options.tools is None else _load_tools(options.tools)
     if options.schema:
         _print_schema(tools)
         return 0
@@ -8806,11 +9032,15 @@ def _hash_of_this_file() -> str:
     import hashlib
 
     loader: Any = globals().get("__loader__")
-    if hasattr(loader, "get_data"):  # in a zip too
-        data = loader.get_data(__file__)
-    else:
-        with open(__file__, "rb") as file:
-            data = file.read()
+    path = globals().get("__file__", "")
+    try:
+        if hasattr(loader, "get_data"):  # in a zip too
+            data = loader.get_data(path)
+        else:
+            with open(path, "rb") as file:
+                data = file.read()
+    except OSError:  # run by exec, read from standard input, frozen into a program
+        return "unknown: this file is not to be found"
     return hashlib.sha256(data).hexdigest()
 
 
@@ -8833,7 +9063,9 @@ def _load_tools(path: str) -> Registry:
         public = getattr(module, "__all__", names)
         found = [v for n, v in vars(module).items() if n in public and _is_defined_in(module, v)]
         tools = registry(found)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also sys.exit()
         raise ValueError(f"--tools {path}: {type(error).__name__}: {_safe_str(error)}") from error
     if not tools:
         raise ValueError(f"--tools {path}: no public function in it")
@@ -8901,7 +9133,9 @@ def _check_setting(option: str, name: str, value: Any) -> None:
     Other names are fields of the request.
     """
     shapes: List[Tuple[str, str, Callable[[Any], bool]]] = [
-        ("api_key base_url system", "a text", lambda v: type(v) is str),
+        ("api_key system", "a text", lambda v: type(v) is str),
+        # An empty one, of a shell's variable that is not set, would mean the default server.
+        ("base_url", "a URL", lambda v: type(v) is str and v.strip() != ""),
         ("timeout deadline", "a number of seconds above 0, at most 1e9",
          lambda v: type(v) in (int, float) and 0 < v <= 1e9),
         ("retries trim", "an integer from 0 up", lambda v: type(v) is int and v >= 0),
@@ -8951,7 +9185,7 @@ class _Session:
             settings["on_text"] = self.screen.show_text
         classes: _JsonObject = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
         model = classes.get(api, OpenAIChat)(options.model, **settings)
-        print(_one_line(f"api: {api}{reason}, {model!r}", 400), file=sys.stderr)
+        _print_err(_one_line(f"api: {api}{reason}, {model!r}", 400))
         return ReActText(model.complete, **text_settings) if api == "text" else model
 
     def run(self) -> int:
@@ -9018,8 +9252,9 @@ class _Session:
                 line = _read_line("> ")
                 if line is None:
                     return status
-                if line.strip():
-                    run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
+                question = _decode_rest(line).lstrip("\ufeff").strip()  # a byte order mark
+                if question:
+                    run = run.follow_up(question) if run else AgentRun(question)
                     status = self._run_turn(run)
             except KeyboardInterrupt:
                 self.screen.show("\ninterrupted", "1")
@@ -9051,8 +9286,11 @@ class _Session:
         except ModelError as error:
             screen.show(_one_line(str(error), 1_500), "31")
             failed = 1
-        except SystemExit as error:
-            screen.show(_one_line(f"a tool ended the program: SystemExit: {error}", 1_500), "31")
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # sys.exit(), asyncio.CancelledError
+            reason = f"{type(error).__name__}: {_safe_str(error)}"
+            screen.show(_one_line(f"a tool ended the program: {reason}", 1_500), "31")
             failed = 2
         finally:
             events.close()
@@ -9086,7 +9324,7 @@ class _Session:
         self.screen.show(f"run {action.tool}?", "1")
         for name, value in action.arguments.items():  # whole: nobody approves what is cut off
             lines = _to_text(value).replace("\n", "\n    | ")  # it must not look like more values
-            self.screen.show(f"  {_one_line(name)} = {lines}")
+            self.screen.show(f"  {_escape(name)} = {lines}")
         line = None
         if self.options.question is not None or _is_terminal(sys.stdin):
             line = _read_line("[y]es, [a]lways for this tool, or [n]o and a reason: ")

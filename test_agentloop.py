@@ -116,6 +116,27 @@ _locks = unittest.skipUnless(
 )
 
 
+@contextlib.contextmanager
+def _at_once(test):
+    """What is done in it costs little, however it is written: in two seconds of this process."""
+    start = time.process_time()
+    yield
+    test.assertLess(time.process_time() - start, 2)
+
+
+def _on_small_stack(function):
+    """What it returns in a thread with a stack of 256 kB, as on other systems, or under a server."""
+    results = []
+    before = threading.stack_size(256 * 1024)
+    try:
+        thread = threading.Thread(target=lambda: results.append(function()))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    return results[0]
+
+
 def _new_enough(version):
     """Whether this Python is "3.9", for example, or newer."""
     return sys.version_info >= tuple(map(int, version.split(".")))
@@ -195,6 +216,14 @@ def _drain(events, watch=lambda event: None):
 def _go_to_first_step(events):
     """Take what a stream yields, up to and with its first step, which is returned."""
     return next(event for event in events if isinstance(event, agentloop.AgentStep))
+
+
+@contextlib.contextmanager
+def _at_little_cost(case):
+    """What is in the block costs a second of CPU time at most: a text is read in one pass."""
+    start = time.process_time()
+    yield
+    case.assertLess(time.process_time() - start, 1)
 
 
 # -- tools made from text --------------------------------------------------------------------------
@@ -1294,12 +1323,13 @@ class ShownTextTests(unittest.TestCase):
         yield agentloop.AgentFinish("x", reason=text)
 
     def test_letters_of_every_script_are_kept(self):
-        for text in ("Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301"):
+        for text in ("Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301", "a\xa0b", "❤\ufe0f"):
             for event in self.events(text):
                 self.assertIn(text, str(event), repr(event))
 
     def test_control_characters_and_lone_surrogates_are_escaped(self):
         bad = "\n\r\t\x00\x1b\x7f\x85\x9b\u2028\u2029\u202e\u2066\ud800\udfff"
+        bad += "\xad\u034f\u061c\u115f\u180e\u200b\u2060\u3164\ufeff\uffa0\U000e0041"  # unseen
         for character in bad:
             for event in self.events("a%sb" % character):
                 line = str(event)
@@ -1472,6 +1502,17 @@ class ArgumentTextTests(unittest.TestCase):
                     want = {"x": want.get("x", ""), "n": 1}
                 _check(self, _step_of(made, given), want)
 
+    def test_a_text_of_one_kind_of_character_is_read_in_one_pass(self):
+        for begun, piece in (
+            ("{'a': '", "\\'"),
+            ("{'a': \"", '\\"'),
+            ("{'a': ", "7"),
+            ("{'a': ", "7."),
+        ):
+            with self.subTest(begun=begun, piece=piece), _at_little_cost(self):
+                action = agentloop.AgentAction("f", begun + piece * 40_000 + "x")
+                self.assertIsNone(action.arguments)
+
     @_real_stack
     @unittest.skipUnless(_new_enough("3.9"), "Python 3.8 itself writes to stderr about such a text")
     def test_deep_texts(self):
@@ -1486,6 +1527,30 @@ class ArgumentTextTests(unittest.TestCase):
         ]  # fmt: skip
         for signature, given, want in rows:
             _check(self, _step_of(_tool(signature), given), want)
+
+    def test_a_text_is_read_in_one_pass(self):
+        rows = [
+            "'" + "\\'" * 49_000,  # strings that do not end
+            '{"x": "' + '\\"' * 49_000,
+            "'" + "\\'" * 49_000 + "\\1",
+            "1" * 99_000 + "x",
+            "1" * 49_000 + "." + "1" * 49_000 + "x",
+            "[1" + " " * 99_000 + "x",
+            "{'x': " + "'a' " * 20_000,
+        ]
+        for given in rows:
+            with self.subTest(given[:20]), _at_once(self):
+                _check(self, _step_of(_tool("x: str = ''"), given), _bad("object", at="args"))
+
+    @_real_threads
+    def test_no_chain_of_operators_or_indexes_reaches_the_parser(self):
+        rows = ["1" + "-1" * 49_000, "1" + " - 1" * 20_000, "[1]" + "[1]" * 30_000,
+                "{'x': 1" + "[1]" * 30_000 + "}", "'a'" + "[1]" * 30_000, "{}" + " [1]" * 20_000,
+                "{'a\"': " + "[" * 150 + "]" * 150 + "}"]  # fmt: skip
+        for given in rows:
+            with self.subTest(given[:20]):
+                action = agentloop.AgentAction("f", given)
+                self.assertIsNone(_on_small_stack(lambda action=action: action.arguments))
 
     def test_the_step_keeps_what_the_model_sent_and_the_tool_gets_a_copy(self):
         kept = {}
@@ -3301,6 +3366,23 @@ class AnnotationTests(unittest.TestCase):
                     self.assertEqual(_ordered(shown), _ordered(schema))
                     for given, want in cases:
                         _check(self, _step_of(made, {"x": given}), want)
+
+    def test_annotations_that_cannot_be_resolved(self):
+        """The message says what to write instead."""
+        future = "from __future__ import annotations\n"
+        rows = [  # from this Python on it is understood; the annotation, what the message has
+            ("9.9", "Unknown", "define or import their names in the module"),
+            ("3.10", "int | None", "Optional[int] before Python 3.10"),
+            ("3.9", "list[int]", "List[int] before 3.9"),
+        ]
+        for least, annotation, words in rows:
+            if not _new_enough(least):
+                with self.subTest(annotation):
+                    made = _source("%sdef tool(x: %s): return x" % (future, annotation))
+                    with self.assertRaises(TypeError) as caught:
+                        agentloop.registry([made])
+                    self.assertIn("cannot resolve the annotations of tool", str(caught.exception))
+                    self.assertIn(words, str(caught.exception))
 
     @unittest.skipUnless(_new_enough("3.12"), "there is no `type` statement")
     def test_a_type_with_parameters_is_refused(self):
@@ -5122,11 +5204,15 @@ class OneDriverTests(_PendingCase):
         )
 
     def test_a_dropped_generator_lets_go(self):
-        run, model, events = self.start()
-        next(events)
-        del events
-        gc.collect()
-        self.assertEqual(agentloop.run(model, run, [self.pay]).output, "done")
+        """At once, also where it waits to be collected: on PyPy, or here in a cycle."""
+        for in_cycle in (False, True):
+            with self.subTest(in_cycle=in_cycle):
+                run, model, events = self.start()
+                next(events)
+                cycle: List[Any] = [events] if in_cycle else []
+                cycle.append(cycle)
+                del events, cycle
+                self.assertEqual(agentloop.run(model, run, [self.pay]).output, "done")
 
     def test_a_tool_cannot_drive_its_own_run(self):
         def again(run: agentloop.AgentRun):
@@ -6994,6 +7080,20 @@ class LockTests(_JournalCase):
         # A run that raised, or came to its end, lets go as well.
         self.assertEqual(play.go().state, "model_ended")
 
+    @_locks
+    def test_a_dropped_stream_lets_go(self):
+        """At once, also where it waits to be collected: on PyPy, or here in a cycle."""
+        for in_cycle in (False, True):
+            with self.subTest(in_cycle=in_cycle):
+                play = self.play([["pay 1"], "ok"])
+                events = agentloop.stream(play.model, "go", play.tools, journal=play.journal)
+                next(events)
+                cycle: List[Any] = [events] if in_cycle else []
+                cycle.append(cycle)
+                del events, cycle
+                self.assertEqual(play.go().state, "model_ended")
+                os.unlink(play.journal)
+
     @_forks
     @_locks
     def test_two_processes(self):
@@ -7070,6 +7170,16 @@ class LockTests(_JournalCase):
             with self.assertRaises(OSError) as caught:
                 play.go()
         self.assertEqual(caught.exception.errno, errno.EIO)
+
+    def test_a_file_system_that_cannot_sync(self):
+        for number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP):
+            play = self.play([["pay 1"], "ok"])
+            with mock.patch.object(os, "fsync", side_effect=OSError(number, "not here")):
+                with self.assertLogs("agentloop") as logged:
+                    self.assertEqual(play.go().output, "ok")
+            self.assertEqual(len(logged.output), 1)
+            self.assertIn(play.journal + ": this file system cannot sync", logged.output[0])
+            self.assertEqual(play.load().output, "ok")
 
 
 # -- comparing run and file ------------------------------------------------------------------------
@@ -10177,6 +10287,18 @@ class ForeignRunTests(_ModelCase):
                     self.assertIn("fine", sent)
                 self.assertNotIn("w\u00e4nn", sent)  # no server takes such a name
 
+    @_protocols("chat", "responses")
+    def test_blocks_of_the_messages_api_stay_there(self, protocol):
+        """Also in a reply that has no call: one with the results of the turn that was paused."""
+        for kind in ("web_search_tool_result", "mcp_tool_use", "mcp_tool_result", "compaction"):
+            with self.subTest(kind=kind):
+                content = [{"type": kind, "content": "c"}, {"type": "text", "text": "fine"}]
+                run, _ = self.play("anthropic", [{"content": content, "stop_reason": "end_turn"}])
+                sent = _body(protocol, run.follow_up("more"))
+                _check_request(protocol, sent)
+                self.assertNotIn(kind, json.dumps(sent))
+                self.assertIn("fine", json.dumps(sent))
+
     @_each_protocol
     def test_a_run_made_by_hand_with_ids_of_another_reply(self, protocol):
         """Every call of the message gets a result, whatever the ids of the steps."""
@@ -10569,6 +10691,11 @@ class UrlTests(_ModelCase):
             "ftp://u:SECRET@h/v1",
             "http://u:a/SECRET@h:x/v1",
             "u:SECRET@h/v1",
+            "SECRET:x@h/v1",
+            "SECRET:@h/v1",
+            "http:/u:SECRET@h/v1",
+            "http:SECRET@h/v1",
+            "http://h\x1b/v1",
             "http:/h/?key=SECRET",
             "http://h:port/v1?key=SECRET",
             "http://u:a?SECRET@h/v1",
@@ -10609,6 +10736,27 @@ class ConnectionTests(_HttpCase):
                 with self.subTest(url=url):
                     asked.clear()
                     self.refused(url, "connection", retries=0)
+                    self.assertEqual(asked, [address])
+
+    def test_link_local_addresses(self):
+        """They hold for one interface, which is passed on: names of a home network lead there."""
+        asked = []
+
+        def connect(address, timeout):
+            asked.append(address)
+            raise ConnectionRefusedError("not here")
+
+        rows = [  # as the system or PyPy has it; what is connected to
+            (("fe80::1", 80, 0, 2), ("fe80::1%2", 80)),
+            (("fe80::1%eth0", 80, 0, 2), ("fe80::1%eth0", 80)),
+            (("fd00::1", 80, 0, 0), ("fd00::1", 80)),
+        ]
+        for found, address in rows:
+            lookup = mock.patch("socket.getaddrinfo", lambda *args: [(10, 1, 6, "", found)])
+            with self.subTest(found=found), lookup:
+                with mock.patch("socket.create_connection", connect):
+                    asked.clear()
+                    self.refused("http://box.test", "connection", retries=0)
                     self.assertEqual(asked, [address])
 
     def test_connecting(self):
@@ -10687,6 +10835,29 @@ class ConnectionTests(_HttpCase):
                 self.assertNotIn(_KEY.encode(), pickle.dumps(model))
                 self.assertEqual(server.connections, 3)
                 del model
+
+    def test_a_start_of_tls_that_times_out(self):
+        """It has the time limit of connecting, which is told; `timeout` is for silence."""
+
+        def wrap_socket(sock, server_hostname):
+            limits.append(sock.gettimeout())
+            raise socket.timeout("The handshake operation timed out")
+
+        for timeout, longest in ((600, 30), (7, 7)):
+            with self.subTest(timeout=timeout), _Http(self.answer("chat")) as server:
+                limits = []
+                settings = {"ssl_context": types.SimpleNamespace(wrap_socket=wrap_socket)}
+                settings.update(retries=0, timeout=timeout)
+                url = server.url.replace("http:", "https:")
+                error = self.refused(url, "connection", **settings)
+                self.assertTrue(longest - 1 < limits[0] <= longest, limits)
+                self.assertIn("TLS timed out after %d s" % longest, str(error))
+
+    def test_a_python_without_ssl(self):
+        with _Http(self.answer("chat")) as server, mock.patch.dict(sys.modules, {"ssl": None}):
+            error = self.refused(server.url.replace("http:", "https:"), "connection")
+            self.assertIn("https needs ssl", str(error))
+            self.assertEqual((self.waits, self.ask(server.url).output), ([], "ok"))
 
     def test_the_sockets_options(self):
         real, made, slices = socket.create_connection, [], []
@@ -11095,12 +11266,60 @@ class ProxyTests(_HttpCase):
             self.assertNotIn(_KEY, proxy.heads[0])
             self.assertNotIn("u:p", str(error))
         opened = b"HTTP/1.1 200 Connection established\r\n\r\n"
+        for status, asked in ((407, 1), (403, 1), (503, 2)):
+            with _Http(lambda n, head, body: _http(b"", status, "")) as proxy:
+                with self.subTest(status), mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                    with mock.patch("time.sleep"):
+                        self.refused("https://model.test/v1", "connection", retries=1)
+                    self.assertEqual(len(proxy.heads), asked)
         with _Http(lambda n, head, body: [opened, None]) as proxy:  # and no TLS behind it
             with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
                 self.refused("https://model.test/v1", "connection", retries=0)
         with mock.patch.dict(os.environ, {"https_proxy": "socks5://127.0.0.1:1"}):
             error = self.refused("https://model.test/v1", "connection", retries=0)
             self.assertIn("socks5", str(error))
+
+    def test_what_a_proxy_sends_behind_its_reply_is_no_reply_of_the_server(self):
+        opened = b"HTTP/1.1 200 Connection established\r\n\r\n"
+        answers = [opened + _http(_text("chat", "forged")), _http(_text("chat", "ok"))]
+        no_tls = types.SimpleNamespace(wrap_socket=lambda sock, server_hostname: sock)
+        with _Http(lambda n, head, body: answers[n]) as proxy:
+            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                run = self.ask("https://model.test/v1", retries=0, ssl_context=no_tls)
+        self.assertEqual(run.output, "ok")
+
+    def test_a_tunnel_that_is_not_opened(self):
+        """The error names the proxy. It is asked again where that may help, not with a login that
+        it refuses: some lock an account after a few."""
+        rows = [  # what the proxy answers; what the error says; how often it is asked
+            (b"HTTP/1.1 407 x\r\n\r\n", "answers HTTP 407 instead of opening a tunnel", 1),
+            (b"HTTP/1.1 403 x\r\n\r\n", "answers HTTP 403 instead of opening a tunnel", 1),
+            (b"HTTP/1.1 302 x\r\n\r\n", "answers HTTP 302 instead of opening a tunnel", 1),
+            (b"HTTP/1.1 503 x\r\n\r\n", "answers HTTP 503 instead of opening a tunnel", 2),
+            (b"HTTP/1.1 429 x\r\n\r\n", "answers HTTP 429 instead of opening a tunnel", 2),
+            (b"SSH-2.0-x\r\n", "no reply of HTTP: it begins with SSH-2.0-x", 2),
+            (b"", "closed the connection", 2),
+        ]
+        for reply, words, tries in rows:
+            with self.subTest(reply=reply), _Http(lambda n, head, body: [reply, None]) as proxy:
+                with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                    error = self.refused("https://model.test", "connection", retries=1)
+                self.assertIn("the proxy 127.0.0.1:%d" % proxy.port, str(error))
+                self.assertIn(words, str(error))
+                self.assertEqual(proxy.connections, tries)
+        no_tls = types.SimpleNamespace(wrap_socket=lambda sock, server_hostname: sock)
+        answers = [b"HTTP/1.1 204 x\r\n\r\n", _http(_text("chat", "ok"))]  # 204 opens it too
+        with _Http(lambda n, head, body: answers[n]) as proxy:
+            with mock.patch.dict(os.environ, {"https_proxy": proxy.url}):
+                run = self.ask("https://model.test/v1", retries=0, ssl_context=no_tls)
+        self.assertEqual(run.output, "ok")
+
+    def test_a_proxy_that_wants_a_login(self):
+        with _Http(lambda n, head, body: _http(b"no", 407, "")) as proxy:
+            with mock.patch.dict(os.environ, {"http_proxy": proxy.url}):
+                error = self.refused("http://model.test", "connection", retries=3)
+        self.assertIn("the proxy", str(error))
+        self.assertEqual((error.status, len(proxy.heads)), (407, 1))
 
     def test_addresses_that_a_proxy_is_given(self):
         with _Http(lambda n, head, body: _http(b"", 502, "")) as proxy:
@@ -11209,28 +11428,42 @@ class HttpReplyTests(_HttpCase):
             over.wait(10)
             connection.close()
 
+        broken = [BrokenPipeError("the server does not read on")]
+        broken.append(ssl.SSLEOFError(8, "EOF occurred in violation of protocol"))  # of TLS
+        for failure in broken:
+            with self.subTest(failure=failure), socket.socket() as listener:
+                listener.bind(("127.0.0.1", 0))
+                listener.listen(1)
+                over, thread = threading.Event(), threading.Thread(target=serve)
+                thread.start()
+                sent = []
+
+                def send(self, data, *flags):
+                    if len(data) < 10_000:  # the server's
+                        return super(socket.socket, self).sendall(data, *flags)
+                    sent.append(len(data))
+                    if len(sent) > 1:
+                        raise failure
+                    return super(socket.socket, self).sendall(data[:1000], *flags)
+
+                url = "http://127.0.0.1:%d" % listener.getsockname()[1]
+                with mock.patch.object(socket.socket, "sendall", send):
+                    settings = {"task": "x" * 3_000_000, "retries": 0}
+                    error = self.refused(url, "context_length", **settings)
+                over.set()
+                thread.join(10)
+                self.assertEqual(error.status, 413)
+                self.assertIn("too many bytes", str(error))
+
+    def test_a_server_that_reads_nothing(self):
+        """A write that takes too long is silence."""
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             listener.listen(1)
-            over, thread = threading.Event(), threading.Thread(target=serve)
-            thread.start()
-            sent = []
-
-            def send(self, data, *flags):
-                if len(data) < 10_000:  # the server's
-                    return super(socket.socket, self).sendall(data, *flags)
-                sent.append(len(data))
-                if len(sent) > 1:
-                    raise BrokenPipeError("the server does not read on")
-                return super(socket.socket, self).sendall(data[:1000], *flags)
-
             url = "http://127.0.0.1:%d" % listener.getsockname()[1]
-            with mock.patch.object(socket.socket, "sendall", send):
-                error = self.refused(url, "context_length", task="x" * 3_000_000, retries=0)
-            over.set()
-            thread.join(10)
-        self.assertEqual(error.status, 413)
-        self.assertIn("too many bytes", str(error))
+            settings = {"task": "x" * 30_000_000, "retries": 0, "timeout": 0.2}
+            error = self.refused(url, "timeout", **settings)
+        self.assertIn("silence for 0.2 s", str(error))
 
     def test_what_belongs_to_no_request_is_no_reply(self):
         surplus = {
@@ -11410,6 +11643,7 @@ class ErrorKindTests(_ModelCase):
             (404, {"error": {"message": "The model `m` does not exist"}}, "bad_request", "`m`"),
             (404, "404 page not found", "bad_request", "base_url"),
             (405, {"detail": "Method Not Allowed"}, "bad_request", "Method Not Allowed"),
+            (407, "Cache Access Denied", "connection", "the proxy"),
             (422, {"detail": [{"loc": ["body"], "msg": "is \u00fcgly"}]},
              "bad_request", "is \u00fcgly"),
             (418, [{"error": {"message": "in a list"}}], "bad_request", "in a list"),
@@ -11417,6 +11651,12 @@ class ErrorKindTests(_ModelCase):
             (400, {"error": {"error": "nested"}}, "bad_request", "nested"),
             (400, {"error": {"message": "", "detail": "deep"}}, "bad_request", "deep"),
             (400, {"error": ["a", "b"]}, "bad_request", "a"),
+            # The text of an error beside the message that says what is wrong.
+            (400, {"error": "Bad Request", "message": "n is 0"}, "bad_request", "Bad Request: n is 0"),
+            (400, {"error": True, "message": "n is 0"}, "bad_request", ": n is 0"),
+            (400, {"error": True, "msg": "n is 0"}, "bad_request", "n is 0"),
+            (401, {"error": "No", "message": "No", "detail": "use a key"}, "auth", ": No: use a key"),
+            (500, {"error": "Error", "message": "prompt is too long"}, "context_length", "Error: p"),
             (400, "", "bad_request", "no words"),
             (400, "[" * 5000, "bad_request", "[["),
             (400, "null", "bad_request", "400"),
@@ -11426,13 +11666,14 @@ class ErrorKindTests(_ModelCase):
             (502, "<html><head><style>x{}</style></head><body><h1>Bad  \n Gateway</h1>",
              "server", "Bad Gateway"),
             (409, "conflict", "server", "conflict"),
+            (304, "nothing new", "bad_response", "nothing new"),
         ]  # fmt: skip
         for status, body, kind, word in rows:
             with self.subTest(status=status, body=str(body)[:40]):
                 text = body if isinstance(body, str) else json.dumps(body)
                 answers = [(status, {}, text)] * 2
                 error, server = self.fails(protocol, answers, kind, status, retries=1)
-                again = status in (409, 429) or status >= 500
+                again = status in (409, 429) or kind == "server"
                 self.assertEqual(len(server.raw), 1 + again)
                 self.assertIn(word, str(error))
                 self.assertIn("http://127.0.0.1:9/v1/", str(error))
@@ -11572,6 +11813,18 @@ class ErrorKindTests(_ModelCase):
         for text in rows:
             with self.subTest(text):
                 self.fails("chat", [(400, {}, {"error": {"message": text}})], "bad_request", 400)
+        rows = [  # what the status says already
+            (401, "Your token limit is reached", "auth"),
+            (401, "invalid token: input is too long", "auth"),
+            (403, "maximum context length: not for this key", "auth"),
+            (200, {"message": "Your token limit is reached", "code": 403}, "auth"),
+            (302, "<title>Your token limit is reached", "bad_response"),
+            (402, "Your token limit is reached: buy more", "bad_request"),
+        ]
+        for status, error, kind in rows:
+            with self.subTest(status=status, error=error):
+                found, _ = self.fails("chat", [(status, {}, {"error": error})])
+                self.assertEqual(found.kind, kind)
         rate = {"error": {"message": "Request too large on tokens per minute (TPM): Limit 6000"}}
         _, server = self.fails("chat", [(429, {}, rate)] * 2, "rate_limit", 429, retries=1)
         self.assertEqual(len(server.raw), 1)
@@ -11691,6 +11944,9 @@ class RetryAfterTests(_ModelCase):
                 self.waits.clear()
                 self.play("chat", [(429, {}, {"error": words}), _text("chat", "ok")])
                 self.assertLess(self.waits[0], 1)
+        with _at_little_cost(self):  # digits without a unit
+            error = {"message": "slow down", "details": [{"retryDelay": "7" * 100_000 + "!"}]}
+            self.play("chat", [(429, {}, {"error": error}), _text("chat", "ok")])
 
 
 # -- streams ---------------------------------------------------------------------------------------
@@ -11811,6 +12067,25 @@ class ReplyBodyTests(_ModelCase):
                     self.assertEqual(error.kind, kind)
                     self.assertIn("packed as %s, which" % name, str(error))
 
+    def test_bodies_that_are_not_packed_although_the_header_says_so(self):
+        """Some gateways unpack a body and leave the header."""
+        document = json.dumps(_text("chat", "ok")).encode()
+        spread = json.dumps(_text("chat", "ok"), indent=1).encode()
+        stream = b"".join(_stream("chat", _text("chat", "ok")))
+        for name in ("gzip", "deflate", "br", "zstd", "none"):
+            for body in (document, spread, b"\n" + document, stream, b": hi\n\n" + stream):
+                for chunks in ([body], _pieces(body, 1)):
+                    with self.subTest(name, first=body[:9]):
+                        answer = (200, {"content-encoding": name}, chunks)
+                        self.assertEqual(self.play("chat", [answer])[0].output, "ok")
+
+    def test_a_packed_body_in_a_python_without_zlib(self):
+        packed = gzip.compress(json.dumps(_text("chat", "ok")).encode())
+        with mock.patch.dict(sys.modules, {"zlib": None}):
+            error, server = self.fails("chat", [(200, {}, packed)], "bad_response", None)
+        self.assertIn("needs zlib", str(error))
+        self.assertEqual(len(server.raw), 1)
+
     def test_damaged_bodies(self):
         packed = gzip.compress(json.dumps(_text("chat", "ok")).encode())
         for broken in (packed[:20] + b"x" * 20, packed[:10] + b"\xff" * 30):
@@ -11880,6 +12155,11 @@ class EventStreamTests(_ModelCase):
             "data: %s\r\ndata: %s\r\n\r\n" % halves,
             "data: %s\rdata: %s\r\r" % halves,
             "data: %s\n\ndata: [DONE]" % text,
+            # Events without the blank line between them (GLM, Kimi).
+            'data: {"id": 1}\ndata: {"choices": []}\ndata: %s\ndata: [DONE]\n' % text,
+            'event: a\ndata: {"id": 1}\nevent: b\ndata: %s\n' % text,
+            "data: %s\ndata: [DONE]\n\n" % text,
+            "data: %s\ndata:\n\n" % text,
         ]
         for row in rows:
             raw = row.encode("utf-8")
@@ -12251,6 +12531,16 @@ class HeaderTests(_ModelCase):
                 lower = {k.lower(): v for k, v in headers.items()}
                 self.assertEqual(lower.get(header), key and bearer + key)
 
+    def test_a_function_that_gives_no_key(self):
+        """The key of the environment, which may be another server's, does not stand in for it."""
+        for key in (None, b"k", 5):
+            with self.subTest(key=key), mock.patch.dict(os.environ, {"OPENAI_API_KEY": _KEY}):
+                server = _Server("chat", [])
+                model = _model("chat", server, api_key=lambda key=key: key)
+                with self.assertRaisesRegex(TypeError, "api_key.*" + type(key).__name__):
+                    agentloop.run(model, "go")
+                self.assertEqual(server.seen, [])
+
     @_each_protocol
     def test_headers(self, protocol):
         headers = {"X-Title": "my app", "user-agent": "mine"}
@@ -12568,6 +12858,59 @@ class SecretTests(_ModelCase):
                     self.assertFalse(self.secret_in(error, secret))
                     self.assertNotIn(json.dumps(secret)[1:-1], str(error))
 
+    def test_secrets_as_urls_json_and_html_spell_them(self):
+        key = {"api_key": "sk-ab/c+d&99"}
+        url = "http://h.test/v1?a=1;key=ab%2Bc/d99"
+        rows = [  # settings; the secret as it comes back
+            (key, "sk-ab%2Fc%2Bd%2699"),
+            (key, "sk-ab%2fc%2bd%2699"),
+            (key, "sk-ab%252Fc%252Bd%252699"),
+            (key, "sk-ab\\/c+d\\u002699"),
+            (key, "sk-ab\\\\/c+d\\\\u002699"),
+            (key, "sk-ab&#x2F;c&#43;d&amp;99"),
+            ({"api_key": "it's-99"}, "it\\'s-99"),
+            ({"api_key": "schl\xfcssel-99"}, "schl\xfcssel-99".encode().decode("latin-1")),
+            ({"base_url": url}, "ab+c/d99"),
+            ({"base_url": url}, "ab%2bc%2Fd99"),
+            ({"base_url": "http://u:p@ss:99@h.test"}, "p%40ss%3A99"),
+        ]
+        for settings, shown in rows:
+            answers = [
+                (400, {}, "no " + shown),
+                (302, {"location": "http://h.test/?next=%2F" + shown}, ""),
+                (200, {}, '{"choices": "' + shown),
+                OSError("no " + shown),
+            ]
+            for answer in answers:
+                with self.subTest(shown=shown, answer=answer):
+                    error, _ = self.fails("chat", [answer], retries=0, tools=(), **settings)
+                    self.assertFalse(self.secret_in(error, shown))
+                    self.assertIn("[hidden]", str(error))
+
+    def test_a_part_of_a_header(self):
+        basic = "basic " + base64.b64encode(b"an-user-99:HUNTER-22").decode()
+        rows = [  # a header; what of it comes back
+            ("  SECRET-99 ", "SECRET-99"),
+            ("Bearer   SECRET-99", "SECRET-99"),
+            ("Bearer\tSECRET-99", "SECRET-99"),
+            ("theme=dark; session=SECRET-99; x=1", "SECRET-99"),
+            ('Token token="SECRET-99", x="1"', "SECRET-99"),
+            ("ApiKey ann:SECRET-99", "SECRET-99"),
+            (basic, "HUNTER-22"),
+            (basic, "an-user-99"),
+            ("Basic SECRET-99", "SECRET-99"),
+            ("Basic SECRE", "SECRE"),
+        ]
+        for value, part in rows:
+            with self.subTest(value=value, part=part):
+                answers = [(401, {}, f"wrong: ({part}), x is 1")]
+                error, _ = self.fails("chat", answers, headers={"X-Own": value})
+                self.assertIn("wrong: ([hidden]), x is 1", str(error))
+        for key in ("Bearer SECRET-99", "ann:SECRET-99"):
+            with self.subTest(key=key):
+                error, _ = self.fails("chat", [(401, {}, "not SECRET-99")], api_key=key)
+                self.assertIn("not [hidden]", str(error))
+
     def test_what_a_transport_raises_holds_no_secret(self):
         def chained(error, cause):
             error.__cause__ = cause
@@ -12857,6 +13200,8 @@ class ChatDeltaTests(_ModelCase):
             ("null index", [[p("f", x, "null", "a")], [p("f", y, "null", "b")]], [one, two]),
             ("no ids by index", [[p("f", x, 0)], [p("f", y, 1)]], [one, two]),
             ("arguments as an object", [[p("f", {"city": "x"}, 0, "a")]], [one]),
+            ("no list around it", [{"tool_calls": p("f", x[:4], 0, "a")},
+              {"tool_calls": p(None, x[4:], 0)}], [one]),
             ("no arguments", [[p("f", None, 0, "a")]], [("f", 0)]),
             ("function null", [[p("f", x, 0, "a")], [{"index": 0, "function": None}]], [one]),
             ("rubbish beside", [[None, 3, p("f", x, 0, "a")]], [one]),
@@ -12888,6 +13233,13 @@ class ChatDeltaTests(_ModelCase):
                     self.assertEqual(_statuses(run), ["ok"] * len(want))
                     for call in message["tool_calls"]:
                         self.assertNotIn("index", call)
+
+    def test_a_name_in_each_delta_does_not_cost_the_arguments_again(self):
+        whole = json.dumps({"city": "x" * 1_000_000})
+        deltas = [[_part("f", whole, index=0)], *([[_part("f", index=0)]] * 1000)]
+        with _at_little_cost(self):
+            ran, _, _ = self.echo(_deltas(*deltas))
+        self.assertEqual(len(ran), 1)
 
     def test_the_first_id_of_a_streamed_call_stays(self):
         x = '{"city": "x"}'
@@ -13039,6 +13391,32 @@ class ChatDeltaTests(_ModelCase):
                 _, message, run = self.echo(_deltas(*deltas, call))
                 self.assertEqual(message["reasoning_details"], back)
 
+    def test_pieces_of_thinking_blocks(self):
+        """LiteLLM: a block of Claude's goes back whole, with its signature, or is refused."""
+
+        def piece(text, signature=None):
+            return {"type": "thinking", "thinking": text, "signature": signature}
+
+        hidden = {"type": "redacted_thinking", "data": "d"}
+        rows = [  # the lists, what goes back
+            ([[piece("a")], [piece("b", "")], [piece("", "s")]], [piece("ab", "s")]),
+            ([[piece("a"), piece("b")], [piece("ab", "s")]], [piece("ab", "s")]),
+            (
+                [[piece("a", "s")], [piece("b")], [piece("", "t")]],
+                [piece("a", "s"), piece("b", "t")],
+            ),
+            ([[piece("", "s")], [piece("", "t")]], [piece("", "s"), piece("", "t")]),
+            ([[piece("a")], [hidden], [piece("b", "s")]], [piece("a"), hidden, piece("b", "s")]),
+            ([[hidden], [hidden]], [hidden, hidden]),
+            ([[piece("a")]], [piece("a")]),
+        ]
+        for lists, back in rows:
+            with self.subTest(lists=lists):
+                deltas = [{"thinking_blocks": blocks} for blocks in lists]
+                call = [_part("f", "{}", index=0, id="a")]
+                _, message, _ = self.echo(_deltas(*deltas, call))
+                self.assertEqual(message["thinking_blocks"], back)
+
     def test_the_whole_message_at_the_end(self):
         """MiniMax ends its streams with the complete object; it counts, and is not heard twice."""
         f = {"name": "f", "arguments": '{"city": "x"}'}
@@ -13075,12 +13453,39 @@ class ChatDeltaTests(_ModelCase):
         whole = _sse({"choices": [first, empty]}, done=False)
         self.assertEqual(self.play("chat", [whole], on_text=len)[0].output, "a")
 
-    def test_the_last_finish_reason_counts(self):
+    def test_of_several_finish_reasons_the_one_that_is_no_clean_end_counts(self):
         call = [_part("f", '{"city": "x"}', index=0, id="a")]
-        last = {"choices": [{"delta": None, "finish_reason": None}]}
-        cut = {"choices": [{"delta": {}, "finish_reason": "length"}]}
-        stream = _deltas(call, reason="tool_calls", done=False) + _sse(cut, last)
-        self.assertEqual(_statuses(self.echo(stream)[2]), ["invalid_response"])
+        rows = [  # the finish reasons; the status of the step
+            (["tool_calls", "length", None], "invalid_response"),
+            (["length", "tool_calls"], "invalid_response"),
+            (["length", "stop", ""], "invalid_response"),
+            (["", "MAX_TOKENS", "weird"], "invalid_response"),
+            (["tool_calls", "stop"], "ok"),
+            (["stop", "weird"], "ok"),
+        ]
+        for reasons, status in rows:
+            with self.subTest(reasons=reasons):
+                ends = [{"choices": [{"delta": {}, "finish_reason": r}]} for r in reasons]
+                stream = _deltas(call, reason="", done=False) + _sse(*ends, done=False)
+                self.assertEqual(_statuses(self.echo(stream)[2]), [status])
+
+    def test_the_reason_of_the_server_behind_a_router_counts(self):
+        call = [_part("f", '{"city": "x"}', index=0, id="a")]
+        rows = [
+            ("length", "invalid_response"),
+            ("MAX_TOKENS", "invalid_response"),
+            ("STOP", "ok"),
+            (None, "ok"),
+        ]
+        for native, status in rows:
+            with self.subTest(native=native):
+                end = {"delta": {}, "finish_reason": "tool_calls", "native_finish_reason": native}
+                stream = _deltas(call, reason="", done=False) + _sse({"choices": [end]})
+                self.assertEqual(_statuses(self.echo(stream)[2]), [status])
+                document = _weather("chat")
+                document["choices"][0]["native_finish_reason"] = native
+                run, _ = self.play("chat", [document, _text("chat", "ok")])
+                self.assertEqual(_statuses(run), [status])
 
 
 class ResponsesDeltaTests(_ModelCase):
@@ -13102,10 +13507,20 @@ class ResponsesDeltaTests(_ModelCase):
 
         added = {"type": "response.output_item.added", "output_index": 0, "item": early}
         pieces = [{"type": "response.function_call_arguments.delta", "delta": d} for d in "{}"]
+        given = {"type": "response.function_call_arguments.done", "output_index": 0}
+        given["arguments"] = call["arguments"]
         rows = [  # the events; what goes back of the reply
             ([added, done(0, thought), done(1, text), done(2, call), end()], [thought, text, call]),
             ([done(1, call), done(0, thought), end(status="completed")], [thought, call]),
             ([done(0, call), *pieces, end(status="completed", output=[])], [call]),
+            # Some items lack the arguments that came before.
+            ([given, done(0, {**call, "arguments": ""}), end()], [call]),
+            ([given, done(0, {k: call[k] for k in call if k != "arguments"}), end()], [call]),
+            ([{**given, "arguments": "{}"}, done(0, call), end()], [call]),
+            (
+                [given, done(0, text), done(1, {**call, "arguments": ""}), end()],
+                [text, {**call, "arguments": "{}"}],
+            ),
             ([done(0, {**call, "id": "x1"}, item_id="x2"), end(output=None)], [call]),
             ([end(status="completed", output=[text, call])], [text, call]),
             ([{"type": "response.new", "x": 1}, {"type": None}, {}, done(0, call), end()], [call]),
@@ -13186,6 +13601,8 @@ class AnthropicDeltaTests(_ModelCase):
              [block(0, {})], ["ok"]),
             ([use(0, given={"city": "x"})], [block(0, {"city": "x"})], ["ok"]),
             ([use(0, given=None)], [block(0, {})], ["ok"]),
+            ([use(0), js(0, {"city": "x"})], [block(0, {"city": "x"})], ["ok"]),
+            ([use(0), js(0, [1])], [block(0, {})], ["invalid_arguments"]),
             ([use(0), js(0, '{"city": "x')], [block(0, {})], ["invalid_arguments"]),
             ([use(0), js(0, "[1]")], [block(0, {})], ["invalid_arguments"]),
             ([use(0), use(1), js(1, '{"n":1}'), js(0, '{"n":2}')],
@@ -13650,6 +14067,34 @@ class ReadingTests(_ModelCase):
                     self.assertEqual(judged, [])
                     agentloop.run(model, run.follow_up("Why?"), [get_weather])  # stays legal
 
+    @_each_protocol
+    def test_a_reply_of_nothing_but_its_end(self, protocol):
+        """A null in place of the content: all that was allowed went into reasoning, say."""
+
+        def answers(word):
+            if protocol == "chat":
+                choice = {"index": 0, "finish_reason": word}
+                return [{"choices": [choice]}, {"choices": [{**choice, "message": None}]}]
+            if protocol == "anthropic":
+                return [{"stop_reason": word}, {"stop_reason": word, "content": None}]
+            bare = {"status": "incomplete", "incomplete_details": {"reason": word}}
+            end = {"type": "response.incomplete", "response": bare}
+            return [bare, {**bare, "output": None}, _sse(end, done=False)]
+
+        for answer in answers("max_output_tokens"):
+            with self.subTest(answer=answer):
+                run, _ = self.play(protocol, [answer, _text(protocol, "ok")], retries=0)
+                self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
+        for answer in answers("content_filter"):
+            with self.subTest(answer=answer):
+                run, _ = self.play(protocol, [answer], retries=0)
+                self.assertEqual((run.finish.reason, run.output), ("refusal", ""))
+        whole = {"status": "completed", "output": None}
+        for answer in [whole] if protocol == "responses" else answers("stop"):
+            with self.subTest(answer=answer):
+                run, server = self.play(protocol, [answer, _text(protocol, "ok")])
+                self.assertEqual((run.steps, len(server.raw)), ([], 2))  # asked again
+
     @_protocols("chat", "anthropic")
     def test_finish_reasons(self, protocol):
         """In any case of letters."""
@@ -13659,7 +14104,8 @@ class ReadingTests(_ModelCase):
             "cut": ("length", "Length", "max_tokens", "MAX_TOKENS", "model_length",
                     "model_context_window_exceeded"),
             "refused": ("content_filter", "refusal", "safety", "SAFETY", "sensitive", "recitation",
-                        "prohibited_content"),
+                        "prohibited_content", "BLOCKLIST", "SPII", "IMAGE_SAFETY", "content_filtered",
+                        "guardrail_intervened"),
             "again": ("error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled",
                       "Cancelled", "timeout"),
         }  # fmt: skip
@@ -14499,6 +14945,22 @@ class ChatTests(_ModelCase):
                 self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
                 self.assertEqual(run.finish.message, message)
 
+    @_unrecorded  # no type allows what this server says
+    def test_an_entry_without_a_call_is_none(self):
+        bare = {"id": "", "type": "function"}
+        blank = {"id": None, "function": {"name": "", "arguments": ""}}
+        for nothing in ([bare], [blank, bare], [{}], [{"function": None}]):
+            with self.subTest(nothing=nothing):
+                message = {"role": "assistant", "content": "ok", "tool_calls": nothing}
+                delta = [{"index": n, **entry} for n, entry in enumerate(nothing)]
+                for answer in (_chat(message), _deltas({"content": "ok"}, delta, reason="stop")):
+                    run, server = self.play_two_turns("chat", [answer, _text("chat", "b")])
+                    self.assertEqual((run.steps, run.output), ([], "ok"))
+                    self.assertEqual(server.said()[1], {"role": "assistant", "content": "ok"})
+                beside = {"content": None, "tool_calls": [*nothing, _CHAT_CALL]}
+                run, server = self.play("chat", [_chat(beside), _text("chat", "ok")])
+                self.assertEqual(server.said()[1]["tool_calls"], [_CHAT_CALL])
+
     @_unrecorded  # a custom call has no `function`: no type allows what this server says
     def test_only_a_missing_type_of_a_call_is_repaired(self):
         other = {**_CHAT_CALL, "type": "custom"}
@@ -15022,6 +15484,12 @@ class ReActReplyTests(_ReActCase):
                     for word in ("fake", "invented", "still", "That is it", "Now I wait"):
                         self.assertNotIn(word, prompts[1])
 
+    def test_a_long_blank_line_is_read_in_one_pass(self):
+        for blank in (" ", "\t", "> "):
+            reply = "Thought: t\n" + blank * 50_000 + "so\nFinal Answer: 5"
+            with self.subTest(blank=blank), _at_little_cost(self):
+                self.assertEqual(self.drive([reply])[0].output, "5")
+
     def test_doubtful_replies(self):
         reminder = "invalid_response"
         rows = [  # the reply; the status; words in the observation
@@ -15517,11 +15985,31 @@ class TypedTests(_CommandLineCase):
                 typed = io.TextIOWrapper(io.BytesIO(question.encode(encoding)), encoding="utf-8")
                 self.ask("-", stdin=typed, answers=["x"])
                 self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
+        self.ask(stdin="\ufeff%s\r\n" % question, answers=["x"])
+        self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
         with mock.patch.object(sys, "stdin", None):
             self.assertEqual(
                 self.call("-", "--model", "m", "--max-requests", "0", stdin=None)[0], 2
             )
             self.assertEqual(self.call("--model", "m", stdin=None)[:2], (0, ""))
+
+    @_sockets
+    @unittest.skipIf(os.name == "nt", "arguments are no bytes there")
+    def test_what_the_locale_cannot_decode(self):
+        """It is UTF-8; what is not even that is marked, never taken for question marks."""
+        rows = [  # the bytes, what is sent
+            ("Gr\u00fc\u00dfe aus \u6771\u4eac?".encode(), "Gr\u00fc\u00dfe aus \u6771\u4eac?"),
+            (b"caf\xe9?", "caf\ufffd?"),
+        ]
+        for data, question in rows:
+            typed = data.decode("ascii", "surrogateescape")
+            with self.subTest(question=question):
+                with mock.patch("os.fsencode", lambda text: text.encode("ascii", "surrogateescape")):
+                    self.ask(typed, "--system", typed, answers=["x"])
+                    said = [m["content"] for m in self.bodies[0]["messages"]]
+                    self.ask(stdin=typed, answers=["x"])
+                    said.append(self.bodies[0]["messages"][0]["content"])
+                self.assertEqual(said, [question] * 3)
 
     @_sockets
     def test_ask(self):
@@ -15556,6 +16044,20 @@ class TypedTests(_CommandLineCase):
                 self.assertIn(denial, str(run.steps[0].observation))
                 if calls[0] is call:
                     self.assertIn("run order?\n  sku = %s\n  n = 2\n" % ("A" * 300), err)
+
+    @_sockets
+    def test_ask_shows_what_runs(self):
+        tools = "def note(**texts: str) -> str:\n    return 'noted'\n"
+        texts = {"n" * 300: "pay\u3164pal\xad.test", "b\n  c = 1": "2\n  d = 3\x1b"}
+        args = ("q", "--ask", "--tools", self.write("notes.py", tools))
+        _, _, err = self.ask(*args, stdin="y\n", answers=[("note", texts), "done"])
+        shown = [
+            "run note?",
+            "  %s = pay\\u3164pal\\xad.test" % ("n" * 300),
+            "  b\\n  c = 1 = 2",
+            "    |   d = 3\\x1b",
+        ]
+        self.assertIn("\n".join(shown), err)
 
     @_sockets
     def test_a_line_of_a_conversation_is_no_answer(self):
@@ -15612,6 +16114,7 @@ class ProgramTests(_CommandLineCase):
             "imports_only.py": "from os.path import join\n",
             "not_python.txt": "hello\n",
             "exits.py": "import sys\nsys.exit(5)\n",
+            "ends.py": "class Ended(BaseException):\n    pass\nraise Ended\n",
         }
         for name, text in files.items():
             with self.subTest(tools=name):
@@ -15633,6 +16136,9 @@ class ProgramTests(_CommandLineCase):
             ["q", "--model", "m", "--set", "temperature"],
             ["q", "--model", "m", "--set", "temperature=hot"],
             ["q", "--model", "m", "--base-url", "no url"],
+            ["q", "--model", "m", "--base-url", ""],
+            ["q", "--model", "m", "--set", 'base_url=" "'],
+            ["q", "--model", "m", "--base-url", "http://127.0.0.1:9", "--tools", ""],
             ["q", "--model", "m", "--timeout", "-1"],
             ["q", "--model", "m", "--deadline", "nan"],
         ):  # fmt: skip
@@ -15641,6 +16147,17 @@ class ProgramTests(_CommandLineCase):
                 self.assertEqual((status, out), (2, ""), err)
                 self.assertTrue(err.strip())
                 self.assertNotIn("Traceback", err)
+        rows = [  # arguments; the option that is unknown
+            (["q", "--api-key", _MARKED_KEY], "--api-key"),
+            (["--api-key", _MARKED_KEY, "--model", "m"], "--api-key"),
+            (["q", "--key=" + _MARKED_KEY], "--key"),
+            (["q", "-H", "Authorization: Bearer " + _MARKED_KEY], "-H"),
+        ]
+        for args, name in rows:
+            with self.subTest(args=args):
+                status, out, err = self.call(*args)
+                self.assertEqual((status, out), (2, ""), err)
+                self.assertIn(f"unknown option: {name} (--help", err)
 
     @_sockets
     def test_exit_statuses(self):
@@ -15691,10 +16208,17 @@ class ProgramTests(_CommandLineCase):
 
     @_sockets
     def test_a_tool_that_ends_the_program(self):
-        tools = self.write("exits.py", "import sys\ndef leave(code: int):\n    sys.exit(code)\n")
-        status, out, err = self.ask("q", "--tools", tools, answers=[("leave", {"code": 3})])
-        self.assertEqual((status, out), (2, ""))
-        self.assertIn("SystemExit: 3", err)
+        rows = [  # what the tool raises; what is shown
+            ("SystemExit(3)", "SystemExit: 3"),
+            ("GeneratorExit", "GeneratorExit: "),
+            ("__import__('asyncio').CancelledError('late\\x1b')", r"CancelledError: late\x1b"),
+        ]
+        for raised, shown in rows:
+            with self.subTest(raised):
+                tools = self.write("ends.py", f"def leave():\n    raise {raised}\n")
+                status, out, err = self.ask("q", "--tools", tools, answers=[("leave", {})])
+                self.assertEqual((status, out), (2, ""))
+                self.assertIn(f"a tool ended the program: {shown}", err)
 
 
 class ToolsFileTests(_CommandLineCase):
@@ -15903,6 +16427,7 @@ class CommandLineConversationTests(_CommandLineCase):
         os.close(master)
         self.assertEqual(child.wait(30), 0, seen)
         self.assertEqual(seen.count(b"It is noon."), 1, seen)
+        self.assertTrue(seen.endswith(b"> |\r\n"), "the shell's prompt gets a line of its own")
         self.assertEqual(self.server.seen[0][2]["messages"][0]["content"], "What time?")
 
 
@@ -16054,17 +16579,30 @@ class ProcessTests(_CommandLineCase):
     def test_closed_and_full_streams(self):
         rows = [  # redirections; exit status, standard output, a part of standard error
             ("2>&-", 0, "the answer\n", ""),
+            ("2>/dev/full", 0, "the answer\n", ""),
             (">&-", 0, "", "model_ended"),
             (">/dev/full", 1, "", "No space left"),
         ]
+        question = ["q", "--model", "m", "--base-url", self.server.url]
         for streams, status, out, err in rows:
             with self.subTest(streams):
                 self.server.seen[:], self.server.answers[:] = [], ["the answer"]
-                args = [sys.executable, str(_FILE), "q", "--model", "m", "--base-url"]
-                line = ["sh", "-c", 'exec "$@" ' + streams, "sh", *args, self.server.url]
-                done = subprocess.run(line, capture_output=True)
-                self.assertEqual((done.returncode, done.stdout.decode()), (status, out))
-                self.assertIn(err, done.stderr.decode())
+                found = self.redirected(streams, *question)
+                self.assertEqual(found[:2], (status, out))
+                self.assertIn(err, found[2])
+        for args in (["--help"], ["--version"], ["--schema"], []):
+            with self.subTest(args=args):
+                status, _, err = self.redirected(">/dev/full", *args)
+                self.assertEqual((status, len(err.splitlines())), (1, 1), err)
+                self.assertIn("No space left", err)
+        status, _, err = self.redirected("2>/dev/full", "--nonsense")
+        self.assertEqual((status, err), (2, ""))
+
+    def redirected(self, streams, *args):
+        """The command line behind a shell's redirections: (exit status, output, error)."""
+        command = ["sh", "-c", 'exec "$@" ' + streams, "sh", sys.executable, str(_FILE), *args]
+        done = subprocess.run(command, capture_output=True, env=_env())
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     @_sockets
     def test_as_a_script(self):
@@ -16130,6 +16668,16 @@ class ProcessTests(_CommandLineCase):
         with mock.patch.object(sys, "argv", ["agentloop.py", "--version"]):
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 self.assertEqual(agentloop.main(), 0)
+
+    def test_the_version_of_a_file_that_is_not_there(self):
+        """Run by exec, read from standard input, frozen into a program."""
+        for file in ({}, {"__file__": "<stdin>"}, {"__file__": str(_FILE) + ".gone"}):
+            with self.subTest(file=file):
+                names = {"__name__": "elsewhere", **file}
+                exec(compile(_FILE.read_bytes(), "cell", "exec", dont_inherit=True), names)
+                with contextlib.redirect_stdout(io.StringIO()) as out:
+                    self.assertEqual(names["main"](["--version"]), 0)
+                self.assertRegex(out.getvalue(), r"^agentloop \d+\.\d+\.\d+, sha256 unknown")
 
 
 # == the file as it is vendored ====================================================================
@@ -16466,8 +17014,8 @@ class OtherSystemTests(_CopyCase):
 
         def locking(fd, how, number):
             calls.append((how, number, os.lseek(fd, 0, os.SEEK_CUR)))
-            if len(calls) in (2, 3):
-                raise OSError(errno.EACCES if len(calls) == 2 else 0, "locked")  # 0 under Wine
+            if 2 <= len(calls) <= 5:  # each run tries it twice
+                raise OSError(errno.EACCES if len(calls) <= 3 else 0, "locked")  # 0 under Wine
 
         windows = types.SimpleNamespace(LK_NBLCK=2, LK_LOCK=1, LK_UNLCK=0, locking=locking)
         with mock.patch.dict(sys.modules, dict(gone, msvcrt=windows)):
@@ -16483,7 +17031,7 @@ class OtherSystemTests(_CopyCase):
                 self.assertEqual(caught.exception.errno, errno.EAGAIN)
             self.assertEqual(al.run(al.Scripted([]), "go", journal=path).output, "ok")
             # one byte far behind the end, so that everyone can read
-            self.assertEqual((_bytes(path), calls), (data, [(2, 1, 1 << 40)] * 4))
+            self.assertEqual((_bytes(path), calls), (data, [(2, 1, 1 << 40)] * 6))
             self.assertEqual(al.AgentRun.load(path).output, "ok", "load needs no lock")
 
 

@@ -101,6 +101,7 @@ CHECKS = {
     "benches, slow": "{python} {shared:benches.py} --not-yet .ci/not_yet.txt robust env",
     "benches on 3.8": "{python:3.8} {shared:benches.py} --not-yet .ci/not_yet.txt schema robust env",
     "benches on 3.13": "{python:3.13} {shared:benches.py} --not-yet .ci/not_yet.txt schema robust env",
+    "benches on PyPy": "{apt:pypy3} {shared:benches.py} --not-yet .ci/not_yet_pypy.txt robust env",
     "bench growth": "{python} {shared:benches.py} --not-yet .ci/not_yet.txt growth",
     # It only gets shorter: sorted, no line twice, none that ours does not have.
     "the list of what fails yet": """
