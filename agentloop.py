@@ -3287,8 +3287,8 @@ class _Driver:
             with contextlib.closing(self):
                 run._acquire(self)
                 self._resume()
-                # subtle: the loop is not here. Python 3.13 may raise Ctrl-C where a loop
-                # goes back to its beginning, and there no `try` around it is in force.
+                # subtle: the loop is not here. Python 3.12 and later may raise Ctrl-C where
+                # a loop goes back to its beginning, and no `try` around it is in force there.
                 yield from self._loop()
                 return run
         except BaseException as error:
@@ -3393,12 +3393,12 @@ class _Driver:
             self._start_in_parallel_if_read_only(calls)
         try:
             for call in calls:
-                is_next = len(run.pending) > 0 and run.pending[0] is call.action
-                if is_next:  # else the caller closed it meanwhile
-                    step = self._execute(call)
-                    self._add_result(call, step)
+                if self._is_next(call):  # else the caller closed it meanwhile
+                    self._execute(call)
                 while self.new_steps:
                     yield self._flush_step()
+            if run.started:  # a call was closed while its start was written
+                run._drop_done()
         except BaseException as error:
             try:
                 self._salvage_results(calls)
@@ -3454,15 +3454,22 @@ class _Driver:
         self.pool = _WorkerPool(jobs)
         self.pool.start()
 
-    def _execute(self, call: _PreparedCall) -> AgentStep:
+    def _is_next(self, call: _PreparedCall) -> bool:
+        pending = self.run.pending
+        return len(pending) > 0 and pending[0] is call.action
+
+    def _execute(self, call: _PreparedCall) -> None:
         if isinstance(call, _RefusedCall):
-            return call.step
-        if call.job is not None:
-            step: AgentStep = call.job.wait()
-            return step
-        if not call.has_started:
-            self._mark_started([call.action.call_id])
-        return call.execute()
+            step = call.step
+        elif call.job is not None:
+            step = call.job.wait()
+        else:
+            if not call.has_started:
+                self._mark_started([call.action.call_id])
+                if not self._is_next(call):
+                    return  # the caller closed it while its start was written
+            step = call.execute()
+        self._add_result(call, step)
 
     def _mark_started(self, call_ids: List[str]) -> None:
         """Their execution begins. Written first: what cannot be written must not run."""

@@ -8453,6 +8453,24 @@ class JournalCloseTests(_JournalCase):
         again = play.go()
         self.assertEqual((again, again.steps[0].observation), (run, "Ann says no"))
 
+    def test_a_call_that_is_closed_while_its_start_is_written_does_not_run(self):
+        """A disk takes its time, and another thread may close the call meanwhile."""
+        for plan in (["pay 1"], ["pay 1", "pay 2"], ["look 1", "look 2"]):
+            with self.subTest(plan):
+                play = self.play([plan, "ok"])
+                run, sync = agentloop.AgentRun("go"), os.fsync
+
+                def closes(number, run=run, play=play, sync=sync):
+                    sync(number)
+                    if run.pending and play.load().started and not run.steps:
+                        run.close(run.pending[0], "No.", "denied")
+
+                with mock.patch.object(os, "fsync", closes):
+                    play.go(run)
+                self.assertEqual(run.steps[0].status, "denied")
+                self.assertEqual((run.started, play.load()), ([], run))
+                self.assertEqual(play.count("pay 1"), 0)
+
     def test_one_of_two_calls_with_the_same_id_is_closed(self):
         """The file says which, where they came in one reply."""
 
