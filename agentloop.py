@@ -1946,8 +1946,8 @@ def _respell_duration(value: Any) -> Any:
     """ "01:30:00" -> "PT01H30M00S"; a number of seconds stays one."""
     if type(value) in (int, float):
         return value
-    clock = r"([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
-    return re.sub(clock, r"PT\1H\2M\3S", str.strip(value))
+    clock = r"\A([+-]?)([0-9]{1,9}):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
+    return re.sub(clock, r"\1PT\2H\3M\4S", str.strip(value))
 
 
 def _write_duration(value: Any) -> str:
