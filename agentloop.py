@@ -1449,7 +1449,8 @@ class _Mapping(_Type):
     def __init__(self, key: _Type, value: _Type) -> None:
         super().__init__({"type": "object"})
         if "enum" in key.schema:
-            self.schema["properties"] = dict.fromkeys(key.schema["enum"], value.schema)
+            names = [str(name) for name in key.schema["enum"]]  # that of 1 is "1"
+            self.schema["properties"] = dict.fromkeys(names, value.schema)
             self.schema["required"] = []
             self.schema["additionalProperties"] = False
         elif value.schema != _ANY.schema:
@@ -2120,13 +2121,16 @@ class _Constrained(_Type):
             keyword, _, _ = _LIMITS[name]
             if keyword in ("min", "max"):
                 keyword += inner.length_keyword
-            shown = type(limit) in (int, float)  # JSON Schema has no word for a date's limit
+            shown: Any = None
+            with contextlib.suppress(ValueError):  # infinity, which JSON does not have
+                shown = _scalar_to_json(limit)
+            is_shown = type(shown) in (int, float)  # JSON Schema has no word for a date's limit
             if name == "pattern":
                 re.compile(limit)  # a wrong one is an error of the developer, now
                 # llama.cpp's grammar converter refuses one that is not anchored at both ends.
-                shown = isinstance(limit, str) and bool(re.match(r"\^.*(?<!\\)\$\Z", limit))
-            if shown:
-                self.schema[keyword] = limit
+                is_shown = bool(re.match(r"\^.*(?<!\\)\$\Z", shown or ""))
+            if is_shown:
+                self.schema[keyword] = shown
 
     def convert(self, value: Any, place: _Place) -> Any:
         """Converted first, then checked: "10" -> 10 for an int of at most 10."""
@@ -2391,7 +2395,7 @@ class _SchemaBuilder:
         """Literal["north", "south"], or an enum."""
         members: List[Any] = list(typing.get_args(hint) or hint)
         values = [getattr(member, "value", member) for member in members]
-        if not values or not all(type(value) in _SCALAR_TYPES for value in values):
+        if not values or not all(_is_plain_json(value, depth=0) for value in values):
             raise _no_json_form(hint, where)
         names = [(m.name, m) for m in members if isinstance(m, enum.Enum)]
         if isinstance(hint, enum.EnumMeta):

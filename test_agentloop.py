@@ -255,6 +255,10 @@ class _Corner(enum.Enum):  # values without a JSON form
     FAR = (9, 9)
 
 
+class _Bottomless(enum.Enum):  # a number that JSON does not have
+    BOTTOM = float("-inf")
+
+
 class _Empty(enum.Enum):  # nothing to choose
     pass
 
@@ -2314,6 +2318,7 @@ class SchemaTests(unittest.TestCase):
             ("Dict[str, str]", {"type": "object", "additionalProperties": {"type": "string"}}),
             ("Dict[int, bool]", {"type": "object", "additionalProperties": {"type": "boolean"}}),
             ("Dict[Literal['lo', 'hi'], bool]", flags),
+            ("Dict[Level, str]", _object({"1": {"type": "string"}, "2": {"type": "string"}})),
             ("Mapping[str, int]", {"type": "object", "additionalProperties": {"type": "integer"}}),
             (
                 "MutableMapping[str, int]",
@@ -3026,9 +3031,11 @@ class ConstraintTests(unittest.TestCase):
             ]),
             (datetime.datetime, [{"ge": datetime.datetime(2024, 1, 1, tzinfo=utc)}],
              {**text, "format": "date-time"}, [("2024-01-31", _bad("2024-01-01"))]),
-            (decimal.Decimal, [{"ge": 1}, {"le": decimal.Decimal("2.5")}], {**number, "minimum": 1}, [
+            (decimal.Decimal, [{"ge": 1}, {"le": decimal.Decimal("2.5")}], {**number, "minimum": 1, "maximum": 2.5}, [
                 ("1.1", decimal.Decimal("1.1")), (0, _bad("at least 1")), (2.6, _bad("at most 2.5")),
             ]),
+            # JSON has no infinity: it would be no request
+            (float, [{"ge": 0, "le": float("inf")}], {**number, "minimum": 0}, [(-1, _bad("at least 0"))]),
             # what says nothing: None, 0 for a list, a limit of another kind, other metadata
             (int, [{"ge": None, "le": "10", "gt": True, "min_length": 3, "pattern": "x"}], integer, [(5, 5)]),
             (str, [{"pattern": 5, "max_length": 2.5, "ge": 1}], text, [("abc", "abc")]),
@@ -3483,6 +3490,7 @@ class NoJsonFormTests(unittest.TestCase):
             ("x: Bound", "x", "Bound"),
             ("x: Corner", "x", "Corner"),  # its values have no JSON form
             ("x: Literal[Corner.NEAR]", "x", "Corner"),
+            ("x: Bottomless", "x", "Bottomless"),
             ("x: dataclasses.InitVar[int]", "x", "InitVar"),
             ("x: [int]", "x", "int"),
             ("x: 'Nowhere'", "tool", "Nowhere"),
