@@ -1285,13 +1285,13 @@ class _Place:
         return _Place((*self.path, key), self.strict, self.memo)
 
     def expected(
-        self, what: str, value: Any, hint: Optional[Callable[[Any], str]] = None
+        self, what: str, value: Any, advice: Optional[Callable[[Any], str]] = None
     ) -> _Fault:
-        """The fault 'expected integer, got "many"', followed by a hint about the value."""
+        """The fault 'expected integer, got "many"', followed by an advice about the value."""
 
         def describe() -> str:
             text = f"expected {what}, got {_preview(value)}"
-            return text if hint is None else text + hint(value)
+            return text if advice is None else text + advice(value)
 
         return _Fault(self.path, describe)
 
@@ -1339,6 +1339,14 @@ class _Type:
         only their first level is looked at. None: the value is of another JSON type.
         """
         return (0, 0) if type(value) in self.json_types else None
+
+    def word(self) -> str:
+        """What it is called among the alternatives of a union: "integer"."""
+        return str(self.schema.get("type", "object"))
+
+    def advice(self, value: Any) -> str:
+        """What helps a model that sent this value: "; in braces it must be JSON"; else ""."""
+        return ""
 
     def takes_null(self) -> bool:
         try:
@@ -1408,7 +1416,7 @@ class _Array(_Type):
         """[1, "2"] -> [1, 2], "[1, 2]" -> [1, 2]. A single item is never made a list."""
         items = _decode(value, "[", place)
         if type(items) is not list:
-            raise _Mismatch([place.expected("array", items, self._hint)])
+            raise _Mismatch([place.expected("array", items, self.advice)])
         types: Iterable[_Type] = itertools.repeat(self.item)
         if self.types is not None:
             types = self.types
@@ -1428,22 +1436,26 @@ class _Array(_Type):
         except TypeError:
             raise _Mismatch([place.expected("array of items that a set can hold", items)]) from None
 
-    def _hint(self, value: Any) -> str:
+    def advice(self, value: Any) -> str:
         if type(value) is str and value.lstrip()[:1] == "[":
             return "; in brackets it must be JSON"
         return f"; a single item is written {_preview([value])}"
 
 
-def _object_hint(value: Any) -> str:
-    if type(value) is str and value.lstrip()[:1] == "{":
-        return "; in braces it must be JSON"
-    return ""
-
-
-class _Mapping(_Type):
-    """A dict: Dict[str, int]."""
+class _Object(_Type):
+    """What is an object in JSON."""
 
     json_types = (dict,)
+
+    def advice(self, value: Any) -> str:
+        if type(value) is str and value.lstrip()[:1] == "{":
+            return "; in braces it must be JSON"
+        return ""
+
+
+class _Mapping(_Object):
+    """A dict: Dict[str, int]."""
+
     length_keyword = "Properties"
 
     def __init__(self, key: _Type, value: _Type) -> None:
@@ -1462,7 +1474,7 @@ class _Mapping(_Type):
         """{"1": "2"} -> {1: 2} for Dict[int, int]."""
         entries = _decode(value, "{", place)
         if type(entries) is not dict:
-            raise _Mismatch([place.expected("object", entries, _object_hint)])
+            raise _Mismatch([place.expected("object", entries, self.advice)])
         converted: Dict[Any, Any] = {}
         faults: List[_Fault] = []
         for name, item in entries.items():
@@ -1479,7 +1491,7 @@ class _Mapping(_Type):
         return converted
 
 
-class _Record(_Type):
+class _Record(_Object):
     """An object with named fields: a dataclass, a TypedDict, a function's parameters.
 
     Args:
@@ -1489,8 +1501,6 @@ class _Record(_Type):
         extra: the type of further names, for a function with **options; else None.
         reserved: names that are not among these, since something else fills them in.
     """
-
-    json_types = (dict,)
 
     def __init__(
         self,
@@ -1575,7 +1585,7 @@ class _Record(_Type):
             return dict(zip(names, entries))
         if type(entries) is dict:
             return entries
-        raise _Mismatch([place.expected("object", entries, _object_hint)])
+        raise _Mismatch([place.expected("object", entries, self.advice)])
 
     def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         if type(value) is not dict:
@@ -1617,8 +1627,7 @@ class _Choice(_Type):
         types = {_SCALARS[_full_name(type(value))].schema["type"] for value in values}
         if len(types) == 1:
             self.schema["type"] = types.pop()
-        if any(isinstance(value, str) for value in values):
-            self.json_types = (str,)
+        self.json_types = tuple({type(value) for value in values})
         listed = ", ".join(json.dumps(v, ensure_ascii=False) for v in values[:50])
         self.description = f"one of {listed}"
         self.members = {(type(value), value): python for value, python in members}
@@ -1636,15 +1645,18 @@ class _Choice(_Type):
             same = self.spellings.get(_spelling(value), [])
             if len(same) == 1 and not place.strict:
                 return same[0]
-        raise _Mismatch([place.expected(self.description, value, self._hint)])
+        raise _Mismatch([place.expected(self.description, value, self.advice)])
+
+    def word(self) -> str:
+        return str(self.schema.get("type", self.description))  # values of several types
 
     def resembles(self, value: Any) -> bool:
         return type(value) in _SCALAR_TYPES and _spelling(value) in self.spellings
 
-    def _hint(self, value: Any) -> str:
+    def advice(self, value: Any) -> str:
         if type(value) is not str:
             return ""
-        return _did_you_mean(value, [str(v) for v in self.schema["enum"]])
+        return _did_you_mean(value, [_to_text(v) for v in self.schema["enum"]])
 
 
 class _Reference(_Type):
@@ -1729,8 +1741,10 @@ class _Union(_Type):
         meant = [each for each in mismatches if each.distance(value) == shortest]
         if shortest is not None and len(meant) == 1:
             return mismatches[meant[0]]
-        words = [str(each.schema.get("type", "object")) for each in self.alternatives]
-        return [place.expected(" or ".join(dict.fromkeys(words)), value)]
+        words = [each.word() for each in self.alternatives]
+        others = [each for each in self.alternatives if not each.takes_null()]
+        advice = others[0].advice if len(others) == 1 else None  # an Optional
+        return [place.expected(" or ".join(dict.fromkeys(words)), value, advice)]
 
     def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         distances = [alternative.distance(value) for alternative in self.alternatives]
@@ -2131,6 +2145,9 @@ class _Constrained(_Type):
                 is_shown = bool(re.match(r"\^.*(?<!\\)\$\Z", shown or ""))
             if is_shown:
                 self.schema[keyword] = shown
+
+    def advice(self, value: Any) -> str:
+        return self.inner.advice(value)
 
     def convert(self, value: Any, place: _Place) -> Any:
         """Converted first, then checked: "10" -> 10 for an int of at most 10."""

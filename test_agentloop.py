@@ -2176,8 +2176,14 @@ class FaultTextTests(unittest.TestCase):
             (many, "é00x", ', "é49", got "é00x", did you mean "é00"', "é50"),
             (many, 5, ', "é49", got 5', "did you mean"),
             ("Literal['512']", 51, 'expected one of "512", got 51', "did you mean"),
+            ("Literal[True, 'a']", "truer", 'did you mean "true"?', "True"),
             # of a union, the alternative that was meant, where that can be told
             ("Optional[int]", {"a": 1}, "expected integer or null, got", "args.x."),
+            ("Optional[Literal[1, 2]]", 3, "expected one of 1, 2, got 3", "integer"),
+            ("Optional[Literal['a', 1]]", ["a"], 'expected one of "a", 1 or null, got', "object"),
+            ("Optional[List[str]]", "a", 'or null, got "a"; a single item is written ["a"]', "JSON"),
+            ("Optional[Dict[str, int]]", "{'a': 1}", "; in braces it must be JSON", "single"),
+            ("Union[int, List[int]]", "x", 'expected integer or array, got "x"', "single"),
             ("Union[float, List[int]]", 10**400, "expected number, got", " or "),
             ("Union[Literal[1, 2], List[int]]", "x", "expected integer or array, got", "one of"),
             ("Union[Literal['a', 1], List[int]]", "b", 'expected one of "a", 1, got', " or "),
@@ -2686,7 +2692,7 @@ class ConversionTests(unittest.TestCase):
                 ("c", _bad('"a", "b"')), (1.5, _bad("string", "integer")), (True, _bad()),
             ],
             "Union[Literal[1, 2], List[int]]": [
-                (2, 2), ("2", 2), ([3], [3]), (5, _bad("integer")), (None, _bad()),
+                (2, 2), ("2", 2), ([3], [3]), (5, _bad("one of 1, 2")), (None, _bad()),
             ],
             "Union[List[Union[int, bool]], List[str]]": [(["5"], ["5"]), ([5, True], [5, True])],
             "Union[str, Path]": [("", ""), ("a", "a")],
@@ -3025,6 +3031,8 @@ class ConstraintTests(unittest.TestCase):
             (Union[int, str], [{"ge": 1, "min_length": 2}],
              _either({**integer, "minimum": 1}, {**text, "minLength": 2}),
              [(5, 5), ("ab", "ab"), (0, _bad("at least 1")), ("a", _bad("at least 2"))]),
+            (Optional[List[int]], [{"min_length": 1}], _either({**_array("integer"), "minItems": 1}, "null"),
+             [([1], [1]), (5, _bad("a single item is written"))]),
             # other values that are compared, for which JSON Schema has no word
             (datetime.date, [{"ge": day}], {**text, "format": "date"}, [
                 ("2024-02-01", datetime.date(2024, 2, 1)), ("2024-01-30", _bad("at least 2024-01-31")),
