@@ -461,13 +461,15 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
         "{'n': None}"             {"n": None}               a Python literal
         '{"n": 1', "[1]", 5       ValueError
     """
-    if type(tool_input) is dict:
+    # A model of the caller's own may put anything there: `isinstance` would ask the object.
+    if issubclass(type(tool_input), dict):
         try:
             return {k: _copy_value(v) for k, v in tool_input.items()}
-        except Exception as error:  # what a model of the caller's own put there
+        except Exception as error:
             raise ValueError(f"cannot be copied: {type(error).__name__}") from None
     value = tool_input
-    if isinstance(value, str):
+    if issubclass(type(value), str):
+        value = str.__str__(value)
         try:
             value = _parse_json(value)
         except ValueError as json_error:
@@ -637,13 +639,14 @@ class AgentAction(_Data):
     def __str__(self) -> str:
         """lookup_stock(sku="A1")"""
         shown = self.tool_input
-        if isinstance(shown, str) and len(shown) <= _SHOWN_ARGUMENTS:
+        is_long = type(shown) is str and len(shown) > _SHOWN_ARGUMENTS
+        if type(shown) is not dict and shown is not None and not is_long:
             arguments = self.arguments
             shown = shown if arguments is None else arguments
-        if isinstance(shown, dict):
+        if type(shown) is dict:
             shown = _beginning_of(shown, 120)
             shown = ", ".join(f"{_safe_str(name)}={_preview(v)}" for name, v in shown.items())
-        elif not isinstance(shown, str):
+        elif type(shown) is not str:
             shown = _preview(shown, 120)
         return f"{_one_line(_to_text(self.tool), 64)}({_one_line(shown, 120)})"
 
@@ -1291,6 +1294,8 @@ class _Place:
 
         def describe() -> str:
             text = f"expected {what}, got {_preview(value)}"
+            if type(value) not in (list, dict, *_SCALAR_TYPES):
+                text += f" ({type(value).__name__})"  # of Python: JSON has none
             return text if advice is None else text + advice(value)
 
         return _Fault(self.path, describe)
@@ -3583,7 +3588,7 @@ class _Driver:
         if type(log) is str:
             log = _to_text(log)
         if not isinstance(reply.reason, str):
-            raise TypeError(f"the reason of an AgentFinish is a str; got {reply.reason!r}")
+            raise TypeError(f"the reason of an AgentFinish is a str; got {_short_repr(reply.reason)}")
         reason: Any = str.__str__(reply.reason)
         finish = AgentFinish(output, log, reply.message, reason)
         is_judged = self.accept is not None and finish.reason != "refusal"
@@ -3615,7 +3620,7 @@ class _Driver:
         self.call_count += 1
         name, call_id, log = action.tool, action.call_id, action.log
         if not type(name) is type(call_id) is type(log) is str or not log.isascii():
-            name = _to_text(name) if isinstance(name, str) else ""
+            name = _to_text(name) if issubclass(type(name), str) else ""
             call_id = _to_text(call_id or "")
             log = _to_text(log or "")
         if not call_id:

@@ -2173,6 +2173,8 @@ class FaultTextTests(unittest.TestCase):
             ("List[int]", "[1, oops", "in brackets it must be JSON", "a single item"),
             ("List[int]", "oops", 'a single item is written ["oops"]', "in brackets"),
             ("List[int]", 5, "a single item is written [5]", "in brackets"),
+            ("List[int]", (1, 2), "expected array, got [1, 2] (tuple)", "in brackets"),
+            ("Colour", _Colour.RED, 'expected one of "r", "g", got r (_Colour)', "in brackets"),
             (many, "é00x", ', "é49", got "é00x", did you mean "é00"', "é50"),
             (many, 5, ', "é49", got 5', "did you mean"),
             ("Literal['512']", 51, 'expected one of "512", got 51', "did you mean"),
@@ -5989,9 +5991,48 @@ class ReplyTests(unittest.TestCase):
                         self.assertNotIn("\n", str(step))
                     json.dumps(agentloop.to_json(run))
 
+    def test_arguments_of_a_class_of_the_callers(self):
+        class Lying:
+            def __init__(self, cls):
+                self.cls = cls
+
+            @property
+            def __class__(self):
+                return self.cls()  # raises, where there is no class
+
+        class Lazy(dict):
+            def items(self):
+                raise RuntimeError("lazy")
+
+            __iter__ = keys = values = items
+
+        class Text(str):
+            def __len__(self):
+                raise RuntimeError("length")
+
+        def f(n: int):
+            return n
+
+        rows = [
+            (collections.OrderedDict(n=1), "ok", "f(n=1)"),
+            (collections.Counter("n"), "ok", "f(n=1)"), (Text('{"n": 1}'), "ok", "f(n=1)"),
+            (Text("{n"), "invalid_arguments", "f({n)"), (None, "invalid_arguments", "f(null)"),
+            (Lying(lambda: str), "invalid_arguments", "f("),
+            (Lying(lambda: dict), "invalid_arguments", "f("),
+            (Lying({}.popitem), "invalid_arguments", "f("),
+            (Lazy(n=1), "invalid_arguments", "f({'n': 1})"),
+        ]  # fmt: skip
+        for tool_input, status, shown in rows:
+            with self.subTest(type(tool_input).__name__):
+                run, error = _drive([agentloop.AgentAction("f", tool_input), _end()], tools=[f])
+                self.assertIsNone(error)
+                self.assertEqual(_statuses(run), [status])
+                self.assertEqual(str(run.steps[0].action)[: len(shown)], shown)
+                json.dumps(agentloop.to_json(run))
+
     def test_a_reason_that_is_no_text(self):
         """A bug in the model's code, said before anything of it is in the run."""
-        for reason in (None, 5, ["stop"]):
+        for reason in (None, 5, ["stop"], _Unshowable()):
             with self.subTest(reason):
                 run, error = _drive([_end("x", reason=reason)])
                 self.assertIsInstance(error, TypeError)
