@@ -2482,7 +2482,7 @@ class _SchemaBuilder:
         if hasattr(hint, "__total__"):
             record = self.build_typed_dict(hint, hints, notes, where)
         else:
-            parameters = list(inspect.signature(hint).parameters.values())
+            parameters = _constructor_parameters(hint, where)
             fields = self.build_parameters(parameters, hints, notes, f"{where}, field")
             record = _Record(fields, _required_names(parameters), hint)
         return _describe(record, about)
@@ -2542,6 +2542,20 @@ def _class_docstring(cls: Any) -> str:
     if text.startswith(f"{cls.__name__}("):
         return ""
     return text
+
+
+def _constructor_parameters(cls: Any, where: str) -> List[inspect.Parameter]:
+    """What a dataclass or a NamedTuple is made of. TypeError where that has no names."""
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = list(inspect.signature(cls).parameters.values())
+    if any(p.kind not in by_name for p in parameters):
+        # A __new__ or a metaclass may take anything, and pass it on to __init__.
+        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    for parameter in parameters:
+        if parameter.kind not in by_name:
+            text = f"{cls.__name__} takes {parameter}, which has no name in JSON"
+            raise TypeError(f"{where}: {text}: name each field in its __init__")
+    return parameters
 
 
 def _required_names(parameters: Iterable[inspect.Parameter]) -> List[str]:

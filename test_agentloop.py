@@ -2569,6 +2569,23 @@ class ConversionTests(unittest.TestCase):
              ({"p": {}}, _bad(at="args.x.p.x"))],
         })  # fmt: skip
 
+    def test_a_class_that_is_made_in_its_own_way(self):
+        """A __new__ or a metaclass that takes anything: the fields are those of __init__."""
+        rows = [
+            "class C:\n    n: int\n    def __new__(cls, *args, **named): return super().__new__(cls)",
+            "class C(typing.Generic[AnyStr]):\n    n: int",  # on Python 3.8 it has such a __new__
+            "class C(metaclass=Once):\n    n: int",
+        ]
+        head = (
+            "import typing\nclass Once(type):\n"
+            "    def __call__(cls, *args, **named): return super().__call__(*args, **named)\n"
+            "@dataclasses.dataclass\n"
+        )
+        for source in rows:
+            with self.subTest(source):
+                tool = _source(head + source + "\ndef tool(x: C): return x.n")
+                self.assertEqual(_step_of(tool, {"x": {"n": "5"}}).observation, 5)
+
     def test_choices(self):
         red, green = _Colour
         _check_conversions(self, {
@@ -3533,6 +3550,13 @@ class NoJsonFormTests(unittest.TestCase):
             with self.subTest(source), self.assertRaises(TypeError) as caught:
                 agentloop.registry([_source(head + source)])
             self.assertRegex(str(caught.exception), r"'?conn'?.*Conn")
+
+    def test_a_class_whose_fields_are_not_named(self):
+        head = "@dataclasses.dataclass(init=False)\nclass C:\n    n: int\n    def __init__(self, %s): pass"
+        for parameters, told in (("**given", "given"), ("*given", "given"), ("n, /", "n")):
+            with self.subTest(parameters), self.assertRaises(TypeError) as caught:
+                agentloop.registry([_source(head % parameters + "\ndef tool(x: C): pass")])
+            self.assertRegex(str(caught.exception), "'x': C takes .*%s" % told)
 
 
 class DefaultTests(unittest.TestCase):
