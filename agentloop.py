@@ -2308,10 +2308,15 @@ def _is_union(hint: Any) -> bool:
     return typing.get_origin(hint) is Union or type(hint).__name__ == "UnionType"
 
 
-def _qualifier_of(hint: Any) -> str:
-    """Required[int] -> "Required"; also Final and NotRequired; else ""."""
-    name: str = getattr(typing.get_origin(hint), "_name", None) or ""
-    return name if name in ("Final", "Required", "NotRequired") else ""
+def _form_of(hint: Any) -> str:
+    """Required[int] -> "Required", Literal[1] -> "Literal"; "" for what is no such form.
+
+    By name: typing_extensions has forms of its own for an older Python.
+    """
+    return getattr(typing.get_origin(hint), "_name", None) or ""
+
+
+_QUALIFIERS = ("Final", "Required", "NotRequired", "ReadOnly")
 
 
 _ABSTRACT_CONTAINERS = {
@@ -2385,13 +2390,13 @@ class _SchemaBuilder:
             return _Scalar(_SCALARS[_full_name(hint)], hint)
         if hasattr(hint, "__metadata__"):
             return self.build_annotated(hint, where)
-        if _qualifier_of(hint):
+        if _form_of(hint) in _QUALIFIERS:
             return self.build(typing.get_args(hint)[0], where)
         if hasattr(hint, "__supertype__"):  # a NewType
             return self.build(hint.__supertype__, where)
         if _is_union(hint):
             return _unite([self.build(arg, where) for arg in typing.get_args(hint)])
-        if typing.get_origin(hint) is Literal or isinstance(hint, enum.EnumMeta):
+        if _form_of(hint) == "Literal" or isinstance(hint, enum.EnumMeta):
             return self.build_choice(hint, where)
         if _container_of(hint) is dict:
             return self.build_mapping(hint, where)
@@ -2497,8 +2502,8 @@ class _SchemaBuilder:
         for name, annotation in hints.items():
             value_type = self.build(annotation, f"{where}, key {name!r}")
             fields[name] = _describe(value_type, notes.get(name))
-            qualifier = _qualifier_of(annotation)
-            if qualifier == "Required" or (name in marked and qualifier != "NotRequired"):
+            form = _form_of(annotation)
+            if form == "Required" or (name in marked and form != "NotRequired"):
                 required.append(name)
         return _Record(fields, required)
 

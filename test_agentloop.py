@@ -3314,6 +3314,8 @@ class AnnotationTests(unittest.TestCase):
             ("3.11", total, "Film", film, missing),
             ("3.11", future + total, "Film", film, missing),
             ("3.12", "type Ids = list[int]\n", "Ids", whole, [(["1"], [1])]),
+            ("3.13", in_full % "ReadOnly[str]", "Film", film, [({"name": "a"}, {"name": "a"})]),
+            ("3.13", in_full % "Required[ReadOnly[str]]", "Film", film, missing),
             ("3.12", json_type, "Json", {"$ref": "#/$defs/Json"}, [(value, value)]),
         ]  # fmt: skip
         for least, before, annotation, schema, cases in rows:
@@ -3325,6 +3327,18 @@ class AnnotationTests(unittest.TestCase):
                     self.assertEqual(_ordered(shown), _ordered(schema))
                     for given, want in cases:
                         _check(self, _step_of(made, {"x": given}), want)
+
+    @unittest.skipUnless(importlib.util.find_spec("typing_extensions"), "it is not installed")
+    def test_types_of_typing_extensions(self):
+        """It has a Literal of its own before Python 3.10.1."""
+        head = "import typing_extensions as ext\nclass Film(ext.TypedDict):\n    n: %s\n"
+        for form, value, want in (
+            ("ext.Literal['a']", "A", "a"), ("ext.Literal[1, 2]", "2", 2),
+            ("ext.ReadOnly[int]", "5", 5), ("ext.Annotated[int, 'how many']", "5", 5),
+        ):  # fmt: skip
+            with self.subTest(form):
+                tool = _source(head % form + "def tool(x: Film): return x")
+                self.assertEqual(_step_of(tool, {"x": {"n": value}}).observation, {"n": want})
 
     @unittest.skipUnless(_new_enough("3.12"), "there is no `type` statement")
     def test_a_type_with_parameters_is_refused(self):
