@@ -2186,15 +2186,15 @@ _HEADING = r"""(?x)
     [ \t]* (?: (?P<colon> [:\uff1a] ) [ \t]* )? \Z       # also the wide colon of Chinese
 """
 _UNDERLINE = r"[ \t]*---+[ \t]*\Z"
-# "sku (str, optional): the product's SKU"
+# "sku (str, optional): the product's SKU", "- `sku`: the product's SKU"
 _GOOGLE_ENTRY = r"""(?x)
-    \*{0,2} (?P<name> \w+ ) [ \t]*
+    [-*`\\ ]* (?P<name> \w+ ) [*`]* [ \t]*
     (?: \( .*? \) [ \t]* )?         # the type
     [:\uff1a] [ \t]* (?P<note> .* ) \Z
 """
 # ":param str sku: the product's SKU", ":returns: the quantity"
 _REST_FIELD = r"""(?x)
-    : (?: (?P<parameter> param\w* | arg\w* | key\w* )
+    : (?: (?P<parameter> param\w* | arg\w* | kw\w* | key\w* )
         | type | returns? | rtype | raises? | yields
       ) \b
     (?P<words> [^:]* ) :            # a type, and the name

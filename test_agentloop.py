@@ -3182,6 +3182,8 @@ class DocstringTests(unittest.TestCase):
             ("Args:\n    path: file to read\n    nothing more", path),
             ("Args:\n    limit: most lines\n    nosuch: x\n    path: file to read", both),
             ("Args:\n    path: a: b", {"path": "a: b"}),
+            ("Args:\n    - path: file to read\n    * limit (int): most lines", both),
+            ("Args:\n    `path`: file to read\n    **limit** (int): most lines", both),
             ("Args:\n    path:\n        file to read", path),
             ("Args:\n\tpath: file to read\n\tlimit: most lines\n", both),
             ("Args:\n    Nothing here to see\n    path: file to read", path),
@@ -3201,6 +3203,7 @@ class DocstringTests(unittest.TestCase):
             (numpy + "path : str\n    file to read\n\nReturns\n-------\nlimit\n    no", path),
             # reST
             (":param path: file to read\n:param int limit: most lines\n:returns: x", both),
+            (":keyword path: file to read\n:kwarg limit: most lines", both),
             (
                 ":param path: file\n    to read\n:type path: str\n:param limit: most\n    lines",
                 both,
