@@ -2373,7 +2373,8 @@ class _SchemaBuilder:
         # Annotated is there from Python 3.9 on.
         options: _JsonObject = {"include_extras": True} if sys.version_info >= (3, 9) else {}
         try:
-            return typing.get_type_hints(owner, None, known, **options)
+            annotated = owner if isinstance(owner, type) else _without_result(owner)
+            return typing.get_type_hints(annotated, None, known, **options)
         except Exception as error:
             raise TypeError(
                 f"cannot resolve the annotations of {owner.__name__}: "
@@ -2529,6 +2530,17 @@ class _SchemaBuilder:
                 field_type = _show_default(field_type, parameter.default)
             fields[name] = field_type
         return fields
+
+
+def _without_result(function: Any) -> Any:
+    """What `get_type_hints` reads of a function, without the annotation of its result.
+
+    That may name what is imported for type checkers alone, and no model is told of it.
+    """
+    annotations = dict(getattr(function, "__annotations__", {}))
+    annotations.pop("return", None)
+    module_names = getattr(inspect.unwrap(function), "__globals__", {})
+    return types.SimpleNamespace(__annotations__=annotations, __globals__=module_names)
 
 
 def _no_json_form(hint: Any, where: str) -> TypeError:

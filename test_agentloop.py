@@ -3331,6 +3331,20 @@ class AnnotationTests(unittest.TestCase):
                     for given, want in cases:
                         _check(self, _step_of(made, {"x": given}), want)
 
+    def test_the_annotation_of_a_result_is_not_read(self):
+        """It may name what is imported for type checkers alone."""
+        rows = [
+            "def tool(x: 'int') -> 'Nowhere': return x",
+            "from __future__ import annotations\ndef tool(x: int) -> nowhere.Row: return x",
+            "class C:\n    def __call__(self, x: 'int') -> 'Nowhere': return x\ntool = C()",
+            "class C:\n    def m(self, x: 'int') -> 'Nowhere': return x\ntool = C().m",
+            "@functools.lru_cache()\ndef tool(x: 'int') -> 'Nowhere': return x",
+            "async def tool(x: 'int') -> 'Nowhere': return x",
+        ]
+        for source in rows:
+            with self.subTest(source):
+                self.assertEqual(_step_of(_source(source), {"x": "5"}).observation, 5)
+
     @unittest.skipUnless(importlib.util.find_spec("typing_extensions"), "it is not installed")
     def test_types_of_typing_extensions(self):
         """It has a Literal of its own before Python 3.10.1."""
