@@ -382,14 +382,16 @@ def _parse_json(
     return value
 
 
+_LITERAL_STRING = r"""(?sx)
+    ' (?: [^'\\] | \\\D )* '
+    | " (?: [^"\\] | \\\D )* "
+"""
 # What a Python literal may consist of: what JSON has too. No names, operators or numbers
 # with underscores, so that reading one never shows a warning of Python's.
-_LITERAL_TOKENS = r"""(?sx)
-    ' (?: [^'\\] | \\\D )* '                              # a string
-    | " (?: [^"\\] | \\\D )* "
+_LITERAL_TOKENS = rf"""{_LITERAL_STRING}
     | -? \d+ (?: \.\d* )? (?: [eE][-+]?\d+ )? (?![\w.])   # a number
     | True | False | None
-    | [\[\]{}:,\s]+                                      # between them
+    | [\[\]{{}}:,\s]+                                    # between them
 """
 
 
@@ -405,7 +407,7 @@ def _parse_literal(text: str) -> Any:
     if re.sub(_LITERAL_TOKENS, "", text):
         raise ValueError("not a Python literal")
     try:
-        value = ast.literal_eval(_double_unknown_escapes(text.strip()))
+        value = ast.literal_eval(re.sub(_LITERAL_STRING, _spell_string, text.strip()))
     except (SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise ValueError(f"not a Python literal: {type(error).__name__}") from None
     if not _is_plain_json(value):
@@ -413,14 +415,16 @@ def _parse_literal(text: str) -> Any:
     return value
 
 
-def _double_unknown_escapes(text: str) -> str:
-    r"""'a\d' -> 'a\\d': the same string to Python, which warns about the first."""
+def _spell_string(string: "re.Match[str]") -> str:
+    r"""'a\d<newline>' -> 'a\\d\x0a': of these Python warns about one, and refuses the other."""
 
-    def double(match: "re.Match[str]") -> str:
+    def spell(match: "re.Match[str]") -> str:
+        if match.group(1) is None:
+            return f"\\x{ord(match.group()):02x}"
         known = match.group(1) in "\n\\'\"abfnrtvxuUN"
         return match.group() if known else "\\" + match.group()
 
-    return re.sub(r"(?s)\\(.)", double, text)
+    return re.sub(r"(?s)\\(.)|[\x00-\x1f]", spell, string.group())
 
 
 def _parse_loosely(text: str) -> Any:
