@@ -289,7 +289,7 @@ def _beginning_of(value: Any, limit: int) -> Any:
                 break
             budget -= 1
             kept.append((key, shorten(item, depth - 1)))
-        return dict(kept) if type(value) is dict else [item for _, item in kept]
+        return dict(kept) if type(value) is dict else type(value)(item for _, item in kept)
 
     return shorten(value, 10)
 

@@ -5056,6 +5056,7 @@ class LoopStartTests(unittest.TestCase):
                 with self.subTest(repr(task)), self.assertRaises(TypeError) as caught:
                     call(agentloop.Scripted([_end()]), task)
                 self.assertIn("task", str(caught.exception))
+                self.assertIn("got %r" % (task,), str(caught.exception))
 
     def test_max_requests(self):
         rows = [(v, TypeError) for v in (True, False, None, 1.0, "3", [3])]
