@@ -2432,6 +2432,7 @@ class _SchemaBuilder:
         names = [(m.name, m) for m in members if isinstance(m, enum.Enum)]
         if isinstance(hint, enum.EnumMeta):
             names = list(hint.__members__.items())  # aliases too
+        names += [("None", m) for m, value in zip(members, values) if value is None]
         return _Choice(list(zip(values, members)), names)
 
     def build_mapping(self, hint: Any, where: str) -> _Type:

@@ -2608,7 +2608,7 @@ class ConversionTests(unittest.TestCase):
             "Literal['all', 0]": [("ALL", "all"), ("0", 0), (0, 0), (False, _bad())],
             "Literal[True]": [(True, True), ("true", True), (False, _bad("true")),
              (1, _bad())],
-            "Literal['a', None]": [(None, None), ("a", "a"), ("null", None)],
+            "Literal['a', None]": [(None, None), ("a", "a"), ("null", None), ("None", None)],
             "Literal[Colour.RED]": [("r", red), ("g", _bad("r"))],
             "Colour": [
                 ("r", red), ("RED", red), (" green ", green), ("G", green),
