@@ -2705,7 +2705,8 @@ class _Target:
                 "an object with __call__, or a Tool made by hand"
             )
         self.callable = function
-        if inspect.isroutine(function) or hasattr(function, "__wrapped__"):
+        is_function = inspect.isroutine(function) or hasattr(function, "__wrapped__")
+        if is_function and hasattr(function, "__name__"):  # a decorator's object may have none
             self.function = function
             self.name: str = function.__name__
             self.docstring = function.__doc__

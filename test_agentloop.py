@@ -3851,6 +3851,20 @@ class SignatureTests(unittest.TestCase):
         _check(self, step, _bad("unknown name", at=["args.self", "args.run"]))
         _check(self, _step_of(Search(1), {"text": "a", "self": 1}), _bad(at="args.self"))
 
+    def test_an_object_that_cannot_be_read(self):
+        """`inspect` takes one with a __get__ for a method of C."""
+
+        class Retry:
+            def __get__(self, owner, cls=None):
+                return functools.partial(self, owner)
+
+            def __call__(self, n: int) -> int:
+                return n
+
+        with self.assertRaises(TypeError) as caught:
+            agentloop.tool(Retry())
+        self.assertIn("retry has no signature to read: wrap it in a def", str(caught.exception))
+
     def test_methods_of_an_object_a_class_and_none(self):
         for method, name in ((_Shop().sell, "sell"), (_Shop.of, "of"), (_Shop.ping, "ping")):
             (made,) = agentloop.registry([method]).values()
