@@ -291,7 +291,7 @@ def _beginning_of(value: Any, limit: int) -> Any:
                 break
             budget -= 1
             kept.append((key, shorten(item, depth - 1)))
-        return dict(kept) if type(value) is dict else [item for _, item in kept]
+        return dict(kept) if type(value) is dict else type(value)(item for _, item in kept)
 
     return shorten(value, 10)
 
@@ -415,7 +415,7 @@ def _parse_literal(text: str) -> Any:
     if not re.fullmatch(_LITERAL_TOKENS, outline) or _is_deeper(outline, _MAX_LITERAL_DEPTH):
         raise ValueError("not a Python literal, or too deeply nested for one")
     try:
-        value = ast.literal_eval(_double_unknown_escapes(text.strip()))
+        value = ast.literal_eval(re.sub(_LITERAL_STRING, _spell_string, text.strip()))
     except (SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise ValueError(f"not a Python literal: {type(error).__name__}") from None
     if not _is_plain_json(value):
@@ -423,14 +423,16 @@ def _parse_literal(text: str) -> Any:
     return value
 
 
-def _double_unknown_escapes(text: str) -> str:
-    r"""'a\d' -> 'a\\d': the same string to Python, which warns about the first."""
+def _spell_string(string: "re.Match[str]") -> str:
+    r"""'a\d<newline>' -> 'a\\d\x0a': of these Python warns about one, and refuses the other."""
 
-    def double(match: "re.Match[str]") -> str:
+    def spell(match: "re.Match[str]") -> str:
+        if match.group(1) is None:
+            return f"\\x{ord(match.group()):02x}"
         known = match.group(1) in "\n\\'\"abfnrtvxuUN"
         return match.group() if known else "\\" + match.group()
 
-    return re.sub(r"(?s)\\(.)", double, text)
+    return re.sub(r"(?s)\\(.)|[\x00-\x1f]", spell, string.group())
 
 
 def _parse_loosely(text: str) -> Any:
@@ -467,16 +469,18 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
         "{'n': None}"             {"n": None}               a Python literal
         '{"n": 1', "[1]", 5       ValueError
     """
-    if isinstance(tool_input, dict):
+    # A model of the caller's own may put anything there: `isinstance` would ask the object.
+    if issubclass(type(tool_input), dict):
         try:
             return {
                 name: value if type(value) in _SCALAR_TYPES else copy.deepcopy(value)
                 for name, value in tool_input.items()
             }
-        except Exception as error:  # what a model of the caller's own put there
+        except Exception as error:
             raise ValueError(f"cannot be copied: {type(error).__name__}") from None
     value = tool_input
-    if isinstance(value, str):
+    if issubclass(type(value), str):
+        value = str.__str__(value)
         try:
             value = _parse_json(value)
         except ValueError as json_error:
@@ -646,13 +650,14 @@ class AgentAction(_Data):
     def __str__(self) -> str:
         """lookup_stock(sku="A1")"""
         shown = self.tool_input
-        if isinstance(shown, str) and len(shown) <= _SHOWN_ARGUMENTS:
+        is_long = type(shown) is str and len(shown) > _SHOWN_ARGUMENTS
+        if type(shown) is not dict and shown is not None and not is_long:
             arguments = self.arguments
             shown = shown if arguments is None else arguments
         if type(shown) is dict:
             shown = _beginning_of(shown, 120)
             shown = ", ".join(f"{_safe_str(name)}={_preview(v)}" for name, v in shown.items())
-        elif not isinstance(shown, str):
+        elif type(shown) is not str:
             shown = _preview(shown, 120)
         return f"{_one_line(_to_text(self.tool), 64)}({_one_line(shown, 120)})"
 
@@ -1301,13 +1306,15 @@ class _Place:
         return _Place((*self.path, key), self.strict, self.memo)
 
     def expected(
-        self, what: str, value: Any, hint: Optional[Callable[[Any], str]] = None
+        self, what: str, value: Any, advice: Optional[Callable[[Any], str]] = None
     ) -> _Fault:
-        """The fault 'expected integer, got "many"', followed by a hint about the value."""
+        """The fault 'expected integer, got "many"', followed by an advice about the value."""
 
         def describe() -> str:
             text = f"expected {what}, got {_preview(value)}"
-            return text if hint is None else text + hint(value)
+            if type(value) not in (list, dict, *_SCALAR_TYPES):
+                text += f" ({type(value).__name__})"  # of Python: JSON has none
+            return text if advice is None else text + advice(value)
 
         return _Fault(self.path, describe)
 
@@ -1355,6 +1362,14 @@ class _Type:
         only their first level is looked at. None: the value is of another JSON type.
         """
         return (0, 0) if type(value) in self.json_types else None
+
+    def word(self) -> str:
+        """What it is called among the alternatives of a union: "integer"."""
+        return str(self.schema.get("type", "object"))
+
+    def advice(self, value: Any) -> str:
+        """What helps a model that sent this value: "; in braces it must be JSON"; else ""."""
+        return ""
 
     def takes_null(self) -> bool:
         try:
@@ -1424,7 +1439,7 @@ class _Array(_Type):
         """[1, "2"] -> [1, 2], "[1, 2]" -> [1, 2]. A single item is never made a list."""
         items = _decode(value, "[", place)
         if type(items) is not list:
-            raise _Mismatch([place.expected("array", items, self._hint)])
+            raise _Mismatch([place.expected("array", items, self.advice)])
         types: Iterable[_Type] = itertools.repeat(self.item)
         if self.types is not None:
             types = self.types
@@ -1444,28 +1459,33 @@ class _Array(_Type):
         except TypeError:
             raise _Mismatch([place.expected("array of items that a set can hold", items)]) from None
 
-    def _hint(self, value: Any) -> str:
+    def advice(self, value: Any) -> str:
         if type(value) is str and value.lstrip()[:1] == "[":
             return "; in brackets it must be JSON"
         return f"; a single item is written {_preview([value])}"
 
 
-def _object_hint(value: Any) -> str:
-    if type(value) is str and value.lstrip()[:1] == "{":
-        return "; in braces it must be JSON"
-    return ""
-
-
-class _Mapping(_Type):
-    """A dict: Dict[str, int]."""
+class _Object(_Type):
+    """What is an object in JSON."""
 
     json_types = (dict,)
+
+    def advice(self, value: Any) -> str:
+        if type(value) is str and value.lstrip()[:1] == "{":
+            return "; in braces it must be JSON"
+        return ""
+
+
+class _Mapping(_Object):
+    """A dict: Dict[str, int]."""
+
     length_keyword = "Properties"
 
     def __init__(self, key: _Type, value: _Type) -> None:
         super().__init__({"type": "object"})
         if "enum" in key.schema:
-            self.schema["properties"] = dict.fromkeys(key.schema["enum"], value.schema)
+            names = [str(name) for name in key.schema["enum"]]  # that of 1 is "1"
+            self.schema["properties"] = dict.fromkeys(names, value.schema)
             self.schema["required"] = []
             self.schema["additionalProperties"] = False
         elif value.schema != _ANY.schema:
@@ -1477,7 +1497,7 @@ class _Mapping(_Type):
         """{"1": "2"} -> {1: 2} for Dict[int, int]."""
         entries = _decode(value, "{", place)
         if type(entries) is not dict:
-            raise _Mismatch([place.expected("object", entries, _object_hint)])
+            raise _Mismatch([place.expected("object", entries, self.advice)])
         converted: Dict[Any, Any] = {}
         faults: List[_Fault] = []
         for name, item in entries.items():
@@ -1494,7 +1514,7 @@ class _Mapping(_Type):
         return converted
 
 
-class _Record(_Type):
+class _Record(_Object):
     """An object with named fields: a dataclass, a TypedDict, a function's parameters.
 
     Args:
@@ -1504,8 +1524,6 @@ class _Record(_Type):
         extra: the type of further names, for a function with **options; else None.
         reserved: names that are not among these, since something else fills them in.
     """
-
-    json_types = (dict,)
 
     def __init__(
         self,
@@ -1590,7 +1608,7 @@ class _Record(_Type):
             return dict(zip(names, entries))
         if type(entries) is dict:
             return entries
-        raise _Mismatch([place.expected("object", entries, _object_hint)])
+        raise _Mismatch([place.expected("object", entries, self.advice)])
 
     def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         if type(value) is not dict:
@@ -1632,8 +1650,7 @@ class _Choice(_Type):
         types = {_SCALARS[_full_name(type(value))].schema["type"] for value in values}
         if len(types) == 1:
             self.schema["type"] = types.pop()
-        if any(isinstance(value, str) for value in values):
-            self.json_types = (str,)
+        self.json_types = tuple({type(value) for value in values})
         listed = ", ".join(json.dumps(v, ensure_ascii=False) for v in values[:50])
         self.description = f"one of {listed}"
         self.members = {(type(value), value): python for value, python in members}
@@ -1651,15 +1668,18 @@ class _Choice(_Type):
             same = self.spellings.get(_spelling(value), [])
             if len(same) == 1 and not place.strict:
                 return same[0]
-        raise _Mismatch([place.expected(self.description, value, self._hint)])
+        raise _Mismatch([place.expected(self.description, value, self.advice)])
+
+    def word(self) -> str:
+        return str(self.schema.get("type", self.description))  # values of several types
 
     def resembles(self, value: Any) -> bool:
         return type(value) in _SCALAR_TYPES and _spelling(value) in self.spellings
 
-    def _hint(self, value: Any) -> str:
+    def advice(self, value: Any) -> str:
         if type(value) is not str:
             return ""
-        return _did_you_mean(value, [str(v) for v in self.schema["enum"]])
+        return _did_you_mean(value, [_to_text(v) for v in self.schema["enum"]])
 
 
 class _Reference(_Type):
@@ -1744,8 +1764,10 @@ class _Union(_Type):
         meant = [each for each in mismatches if each.distance(value) == shortest]
         if shortest is not None and len(meant) == 1:
             return mismatches[meant[0]]
-        words = [str(each.schema.get("type", "object")) for each in self.alternatives]
-        return [place.expected(" or ".join(dict.fromkeys(words)), value)]
+        words = [each.word() for each in self.alternatives]
+        others = [each for each in self.alternatives if not each.takes_null()]
+        advice = others[0].advice if len(others) == 1 else None  # an Optional
+        return [place.expected(" or ".join(dict.fromkeys(words)), value, advice)]
 
     def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         distances = [alternative.distance(value) for alternative in self.alternatives]
@@ -1962,8 +1984,8 @@ def _respell_duration(value: Any) -> Any:
     """ "01:30:00" -> "PT01H30M00S"; a number of seconds stays one."""
     if type(value) in (int, float):
         return value
-    clock = r"([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
-    return re.sub(clock, r"PT\1H\2M\3S", str.strip(value))
+    clock = r"\A([+-]?)([0-9]{1,9}):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
+    return re.sub(clock, r"\1PT\2H\3M\4S", str.strip(value))
 
 
 def _write_duration(value: Any) -> str:
@@ -2136,13 +2158,19 @@ class _Constrained(_Type):
             keyword, _, _ = _LIMITS[name]
             if keyword in ("min", "max"):
                 keyword += inner.length_keyword
-            shown = type(limit) in (int, float)  # JSON Schema has no word for a date's limit
+            shown: Any = None
+            with contextlib.suppress(ValueError):  # infinity, which JSON does not have
+                shown = _scalar_to_json(limit)
+            is_shown = type(shown) in (int, float)  # JSON Schema has no word for a date's limit
             if name == "pattern":
                 re.compile(limit)  # a wrong one is an error of the developer, now
                 # llama.cpp's grammar converter refuses one that is not anchored at both ends.
-                shown = isinstance(limit, str) and bool(re.match(r"\^.*(?<!\\)\$\Z", limit))
-            if shown:
-                self.schema[keyword] = limit
+                is_shown = bool(re.match(r"\^.*(?<!\\)\$\Z", shown or ""))
+            if is_shown:
+                self.schema[keyword] = shown
+
+    def advice(self, value: Any) -> str:
+        return self.inner.advice(value)
 
     def convert(self, value: Any, place: _Place) -> Any:
         """Converted first, then checked: "10" -> 10 for an int of at most 10."""
@@ -2176,15 +2204,15 @@ _HEADING = r"""(?x)
     [ \t]* (?: (?P<colon> [:\uff1a] ) [ \t]* )? \Z       # also the wide colon of Chinese
 """
 _UNDERLINE = r"[ \t]*---+[ \t]*\Z"
-# "sku (str, optional): the product's SKU"
+# "sku (str, optional): the product's SKU", "- `sku`: the product's SKU"
 _GOOGLE_ENTRY = r"""(?x)
-    \*{0,2} (?P<name> \w+ ) [ \t]*
+    [-*`\\ ]* (?P<name> \w+ ) [*`]* [ \t]*
     (?: \( .*? \) [ \t]* )?         # the type
     [:\uff1a] [ \t]* (?P<note> .* ) \Z
 """
 # ":param str sku: the product's SKU", ":returns: the quantity"
 _REST_FIELD = r"""(?x)
-    : (?: (?P<parameter> param\w* | arg\w* | key\w* )
+    : (?: (?P<parameter> param\w* | arg\w* | kw\w* | key\w* )
         | type | returns? | rtype | raises? | yields
       ) \b
     (?P<words> [^:]* ) :            # a type, and the name
@@ -2298,10 +2326,15 @@ def _is_union(hint: Any) -> bool:
     return typing.get_origin(hint) is Union or type(hint).__name__ == "UnionType"
 
 
-def _qualifier_of(hint: Any) -> str:
-    """Required[int] -> "Required"; also Final and NotRequired; else ""."""
-    name: str = getattr(typing.get_origin(hint), "_name", None) or ""
-    return name if name in ("Final", "Required", "NotRequired") else ""
+def _form_of(hint: Any) -> str:
+    """Required[int] -> "Required", Literal[1] -> "Literal"; "" for what is no such form.
+
+    By name: typing_extensions has forms of its own for an older Python.
+    """
+    return getattr(typing.get_origin(hint), "_name", None) or ""
+
+
+_QUALIFIERS = ("Final", "Required", "NotRequired", "ReadOnly")
 
 
 _ABSTRACT_CONTAINERS = {
@@ -2358,7 +2391,8 @@ class _SchemaBuilder:
         # Annotated is there from Python 3.9 on.
         options: _JsonObject = {"include_extras": True} if sys.version_info >= (3, 9) else {}
         try:
-            return typing.get_type_hints(owner, None, known, **options)
+            annotated = owner if isinstance(owner, type) else _without_result(owner)
+            return typing.get_type_hints(annotated, None, known, **options)
         except Exception as error:
             raise TypeError(
                 f"cannot resolve the annotations of {owner.__name__}: "
@@ -2376,13 +2410,13 @@ class _SchemaBuilder:
             return _Scalar(_SCALARS[_full_name(hint)], hint)
         if hasattr(hint, "__metadata__"):
             return self.build_annotated(hint, where)
-        if _qualifier_of(hint):
+        if _form_of(hint) in _QUALIFIERS:
             return self.build(typing.get_args(hint)[0], where)
         if hasattr(hint, "__supertype__"):  # a NewType
             return self.build(hint.__supertype__, where)
         if _is_union(hint):
             return _unite([self.build(arg, where) for arg in typing.get_args(hint)])
-        if typing.get_origin(hint) is Literal or isinstance(hint, enum.EnumMeta):
+        if _form_of(hint) == "Literal" or isinstance(hint, enum.EnumMeta):
             return self.build_choice(hint, where)
         if _container_of(hint) is dict:
             return self.build_mapping(hint, where)
@@ -2408,11 +2442,12 @@ class _SchemaBuilder:
         """Literal["north", "south"], or an enum."""
         members: List[Any] = list(typing.get_args(hint) or hint)
         values = [getattr(member, "value", member) for member in members]
-        if not values or not all(type(value) in _SCALAR_TYPES for value in values):
+        if not values or not all(_is_plain_json(value, depth=0) for value in values):
             raise _no_json_form(hint, where)
         names = [(m.name, m) for m in members if isinstance(m, enum.Enum)]
         if isinstance(hint, enum.EnumMeta):
             names = list(hint.__members__.items())  # aliases too
+        names += [("None", m) for m, value in zip(members, values) if value is None]
         return _Choice(list(zip(values, members)), names)
 
     def build_mapping(self, hint: Any, where: str) -> _Type:
@@ -2473,7 +2508,7 @@ class _SchemaBuilder:
         if hasattr(hint, "__total__"):
             record = self.build_typed_dict(hint, hints, notes, where)
         else:
-            parameters = list(inspect.signature(hint).parameters.values())
+            parameters = _constructor_parameters(hint, where)
             fields = self.build_parameters(parameters, hints, notes, f"{where}, field")
             record = _Record(fields, _required_names(parameters), hint)
         return _describe(record, about)
@@ -2488,8 +2523,8 @@ class _SchemaBuilder:
         for name, annotation in hints.items():
             value_type = self.build(annotation, f"{where}, key {name!r}")
             fields[name] = _describe(value_type, notes.get(name))
-            qualifier = _qualifier_of(annotation)
-            if qualifier == "Required" or (name in marked and qualifier != "NotRequired"):
+            form = _form_of(annotation)
+            if form == "Required" or (name in marked and form != "NotRequired"):
                 required.append(name)
         return _Record(fields, required)
 
@@ -2517,6 +2552,17 @@ class _SchemaBuilder:
         return fields
 
 
+def _without_result(function: Any) -> Any:
+    """What `get_type_hints` reads of a function, without the annotation of its result.
+
+    That may name what is imported for type checkers alone, and no model is told of it.
+    """
+    annotations = dict(getattr(function, "__annotations__", {}))
+    annotations.pop("return", None)
+    module_names = getattr(inspect.unwrap(function), "__globals__", {})
+    return types.SimpleNamespace(__annotations__=annotations, __globals__=module_names)
+
+
 def _no_json_form(hint: Any, where: str) -> TypeError:
     name = hint
     if not typing.get_args(hint):
@@ -2533,6 +2579,20 @@ def _class_docstring(cls: Any) -> str:
     if text.startswith(f"{cls.__name__}("):
         return ""
     return text
+
+
+def _constructor_parameters(cls: Any, where: str) -> List[inspect.Parameter]:
+    """What a dataclass or a NamedTuple is made of. TypeError where that has no names."""
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = list(inspect.signature(cls).parameters.values())
+    if any(p.kind not in by_name for p in parameters):
+        # A __new__ or a metaclass may take anything, and pass it on to __init__.
+        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    for parameter in parameters:
+        if parameter.kind not in by_name:
+            text = f"{cls.__name__} takes {parameter}, which has no name in JSON"
+            raise TypeError(f"{where}: {text}: name each field in its __init__")
+    return parameters
 
 
 def _required_names(parameters: Iterable[inspect.Parameter]) -> List[str]:
@@ -2660,7 +2720,8 @@ class _Target:
                 "an object with __call__, or a Tool made by hand"
             )
         self.callable = function
-        if inspect.isroutine(function) or hasattr(function, "__wrapped__"):
+        is_function = inspect.isroutine(function) or hasattr(function, "__wrapped__")
+        if is_function and hasattr(function, "__name__"):  # a decorator's object may have none
             self.function = function
             self.name: str = function.__name__
             self.docstring = function.__doc__
@@ -3597,7 +3658,7 @@ class _Driver:
         if type(log) is str:
             log = _to_text(log)
         if not isinstance(reply.reason, str):
-            raise TypeError(f"the reason of an AgentFinish is a str; got {reply.reason!r}")
+            raise TypeError(f"the reason of an AgentFinish is a str; got {_short_repr(reply.reason)}")
         reason: Any = str.__str__(reply.reason)
         finish = AgentFinish(output, log, reply.message, reason)
         is_judged = self.accept is not None and finish.reason != "refusal"
@@ -3629,7 +3690,7 @@ class _Driver:
         self.call_count += 1
         name, call_id, log = action.tool, action.call_id, action.log
         if not type(name) is type(call_id) is type(log) is str or not log.isascii():
-            name = _to_text(name) if isinstance(name, str) else ""
+            name = _to_text(name) if issubclass(type(name), str) else ""
             call_id = _to_text(call_id or "")
             log = _to_text(log or "")
         if not call_id:

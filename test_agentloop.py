@@ -284,6 +284,10 @@ class _Corner(enum.Enum):  # values without a JSON form
     FAR = (9, 9)
 
 
+class _Bottomless(enum.Enum):  # a number that JSON does not have
+    BOTTOM = float("-inf")
+
+
 class _Empty(enum.Enum):  # nothing to choose
     pass
 
@@ -1467,6 +1471,8 @@ class ArgumentTextTests(unittest.TestCase):
             ('```json\n{"x": "```\\n"}\n```', {"x": "```\n", "n": 1}),
             ("{'x': 'a'}", a),
             ("{'x': 'it\\'s', 'n': None}", {"x": "it's", "n": 1}),
+            ("{'x': 'a\nb\tc\x00\r\n',\n'n': 1}", {"x": "a\nb\tc\x00\r\n", "n": 1}),
+            ("{'x': \"a\\\nb\\d'\n\"}", {"x": "ab\\d'\n", "n": 1}),
             ('{"x": "b", "x": "a"}', a),
             ('{"x": "\\ud800"}', {"x": "\ud800", "n": 1}),
             ("a", whole),
@@ -2256,11 +2262,19 @@ class FaultTextTests(unittest.TestCase):
             ("List[int]", "[1, oops", "in brackets it must be JSON", "a single item"),
             ("List[int]", "oops", 'a single item is written ["oops"]', "in brackets"),
             ("List[int]", 5, "a single item is written [5]", "in brackets"),
+            ("List[int]", (1, 2), "expected array, got [1, 2] (tuple)", "in brackets"),
+            ("Colour", _Colour.RED, 'expected one of "r", "g", got r (_Colour)', "in brackets"),
             (many, "é00x", ', "é49", got "é00x", did you mean "é00"', "é50"),
             (many, 5, ', "é49", got 5', "did you mean"),
             ("Literal['512']", 51, 'expected one of "512", got 51', "did you mean"),
+            ("Literal[True, 'a']", "truer", 'did you mean "true"?', "True"),
             # of a union, the alternative that was meant, where that can be told
             ("Optional[int]", {"a": 1}, "expected integer or null, got", "args.x."),
+            ("Optional[Literal[1, 2]]", 3, "expected one of 1, 2, got 3", "integer"),
+            ("Optional[Literal['a', 1]]", ["a"], 'expected one of "a", 1 or null, got', "object"),
+            ("Optional[List[str]]", "a", 'or null, got "a"; a single item is written ["a"]', "JSON"),
+            ("Optional[Dict[str, int]]", "{'a': 1}", "; in braces it must be JSON", "single"),
+            ("Union[int, List[int]]", "x", 'expected integer or array, got "x"', "single"),
             ("Union[float, List[int]]", 10**400, "expected number, got", " or "),
             ("Union[Literal[1, 2], List[int]]", "x", "expected integer or array, got", "one of"),
             ("Union[Literal['a', 1], List[int]]", "b", 'expected one of "a", 1, got', " or "),
@@ -2401,6 +2415,7 @@ class SchemaTests(unittest.TestCase):
             ("Dict[str, str]", {"type": "object", "additionalProperties": {"type": "string"}}),
             ("Dict[int, bool]", {"type": "object", "additionalProperties": {"type": "boolean"}}),
             ("Dict[Literal['lo', 'hi'], bool]", flags),
+            ("Dict[Level, str]", _object({"1": {"type": "string"}, "2": {"type": "string"}})),
             ("Mapping[str, int]", {"type": "object", "additionalProperties": {"type": "integer"}}),
             (
                 "MutableMapping[str, int]",
@@ -2643,6 +2658,23 @@ class ConversionTests(unittest.TestCase):
              ({"p": {}}, _bad(at="args.x.p.x"))],
         })  # fmt: skip
 
+    def test_a_class_that_is_made_in_its_own_way(self):
+        """A __new__ or a metaclass that takes anything: the fields are those of __init__."""
+        rows = [
+            "class C:\n    n: int\n    def __new__(cls, *args, **named): return super().__new__(cls)",
+            "class C(typing.Generic[AnyStr]):\n    n: int",  # on Python 3.8 it has such a __new__
+            "class C(metaclass=Once):\n    n: int",
+        ]
+        head = (
+            "import typing\nclass Once(type):\n"
+            "    def __call__(cls, *args, **named): return super().__call__(*args, **named)\n"
+            "@dataclasses.dataclass\n"
+        )
+        for source in rows:
+            with self.subTest(source):
+                tool = _source(head + source + "\ndef tool(x: C): return x.n")
+                self.assertEqual(_step_of(tool, {"x": {"n": "5"}}).observation, 5)
+
     def test_choices(self):
         red, green = _Colour
         _check_conversions(self, {
@@ -2663,7 +2695,7 @@ class ConversionTests(unittest.TestCase):
             "Literal['all', 0]": [("ALL", "all"), ("0", 0), (0, 0), (False, _bad())],
             "Literal[True]": [(True, True), ("true", True), (False, _bad("true")),
              (1, _bad())],
-            "Literal['a', None]": [(None, None), ("a", "a"), ("null", None)],
+            "Literal['a', None]": [(None, None), ("a", "a"), ("null", None), ("None", None)],
             "Literal[Colour.RED]": [("r", red), ("g", _bad("r"))],
             "Colour": [
                 ("r", red), ("RED", red), (" green ", green), ("G", green),
@@ -2768,7 +2800,7 @@ class ConversionTests(unittest.TestCase):
                 ("c", _bad('"a", "b"')), (1.5, _bad("string", "integer")), (True, _bad()),
             ],
             "Union[Literal[1, 2], List[int]]": [
-                (2, 2), ("2", 2), ([3], [3]), (5, _bad("integer")), (None, _bad()),
+                (2, 2), ("2", 2), ([3], [3]), (5, _bad("one of 1, 2")), (None, _bad()),
             ],
             "Union[List[Union[int, bool]], List[str]]": [(["5"], ["5"]), ([5, True], [5, True])],
             "Union[str, Path]": [("", ""), ("a", "a")],
@@ -2995,6 +3027,7 @@ class TextFormTests(unittest.TestCase):
                 ("PT1.5S", datetime.timedelta(seconds=1.5)),
                 ("01:30:00", datetime.timedelta(minutes=90)), (90, datetime.timedelta(seconds=90)),
                 ("00:00:01.25", datetime.timedelta(seconds=1.25)),
+                ("-01:30:00", -datetime.timedelta(minutes=90)), ("1 01:30:00", bad),
                 (-1.5, datetime.timedelta(seconds=-1.5)),
                 ("2 hours", _bad("duration")), ("P", bad), ("PT", bad), ("P1DT", bad), ("", bad),
                 ("P1Y", bad), ("P1M", bad), ("90", bad), (True, bad), (None, bad), (1e300, bad),
@@ -3035,6 +3068,17 @@ class TextFormTests(unittest.TestCase):
                     self.assertEqual(step.status, "invalid_arguments")
                 else:
                     self.assertEqual(step.observation, {"x": want})
+
+    def test_a_long_text_costs_one_pass(self):
+        names = ["int", "float", "bool", "None", "datetime.date", "datetime.datetime", "UUID"]
+        for hint in [*names, "datetime.time", "datetime.timedelta", "Decimal"]:
+            with self.subTest(hint):
+                tool = _tool("x: " + hint)
+                start = time.process_time()
+                for piece in ("1", " ", "1:", "P1", " 00:00"):
+                    step = _step_of(tool, {"x": piece * 50_000 + "x"})
+                    self.assertEqual(step.status, "invalid_arguments")
+                self.assertLess(time.process_time() - start, 2)
 
 
 # -- constraints -----------------------------------------------------------------------------------
@@ -3095,15 +3139,19 @@ class ConstraintTests(unittest.TestCase):
             (Union[int, str], [{"ge": 1, "min_length": 2}],
              _either({**integer, "minimum": 1}, {**text, "minLength": 2}),
              [(5, 5), ("ab", "ab"), (0, _bad("at least 1")), ("a", _bad("at least 2"))]),
+            (Optional[List[int]], [{"min_length": 1}], _either({**_array("integer"), "minItems": 1}, "null"),
+             [([1], [1]), (5, _bad("a single item is written"))]),
             # other values that are compared, for which JSON Schema has no word
             (datetime.date, [{"ge": day}], {**text, "format": "date"}, [
                 ("2024-02-01", datetime.date(2024, 2, 1)), ("2024-01-30", _bad("at least 2024-01-31")),
             ]),
             (datetime.datetime, [{"ge": datetime.datetime(2024, 1, 1, tzinfo=utc)}],
              {**text, "format": "date-time"}, [("2024-01-31", _bad("2024-01-01"))]),
-            (decimal.Decimal, [{"ge": 1}, {"le": decimal.Decimal("2.5")}], {**number, "minimum": 1}, [
+            (decimal.Decimal, [{"ge": 1}, {"le": decimal.Decimal("2.5")}], {**number, "minimum": 1, "maximum": 2.5}, [
                 ("1.1", decimal.Decimal("1.1")), (0, _bad("at least 1")), (2.6, _bad("at most 2.5")),
             ]),
+            # JSON has no infinity: it would be no request
+            (float, [{"ge": 0, "le": float("inf")}], {**number, "minimum": 0}, [(-1, _bad("at least 0"))]),
             # what says nothing: None, 0 for a list, a limit of another kind, other metadata
             (int, [{"ge": None, "le": "10", "gt": True, "min_length": 3, "pattern": "x"}], integer, [(5, 5)]),
             (str, [{"pattern": 5, "max_length": 2.5, "ge": 1}], text, [("abc", "abc")]),
@@ -3223,6 +3271,8 @@ class DocstringTests(unittest.TestCase):
             ("Args:\n    path: file to read\n    nothing more", path),
             ("Args:\n    limit: most lines\n    nosuch: x\n    path: file to read", both),
             ("Args:\n    path: a: b", {"path": "a: b"}),
+            ("Args:\n    - path: file to read\n    * limit (int): most lines", both),
+            ("Args:\n    `path`: file to read\n    **limit** (int): most lines", both),
             ("Args:\n    path:\n        file to read", path),
             ("Args:\n\tpath: file to read\n\tlimit: most lines\n", both),
             ("Args:\n    Nothing here to see\n    path: file to read", path),
@@ -3242,6 +3292,7 @@ class DocstringTests(unittest.TestCase):
             (numpy + "path : str\n    file to read\n\nReturns\n-------\nlimit\n    no", path),
             # reST
             (":param path: file to read\n:param int limit: most lines\n:returns: x", both),
+            (":keyword path: file to read\n:kwarg limit: most lines", both),
             (
                 ":param path: file\n    to read\n:type path: str\n:param limit: most\n    lines",
                 both,
@@ -3355,6 +3406,8 @@ class AnnotationTests(unittest.TestCase):
             ("3.11", total, "Film", film, missing),
             ("3.11", future + total, "Film", film, missing),
             ("3.12", "type Ids = list[int]\n", "Ids", whole, [(["1"], [1])]),
+            ("3.13", in_full % "ReadOnly[str]", "Film", film, [({"name": "a"}, {"name": "a"})]),
+            ("3.13", in_full % "Required[ReadOnly[str]]", "Film", film, missing),
             ("3.12", json_type, "Json", {"$ref": "#/$defs/Json"}, [(value, value)]),
         ]  # fmt: skip
         for least, before, annotation, schema, cases in rows:
@@ -3383,6 +3436,32 @@ class AnnotationTests(unittest.TestCase):
                         agentloop.registry([made])
                     self.assertIn("cannot resolve the annotations of tool", str(caught.exception))
                     self.assertIn(words, str(caught.exception))
+
+    def test_the_annotation_of_a_result_is_not_read(self):
+        """It may name what is imported for type checkers alone."""
+        rows = [
+            "def tool(x: 'int') -> 'Nowhere': return x",
+            "from __future__ import annotations\ndef tool(x: int) -> nowhere.Row: return x",
+            "class C:\n    def __call__(self, x: 'int') -> 'Nowhere': return x\ntool = C()",
+            "class C:\n    def m(self, x: 'int') -> 'Nowhere': return x\ntool = C().m",
+            "@functools.lru_cache()\ndef tool(x: 'int') -> 'Nowhere': return x",
+            "async def tool(x: 'int') -> 'Nowhere': return x",
+        ]
+        for source in rows:
+            with self.subTest(source):
+                self.assertEqual(_step_of(_source(source), {"x": "5"}).observation, 5)
+
+    @unittest.skipUnless(importlib.util.find_spec("typing_extensions"), "it is not installed")
+    def test_types_of_typing_extensions(self):
+        """It has a Literal of its own before Python 3.10.1."""
+        head = "import typing_extensions as ext\nclass Film(ext.TypedDict):\n    n: %s\n"
+        for form, value, want in (
+            ("ext.Literal['a']", "A", "a"), ("ext.Literal[1, 2]", "2", 2),
+            ("ext.ReadOnly[int]", "5", 5), ("ext.Annotated[int, 'how many']", "5", 5),
+        ):  # fmt: skip
+            with self.subTest(form):
+                tool = _source(head % form + "def tool(x: Film): return x")
+                self.assertEqual(_step_of(tool, {"x": {"n": value}}).observation, {"n": want})
 
     @unittest.skipUnless(_new_enough("3.12"), "there is no `type` statement")
     def test_a_type_with_parameters_is_refused(self):
@@ -3575,6 +3654,7 @@ class NoJsonFormTests(unittest.TestCase):
             ("x: Bound", "x", "Bound"),
             ("x: Corner", "x", "Corner"),  # its values have no JSON form
             ("x: Literal[Corner.NEAR]", "x", "Corner"),
+            ("x: Bottomless", "x", "Bottomless"),
             ("x: dataclasses.InitVar[int]", "x", "InitVar"),
             ("x: [int]", "x", "int"),
             ("x: 'Nowhere'", "tool", "Nowhere"),
@@ -3607,6 +3687,13 @@ class NoJsonFormTests(unittest.TestCase):
             with self.subTest(source), self.assertRaises(TypeError) as caught:
                 agentloop.registry([_source(head + source)])
             self.assertRegex(str(caught.exception), r"'?conn'?.*Conn")
+
+    def test_a_class_whose_fields_are_not_named(self):
+        head = "@dataclasses.dataclass(init=False)\nclass C:\n    n: int\n    def __init__(self, %s): pass"
+        for parameters, told in (("**given", "given"), ("*given", "given"), ("n, /", "n")):
+            with self.subTest(parameters), self.assertRaises(TypeError) as caught:
+                agentloop.registry([_source(head % parameters + "\ndef tool(x: C): pass")])
+            self.assertRegex(str(caught.exception), "'x': C takes .*%s" % told)
 
 
 class DefaultTests(unittest.TestCase):
@@ -3867,6 +3954,20 @@ class SignatureTests(unittest.TestCase):
         step = _step_of(Described(), {"self": 1, "run": 2})
         _check(self, step, _bad("unknown name", at=["args.self", "args.run"]))
         _check(self, _step_of(Search(1), {"text": "a", "self": 1}), _bad(at="args.self"))
+
+    def test_an_object_that_cannot_be_read(self):
+        """`inspect` takes one with a __get__ for a method of C."""
+
+        class Retry:
+            def __get__(self, owner, cls=None):
+                return functools.partial(self, owner)
+
+            def __call__(self, n: int) -> int:
+                return n
+
+        with self.assertRaises(TypeError) as caught:
+            agentloop.tool(Retry())
+        self.assertIn("retry has no signature to read: wrap it in a def", str(caught.exception))
 
     def test_methods_of_an_object_a_class_and_none(self):
         for method, name in ((_Shop().sell, "sell"), (_Shop.of, "of"), (_Shop.ping, "ping")):
@@ -5073,6 +5174,7 @@ class LoopStartTests(unittest.TestCase):
                 with self.subTest(repr(task)), self.assertRaises(TypeError) as caught:
                     call(agentloop.Scripted([_end()]), task)
                 self.assertIn("task", str(caught.exception))
+                self.assertIn("got %r" % (task,), str(caught.exception))
 
     def test_max_requests(self):
         rows = [(v, TypeError) for v in (True, False, None, 1.0, "3", [3])]
@@ -6069,9 +6171,47 @@ class ReplyTests(unittest.TestCase):
                         self.assertNotIn("\n", str(step))
                     json.dumps(agentloop.to_json(run))
 
+    def test_arguments_of_a_class_of_the_callers(self):
+        class Lying:
+            def __init__(self, cls):
+                self.cls = cls
+
+            @property
+            def __class__(self):
+                return self.cls()  # raises, where there is no class
+
+        class Lazy(dict):
+            def items(self):
+                raise RuntimeError("lazy")
+
+            __iter__ = keys = values = items
+
+        class Text(str):
+            pass
+
+        def f(n: int):
+            return n
+
+        rows = [
+            (collections.OrderedDict(n=1), "ok", "f(n=1)"),
+            (collections.Counter("n"), "ok", "f(n=1)"), (Text('{"n": 1}'), "ok", "f(n=1)"),
+            (Text("{n"), "invalid_arguments", "f({n)"), (None, "invalid_arguments", "f(null)"),
+            (Lying(lambda: str), "invalid_arguments", "f("),
+            (Lying(lambda: dict), "invalid_arguments", "f("),
+            (Lying({}.popitem), "invalid_arguments", "f("),
+            (Lazy(n=1), "invalid_arguments", "f({'n': 1})"),
+        ]  # fmt: skip
+        for tool_input, status, shown in rows:
+            with self.subTest(type(tool_input).__name__):
+                run, error = _drive([agentloop.AgentAction("f", tool_input), _end()], tools=[f])
+                self.assertIsNone(error)
+                self.assertEqual(_statuses(run), [status])
+                self.assertEqual(str(run.steps[0].action)[: len(shown)], shown)
+                json.dumps(agentloop.to_json(run))
+
     def test_a_reason_that_is_no_text(self):
         """A bug in the model's code, said before anything of it is in the run."""
-        for reason in (None, 5, ["stop"]):
+        for reason in (None, 5, ["stop"], _Unshowable()):
             with self.subTest(reason):
                 run, error = _drive([_end("x", reason=reason)])
                 self.assertIsInstance(error, TypeError)
