@@ -1954,7 +1954,7 @@ def _respell_duration(value: Any) -> Any:
     """ "01:30:00" -> "PT01H30M00S"; a number of seconds stays one."""
     if type(value) in (int, float):
         return value
-    clock = r"([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
+    clock = r"([0-9]{1,9}):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
     return re.sub(clock, r"PT\1H\2M\3S", str.strip(value))
 
 
@@ -5561,7 +5561,8 @@ def _read_wait(text: str) -> Optional[float]:
     from email.utils import parsedate_to_datetime
 
     parts = []
-    for number, word in re.findall(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]+)", text.lower()):
+    # subtle: from the first digit on only, else digits without a unit take quadratic time
+    for number, word in re.findall(r"(?<![0-9])([0-9]+(?:\.[0-9]+)?) ?([a-z]+)", text.lower()):
         parts += [float(number) * s for unit, s in _SECONDS_OF_UNITS if re.fullmatch(unit, word)]
     if parts:
         return sum(parts)
@@ -8191,7 +8192,7 @@ _BEGUN_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>"
 
 _REACT_LABEL = r"""(?imsx)
     ^```.*?(?:^```|\Z)                # a code block: what stands in one is no label
-    | ^[ \t>]* (?P<opening>[#*_]*) [ \t]*
+    | ^[ \t>]* (?: (?P<opening>[#*_]+) [ \t]* )?
       (?P<label>Thought|Action\ Input|Action|Observation|Final\ Answer|Question)
       [ \t*_]* (?:\d+[ \t*_]*)?       # "Action 2"
       [:\uff1a]

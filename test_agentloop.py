@@ -2902,6 +2902,17 @@ def tool(x: Union[Counted, Named]): return x
 class TextFormTests(unittest.TestCase):
     """Dates, times, durations, UUIDs, paths and decimals, from the text that a model writes."""
 
+    def test_a_long_text_is_read_in_one_pass(self):
+        n = 100_000
+        texts = ["1" * n, "1" * n + ":00:00x", "1:00:00." + "1" * n, "P" + "1" * n, " " * n + "x"]
+        for kind in ("datetime.timedelta", "datetime.datetime", "datetime.time", "datetime.date",
+                     "Decimal", "UUID"):  # fmt: skip
+            for text in texts:
+                if kind == "Decimal" and text == "1" * n:
+                    continue  # it is a number
+                with self.subTest("%s: %s" % (kind, text[:10])), _at_once(self):
+                    _check(self, _step_of(_tool("x: " + kind), {"x": text}), _bad())
+
     def test_values_written_as_text(self):
         huge: Any = _bad("number")
         if sys.implementation.name != "cpython":
@@ -11548,6 +11559,15 @@ class RetryAfterTests(_ModelCase):
                             run, _ = self.play("chat", answers)
                     self.assertEqual((run.output, self.waits), ("ok", [wait]))
 
+    def test_a_long_wait_is_read_in_one_pass(self):
+        digits = "9" * 100_000
+        for text in (digits, digits + "!", digits + "." + digits, digits + "." + digits + "s"):
+            for headers, details in (({"retry-after": text}, []), ({}, [{"retryDelay": text}])):
+                with self.subTest(text=text[-9:], headers=len(headers)), _at_once(self):
+                    body = json.dumps({"error": {"message": "Slow down", "details": details}})
+                    run, _ = self.play("chat", [(429, headers, body), _text("chat", "ok")])
+                    self.assertEqual(run.output, "ok")
+
     def test_a_wait_is_named_in_many_places(self):
         retry_info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "38.5s"}
         rows = [  # headers, error; the wait
@@ -14810,6 +14830,15 @@ class AnthropicTests(_ModelCase):
 
 class ReActReplyTests(_ReActCase):
     """Calls and answers, as models really write them."""
+
+    def test_a_long_reply_is_read_in_one_pass(self):
+        n = 100_000
+        for text in ("a\n" + " " * n + "x", "a\n> " + " " * n + "**" + " " * n + "x",
+                     "a\n" + "*" * n + " " * n + "x", "Action " + "1" * n + "x",
+                     "Action: find\nFound\n" + " " * n + "Final"):  # fmt: skip
+            with self.subTest(text[:30]), _at_once(self):
+                run, ran, _ = self.drive([text, "Final Answer: end"])
+                self.assertEqual(run.state, "model_ended")
 
     def test_one_reply(self):
         x, both = ("find", "x"), 'Thought: t\nAction: find\nAction Input: {"text": "x"}'
