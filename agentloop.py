@@ -288,7 +288,7 @@ def _beginning_of(value: Any, limit: int) -> Any:
             if budget <= 0:
                 break
             budget -= 1
-            kept.append((key, shorten(item, depth - 1)))
+            kept.append((shorten(key, 0), shorten(item, depth - 1)))
         return dict(kept) if type(value) is dict else [item for _, item in kept]
 
     return shorten(value, 10)
@@ -649,8 +649,8 @@ class AgentAction(_Data):
             arguments = self.arguments
             shown = shown if arguments is None else arguments
         if isinstance(shown, dict):
-            shown = _beginning_of(shown, 120)
-            shown = ", ".join(f"{_safe_str(name)}={_preview(v)}" for name, v in shown.items())
+            first = itertools.islice(shown.items(), 120)  # more is cut off anyway
+            shown = ", ".join(f"{_safe_str(name)[:121]}={_preview(v)}" for name, v in first)
         elif not isinstance(shown, str):
             shown = _preview(shown, 120)
         return f"{_one_line(_to_text(self.tool), 64)}({_one_line(shown, 120)})"
@@ -934,12 +934,13 @@ class AgentRun(_RunInternals):
             if step.action._is_call:
                 lines.append(f"    {step.action}")
             lines.append(f"      {step._show_result()}")
+        started = set(self.started)
         for action in self.pending:
             if action.request > request:
                 request = action.request
                 lines.append(f"  request {request}")
             lines.append(f"    {action}")
-            lines.append("      started" if action.call_id in self.started else "      pending")
+            lines.append("      started" if action.call_id in started else "      pending")
         if self.finish is not None:
             if self.finish.reason != "return_direct":
                 lines.append(f"  request {self.requests}")
@@ -3366,17 +3367,19 @@ class _Driver:
         """Each call is prepared and executed, and its step added to the run, in order."""
         run = self.run
         started = set(run.started)
-        calls = []
+        calls: Deque[_PreparedCall] = collections.deque()
         for action in run.pending:
             calls.append(self._prepare(action, started))
         if len(calls) > 1:
             self._start_in_parallel_if_read_only(calls)
         try:
-            for call in calls:
+            while calls:
+                call = calls[0]
                 is_next = len(run.pending) > 0 and run.pending[0] is call.action
                 if is_next:  # else the caller closed it meanwhile
                     step = self._execute(call)
                     self._add_result(call, step)
+                calls.popleft()  # only now: Ctrl-C may come before it has its step
                 while self.new_steps:
                     yield self._flush_step()
         except BaseException as error:
@@ -3421,7 +3424,7 @@ class _Driver:
             return False
         return not run.steps or not _from_same_request(run.steps[-1].action, action)
 
-    def _start_in_parallel_if_read_only(self, calls: List[_PreparedCall]) -> None:
+    def _start_in_parallel_if_read_only(self, calls: Iterable[_PreparedCall]) -> None:
         """Run the calls at the same time, where all that can run change nothing."""
         runnable = [call for call in calls if isinstance(call, _ReadyCall)]
         if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
@@ -3481,7 +3484,7 @@ class _Driver:
         text = _strip_repeat_hint(_to_text(step.observation))
         return (step.action.tool, _to_text(step.action.tool_input), step.status, text)
 
-    def _salvage_results(self, calls: List[_PreparedCall]) -> None:
+    def _salvage_results(self, calls: Iterable[_PreparedCall]) -> None:
         """Add the steps of calls that have ended, when the stream is left in a reply's middle.
 
         By an exception, by Ctrl-C, or because its reader closed it. Of calls that run at

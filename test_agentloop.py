@@ -1695,6 +1695,21 @@ class OneLineTests(unittest.TestCase):
         long = json.dumps({"a": "x" * 20_000})  # is not read to be shown
         self.assertTrue(str(agentloop.AgentAction("f", long)).startswith('f({"a": "xxx'))
 
+    def test_a_long_argument_hides_no_other(self):
+        pay = agentloop.AgentAction("pay", {"note": "x" * 200, "amount": 1000})
+        self.assertTrue(str(pay).endswith(" ..., amount=1000)"), str(pay))
+        for given in ({"k" * 200: 1, "amount": 1000}, {"k%d" % n: 1 for n in range(200)}):
+            line = str(agentloop.AgentAction("pay", given))
+            self.assertRegex(line, r"\Apay\(k.{119} \.\.\.\)\Z")
+        shown = str(agentloop.AgentFinish({"k" * 999: 1}))
+        self.assertRegex(shown, r'\Afinish: \{"k+ \.\.\.\Z')
+
+    def test_a_tree_of_many_started_calls(self):
+        calls = [_act("look", "c%d" % n) for n in range(20_000)]
+        run = agentloop.AgentRun("go", pending=calls, started=[call.call_id for call in calls])
+        with _at_once(self):
+            self.assertEqual(str(run).count("\n      started"), 20_000)
+
     def test_a_run_is_a_tree(self):
         calls = [
             [_act("look", "c1", n=1), _act("look", "c2", n=2)],
@@ -5174,6 +5189,22 @@ class OneDriverTests(_PendingCase):
 
 class PendingTests(_PendingCase):
     """Runs that were interrupted and are resumed."""
+
+    def test_a_stream_is_left_in_the_middle_of_many_calls(self):
+        def look(n: int) -> int:
+            return n
+
+        for made in (look, agentloop.tool(read_only=True)(look)):
+            run = agentloop.AgentRun("go")
+            model = agentloop.Scripted([[_act("look", n=n) for n in range(20_000)]])
+            with _at_once(self):
+                events = agentloop.stream(model, run, [made])
+                for event in events:
+                    if isinstance(event, agentloop.AgentStep) and len(run.steps) >= 10_000:
+                        break
+                events.close()
+            self.assertEqual(len(run.steps) + len(run.pending), 20_000)
+            self.assertGreaterEqual(len(run.steps), 10_000)
 
     def test_pending_actions_are_yielded_again_before_any_runs(self):
         run, model, events = self.start("c1", "c2", "c3")
