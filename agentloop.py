@@ -6762,9 +6762,11 @@ _TOKEN = r"""(?x)              # a special token begins it, and there is no rule
   | <\uff5ctool | <\uff5cDSML   # DeepSeek
   | <\|channel\|>commentary\ to=functions\.   # gpt-oss
 """
-_TAGGED_CALLS = r"(?s)\A(?:<tool_call>(?:(?!</?tool_call>).)*</tool_call>\s*)+\Z"
-_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_CALL_IN_LIST = rf"""\s*([A-Za-z_][\w-]*)\((?:[^()'"]|{_QUOTED})*\)\s*"""  # look(n=1)
+_QUOTED = r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\""""
+_UNQUOTED = r"""[^()'"]*"""
+_CALL_IN_LIST = (  # look(n=1)
+    rf"\s*([A-Za-z_][\w-]*)\({_UNQUOTED}(?:(?:{_QUOTED}){_UNQUOTED})*\)\s*"
+)
 
 
 def _read_tagged_calls(text: str, tools: Registry) -> List[AgentAction]:
@@ -6772,12 +6774,16 @@ def _read_tagged_calls(text: str, tools: Registry) -> List[AgentAction]:
 
     '<tool_call>{"name": "look", "arguments": {"n": 1}}</tool_call>' -> look(n=1)
     """
-    if not re.match(_TAGGED_CALLS, text):
+    *blocks, rest = text.split("</tool_call>")
+    if rest.strip():
         return []
     calls = []
-    for block in re.findall(r"(?s)<tool_call>(.*?)</tool_call>", text):
+    for block in blocks:
+        before, _, written = block.partition("<tool_call>")
+        if before.strip() or "<tool_call>" in written:
+            return []
         try:
-            call = _dict(_parse_loosely(block))
+            call = _dict(_parse_loosely(written))
         except ValueError:
             return []
         name = call.get("name")
@@ -8190,8 +8196,6 @@ _FORM_REMINDER = (
 # The adapters have a rule of their own, `_without_draft`: in an answer, tags that do not
 # lead it may be meant.
 _THINKING = r"(?s)<think>.*?(?:</think>|\Z)"
-# R1's chat template writes the opening tag into the prompt: a reply may begin inside.
-_BEGUN_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>"
 
 _REACT_LABEL = r"""(?imsx)
     ^```.*?(?:^```|\Z)                # a code block: what stands in one is no label
@@ -8212,11 +8216,12 @@ def _without_thinking(completion: str) -> str:
 
     "Final Answer: use </think> there" stays: the answer goes on behind the tag.
     """
-    begun = re.match(_BEGUN_THINKING, completion)
-    if begun:
-        rest = completion[begun.end() :].lstrip(" \t")
+    # R1's chat template writes the opening tag into the prompt: a reply may begin inside.
+    draft, closing, rest = completion.partition("</think>")
+    if closing and "<think>" not in draft:
+        rest = rest.lstrip(" \t")
         is_in_line = bool(rest.strip()) and rest[0] not in "\r\n"
-        labels = [match.group("label").lower() for match in _find_labels(begun.group())]
+        labels = [match.group("label").lower() for match in _find_labels(draft)]
         if not is_in_line or "final answer" not in labels or re.match(_REACT_LABEL, rest):
             completion = rest
     return re.sub(_THINKING, "", completion).strip()
@@ -8264,7 +8269,7 @@ class _ReActReply:
         answer = self.text[label.end() : invented.start() if invented else None].strip()
         if label.group("opening") and not label.group("closing"):
             answer = answer.rstrip("*_ ")
-        bold = re.fullmatch(r"\*\*((?:(?!\*\*).)+)\*\*", answer)
+        bold = re.fullmatch(r"\*\*(\*?[^*\n]+(?:\*[^*\n]+)*)\*\*", answer)
         if bold:
             answer = bold.group(1).strip()
         return AgentFinish(answer, self.text, self.completion)

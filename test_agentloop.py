@@ -108,6 +108,9 @@ _real_threads = unittest.skipIf(_BROWSER, "there are no threads")
 _real_stack = unittest.skipIf(
     _BROWSER or sys.implementation.name != "cpython", "it has another way to end its stack"
 )
+_counted_memory = unittest.skipUnless(
+    sys.implementation.name == "cpython", "only CPython counts its memory"
+)
 _processes = unittest.skipIf(_BROWSER, "there are no processes")
 _sockets = unittest.skipIf(_BROWSER, "there are no sockets")
 _forks = unittest.skipUnless(hasattr(os, "fork") and not _BROWSER, "needs os.fork")
@@ -122,6 +125,18 @@ def _at_once(test):
     start = time.process_time()
     yield
     test.assertLess(time.process_time() - start, 2)
+
+
+def _memory_of(function):
+    """The bytes that it took at most, besides what there was."""
+    import tracemalloc
+
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def _on_small_stack(function):
@@ -13907,6 +13922,16 @@ class WireIdTests(_ModelCase):
 class ReplyTextTests(_ModelCase):
     """Calls, drafts and JSON in the text of a reply."""
 
+    @_counted_memory
+    def test_a_long_reply_takes_memory_in_proportion(self):
+        n = 500_000
+        for text in ("x" * n, "\n" * n + "[" * 101, "<tool_call>" + "x" * n, "[get_weather(" + "x" * n,
+                     "[get_weather('" + "x" * n, "<function=f>" + "x" * n):  # fmt: skip
+            reply = _text("chat", text)
+            with self.subTest(text[-20:]):
+                peak = _memory_of(lambda reply=reply: self.play("chat", [reply], max_requests=1))
+                self.assertLess(peak, 20 * n)
+
     @_each_protocol
     def test_calls_in_tags_are_calls(self, protocol):
         """A text that is nothing but <tool_call> blocks of known tools (hermes-agent#742)."""
@@ -14861,6 +14886,16 @@ class AnthropicTests(_ModelCase):
 
 class ReActReplyTests(_ReActCase):
     """Calls and answers, as models really write them."""
+
+    @_counted_memory
+    def test_a_long_reply_takes_memory_in_proportion(self):
+        n = 500_000
+        texts = ("x" * n, "x" * n + "</think>", "Final Answer: **" + "x" * n, "```\n" + "x" * n,
+                 'Action: find\nAction Input: {"text": "' + "\\n" * n + "[" * 101)  # fmt: skip
+        for text in texts:
+            with self.subTest(text[:30]):
+                peak = _memory_of(lambda text=text: self.drive([text, "Final Answer: end"]))
+                self.assertLess(peak, 20 * n)
 
     def test_a_long_reply_is_read_in_one_pass(self):
         n = 100_000
