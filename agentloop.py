@@ -5669,6 +5669,7 @@ class _HttpReply:
 
 def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     """The chunks of a body as it was before it was packed, of at most 64 MiB in all."""
+    chunks = _limit_size(chunks)
     first = b""
     for chunk in chunks:
         first += chunk
@@ -5676,8 +5677,12 @@ def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
             break
     chunks = itertools.chain([first], chunks)
     window = _find_zlib_window(first, encoding)
-    if window is not None:
-        chunks = _inflate(chunks, window)
+    if window is not None:  # limited in both forms: what is packed may go on for ever, empty
+        chunks = _limit_size(_inflate(chunks, window))
+    yield from chunks
+
+
+def _limit_size(chunks: Iterator[bytes]) -> Iterator[bytes]:
     size = 0
     for chunk in chunks:
         size += len(chunk)
@@ -5801,15 +5806,15 @@ def _read_events(reply: _HttpReply) -> Iterator[Optional[_JsonObject]]:
     the events end: that counts only where the reply is not complete.
     """
     name = b""
-    data: List[bytes] = []
+    data = bytearray()  # of an event, its lines; as many objects they would take ten times as much
     heard = time.monotonic()
     for line in _read_lines(reply.read_until_failure()):
         if line[:5] == b"data:":
-            data.append(line[5:])
+            data += line[5:] + b"\n"
         elif not line and (name or data):
             yield from _parse_event(name, data)
             name = b""
-            data = []
+            data.clear()
             heard = time.monotonic()
         elif line[:6] == b"event:":
             name = line[6:].strip()
@@ -5820,13 +5825,13 @@ def _read_events(reply: _HttpReply) -> Iterator[Optional[_JsonObject]]:
             reason = f"silence for {reply.timeout:g} s: only comments came"
             reply.failure = _RequestFailed(reason, "timeout")
             return
-    if _is_json(b"\n".join(data)):  # the last event may lack its blank line; or be cut
+    if _is_json(data):  # the last event may lack its blank line; or be cut
         yield from _parse_event(name, data)
 
 
-def _parse_event(name: bytes, data: List[bytes]) -> List[Optional[_JsonObject]]:
-    """(b"", [b' {"n": 1}']) -> [{"n": 1}]; [None] for [DONE]; [] where it is blank."""
-    text = b"\n".join(data).decode("utf-8", "replace").strip()
+def _parse_event(name: bytes, data: bytearray) -> List[Optional[_JsonObject]]:
+    """(b"", b' {"n": 1}') -> [{"n": 1}]; [None] for [DONE]; [] where it is blank."""
+    text = data.decode("utf-8", "replace").strip()
     if text == "[DONE]":
         return [None]
     if not text:
@@ -5838,7 +5843,7 @@ def _parse_event(name: bytes, data: List[bytes]) -> List[Optional[_JsonObject]]:
     return [event] if isinstance(event, dict) else []
 
 
-def _is_json(data: bytes) -> bool:
+def _is_json(data: bytearray) -> bool:
     try:
         _parse_json(data.decode("utf-8", "replace"), _lenient_decoder)
     except ValueError:

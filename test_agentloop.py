@@ -11777,6 +11777,10 @@ class ReplyBodyTests(_ModelCase):
         megabyte = b"a" * (1 << 20)
         packer = zlib.compressobj(9, zlib.DEFLATED, 31)
         bomb = b"".join(packer.compress(megabyte) for _ in range(65)) + packer.flush()
+        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+        document = json.dumps(_text("chat", "ok")).encode()
+        begun = packer.compress(document) + packer.flush(zlib.Z_SYNC_FLUSH)
+        empty_blocks = [b"\0\0\0\xff\xff" * 200_000] * 70
         rows = [  # status, headers, chunks; kind, status of the error
             (200, _JSON, [b'{"a": "', *[megabyte] * 65], "bad_response", None),
             (200, _JSON, [b" " * (1 << 20)] * 65, "bad_response", None),
@@ -11784,6 +11788,8 @@ class ReplyBodyTests(_ModelCase):
             (200, _SSE, [b"data: " + megabyte + b"\n"] * 65, "bad_response", None),
             (200, _JSON, [bomb], "bad_response", None),
             (200, _JSON, _pieces(bomb, 9999), "bad_response", None),
+            (200, _JSON, [begun, *empty_blocks, packer.flush()], "bad_response", None),
+            (200, _JSON, [gzip.compress(document), *[b"\0" * (1 << 20)] * 65], "bad_response", None),
             (401, _JSON, [megabyte] * 65, "auth", 401),
             (200, _JSON, [b'{"choices": ' + b"[" * 100_000], "bad_response", None),
         ]
@@ -11796,6 +11802,18 @@ class ReplyBodyTests(_ModelCase):
 
 class EventStreamTests(_ModelCase):
     """Lines become events; a stream that is cut is asked for again."""
+
+    @_counted_memory
+    def test_an_event_of_many_lines_takes_memory_in_proportion(self):
+        document = {"choices": [{"delta": {"content": "ok"}, "finish_reason": "stop"}]}
+        body = b"data:   \n" * 200_000 + b"data: %s\n\n" % json.dumps(document).encode()
+        answer = _pieces(body, 9_999)
+
+        def play():
+            run, _ = self.play("chat", [answer], on_text=len)
+            self.assertEqual(run.output, "ok")
+
+        self.assertLess(_memory_of(play), 4 * len(body))
 
     def test_a_line_end_in_two_pieces(self):
         """The blank line after it still ends the event."""
