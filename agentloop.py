@@ -290,7 +290,7 @@ def _beginning_of(value: Any, limit: int) -> Any:
             if budget <= 0:
                 break
             budget -= 1
-            kept.append((key, shorten(item, depth - 1)))
+            kept.append((shorten(key, 0), shorten(item, depth - 1)))
         return dict(kept) if type(value) is dict else type(value)(item for _, item in kept)
 
     return shorten(value, 10)
@@ -655,8 +655,8 @@ class AgentAction(_Data):
             arguments = self.arguments
             shown = shown if arguments is None else arguments
         if type(shown) is dict:
-            shown = _beginning_of(shown, 120)
-            shown = ", ".join(f"{_safe_str(name)}={_preview(v)}" for name, v in shown.items())
+            first = itertools.islice(shown.items(), 120)  # more is cut off anyway
+            shown = ", ".join(f"{_safe_str(name)[:121]}={_preview(v)}" for name, v in first)
         elif type(shown) is not str:
             shown = _preview(shown, 120)
         return f"{_one_line(_to_text(self.tool), 64)}({_one_line(shown, 120)})"
@@ -942,12 +942,13 @@ class AgentRun(_RunInternals):
             if step.action._is_call:
                 lines.append(f"    {step.action}")
             lines.append(f"      {step._show_result()}")
+        started = set(self.started)
         for action in self.pending:
             if action.request > request:
                 request = action.request
                 lines.append(f"  request {request}")
             lines.append(f"    {action}")
-            lines.append("      started" if action.call_id in self.started else "      pending")
+            lines.append("      started" if action.call_id in started else "      pending")
         if self.finish is not None:
             if self.finish.reason != "return_direct":
                 lines.append(f"  request {self.requests}")
@@ -3447,15 +3448,17 @@ class _Driver:
         """Each call is prepared and executed, and its step added to the run, in order."""
         run = self.run
         started = set(run.started)
-        calls = []
+        calls: Deque[_PreparedCall] = collections.deque()
         for action in run.pending:
             calls.append(self._prepare(action, started))
         if len(calls) > 1:
             self._start_in_parallel_if_read_only(calls)
         try:
-            for call in calls:
+            while calls:
+                call = calls[0]
                 if self._is_next(call):  # else the caller closed it meanwhile
                     self._execute(call)
+                calls.popleft()  # only now: Ctrl-C may come before it has its step
                 while self.new_steps:
                     yield self._flush_step()
             if run.started:  # a call was closed while its start was written
@@ -3502,7 +3505,7 @@ class _Driver:
             return False
         return not run.steps or not _from_same_request(run.steps[-1].action, action)
 
-    def _start_in_parallel_if_read_only(self, calls: List[_PreparedCall]) -> None:
+    def _start_in_parallel_if_read_only(self, calls: Iterable[_PreparedCall]) -> None:
         """Run the calls at the same time, where all that can run change nothing."""
         runnable = [call for call in calls if isinstance(call, _ReadyCall)]
         if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
@@ -3569,7 +3572,7 @@ class _Driver:
         text = _strip_repeat_hint(_to_text(step.observation))
         return (step.action.tool, _to_text(step.action.tool_input), step.status, text)
 
-    def _salvage_results(self, calls: List[_PreparedCall]) -> None:
+    def _salvage_results(self, calls: Iterable[_PreparedCall]) -> None:
         """Add the steps of calls that have ended, when the stream is left in a reply's middle.
 
         By an exception, by Ctrl-C, or because its reader closed it. Of calls that run at
@@ -5720,6 +5723,7 @@ def _read_wait(text: str) -> Optional[float]:
     from email.utils import parsedate_to_datetime
 
     parts = []
+    # subtle: from the first digit on only, else digits without a unit take quadratic time
     for number, word in re.findall(r"(?<![0-9])([0-9]+(?:\.[0-9]+)?) ?([a-z]+)", text.lower()):
         parts += [float(number) * s for unit, s in _SECONDS_OF_UNITS if re.fullmatch(unit, word)]
     if parts:
@@ -5824,6 +5828,7 @@ class _HttpReply:
 
 def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     """The chunks of a body as it was before it was packed, of at most 64 MiB in all."""
+    chunks = _limit_size(chunks)
     first = b""
     for chunk in chunks:
         first += chunk
@@ -5831,8 +5836,12 @@ def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
             break
     chunks = itertools.chain([first], chunks)
     window = _find_zlib_window(first, encoding)
-    if window is not None:
-        chunks = _inflate(chunks, window)
+    if window is not None:  # limited in both forms: what is packed may go on for ever, empty
+        chunks = _limit_size(_inflate(chunks, window))
+    yield from chunks
+
+
+def _limit_size(chunks: Iterator[bytes]) -> Iterator[bytes]:
     size = 0
     for chunk in chunks:
         size += len(chunk)
@@ -5965,19 +5974,23 @@ def _read_events(reply: _HttpReply) -> Iterator[Optional[_JsonObject]]:
     the events end: that counts only where the reply is not complete.
     """
     name = b""
-    data: List[bytes] = []
+    data = bytearray()  # of an event, its lines; as many objects they would take ten times as much
+    lines = 0
     heard = time.monotonic()
     for line in _read_lines(reply.read_until_failure()):
         if line[:5] == b"data:":
-            if len(data) == 1 and _is_json(data[0]):  # some omit the blank line between events
+            if lines == 1 and _is_json(data):  # some omit the blank line between events
                 yield from _parse_event(name, data)
-                data = []
+                data.clear()
+                lines = 0
                 heard = time.monotonic()
-            data.append(line[5:])
+            data += line[5:] + b"\n"
+            lines += 1
         elif not line and (name or data):
             yield from _parse_event(name, data)
             name = b""
-            data = []
+            data.clear()
+            lines = 0
             heard = time.monotonic()
         elif line[:6] == b"event:":
             name = line[6:].strip()
@@ -5988,13 +6001,13 @@ def _read_events(reply: _HttpReply) -> Iterator[Optional[_JsonObject]]:
             reason = f"silence for {reply.timeout:g} s: only comments came"
             reply.failure = _RequestFailed(reason, "timeout")
             return
-    if _is_json(b"\n".join(data)):  # the last event may lack its blank line; or be cut
+    if _is_json(data):  # the last event may lack its blank line; or be cut
         yield from _parse_event(name, data)
 
 
-def _parse_event(name: bytes, data: List[bytes]) -> List[Optional[_JsonObject]]:
-    """(b"", [b' {"n": 1}']) -> [{"n": 1}]; [None] for [DONE]; [] where it is blank."""
-    text = b"\n".join(data).decode("utf-8", "replace").strip()
+def _parse_event(name: bytes, data: bytearray) -> List[Optional[_JsonObject]]:
+    """(b"", b' {"n": 1}') -> [{"n": 1}]; [None] for [DONE]; [] where it is blank."""
+    text = data.decode("utf-8", "replace").strip()
     if text == "[DONE]":
         return [None]
     if not text:
@@ -6006,7 +6019,7 @@ def _parse_event(name: bytes, data: List[bytes]) -> List[Optional[_JsonObject]]:
     return [event] if isinstance(event, dict) else []
 
 
-def _is_json(data: bytes) -> bool:
+def _is_json(data: bytearray) -> bool:
     try:
         _parse_json(data.decode("utf-8", "replace"), _lenient_decoder)
     except ValueError:
@@ -7019,9 +7032,11 @@ _TOKEN = r"""(?x)              # a special token begins it, and there is no rule
   | <\uff5ctool | <\uff5cDSML   # DeepSeek
   | <\|channel\|>commentary\ to=functions\.   # gpt-oss
 """
-_TAGGED_CALLS = r"(?s)\A(?:<tool_call>(?:(?!</?tool_call>).)*</tool_call>\s*)+\Z"
-_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_CALL_IN_LIST = rf"""\s*([A-Za-z_][\w-]*)\((?:[^()'"]|{_QUOTED})*\)\s*"""  # look(n=1)
+_QUOTED = r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\""""
+_UNQUOTED = r"""[^()'"]*"""
+_CALL_IN_LIST = (  # look(n=1)
+    rf"\s*([A-Za-z_][\w-]*)\({_UNQUOTED}(?:(?:{_QUOTED}){_UNQUOTED})*\)\s*"
+)
 
 
 def _read_tagged_calls(text: str, tools: Registry) -> List[AgentAction]:
@@ -7029,12 +7044,16 @@ def _read_tagged_calls(text: str, tools: Registry) -> List[AgentAction]:
 
     '<tool_call>{"name": "look", "arguments": {"n": 1}}</tool_call>' -> look(n=1)
     """
-    if not re.match(_TAGGED_CALLS, text):
+    *blocks, rest = text.split("</tool_call>")
+    if rest.strip():
         return []
     calls = []
-    for block in re.findall(r"(?s)<tool_call>(.*?)</tool_call>", text):
+    for block in blocks:
+        before, _, written = block.partition("<tool_call>")
+        if before.strip() or "<tool_call>" in written:
+            return []
         try:
-            call = _dict(_parse_loosely(block))
+            call = _dict(_parse_loosely(written))
         except ValueError:
             return []
         name = call.get("name")
@@ -8459,8 +8478,6 @@ _FORM_REMINDER = (
 # The adapters have a rule of their own, `_without_draft`: in an answer, tags that do not
 # lead it may be meant.
 _THINKING = r"(?s)<think>.*?(?:</think>|\Z)"
-# R1's chat template writes the opening tag into the prompt: a reply may begin inside.
-_BEGUN_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>"
 
 _REACT_LABEL = r"""(?imsx)
     ^```.*?(?:^```|\Z)                # a code block: what stands in one is no label
@@ -8481,11 +8498,12 @@ def _without_thinking(completion: str) -> str:
 
     "Final Answer: use </think> there" stays: the answer goes on behind the tag.
     """
-    begun = re.match(_BEGUN_THINKING, completion)
-    if begun:
-        rest = completion[begun.end() :].lstrip(" \t")
+    # R1's chat template writes the opening tag into the prompt: a reply may begin inside.
+    draft, closing, rest = completion.partition("</think>")
+    if closing and "<think>" not in draft:
+        rest = rest.lstrip(" \t")
         is_in_line = bool(rest.strip()) and rest[0] not in "\r\n"
-        labels = [match.group("label").lower() for match in _find_labels(begun.group())]
+        labels = [match.group("label").lower() for match in _find_labels(draft)]
         if not is_in_line or "final answer" not in labels or re.match(_REACT_LABEL, rest):
             completion = rest
     return re.sub(_THINKING, "", completion).strip()
@@ -8533,7 +8551,7 @@ class _ReActReply:
         answer = self.text[label.end() : invented.start() if invented else None].strip()
         if label.group("opening") and not label.group("closing"):
             answer = answer.rstrip("*_ ")
-        bold = re.fullmatch(r"\*\*((?:(?!\*\*).)+)\*\*", answer)
+        bold = re.fullmatch(r"\*\*(\*?[^*\n]+(?:\*[^*\n]+)*)\*\*", answer)
         if bold:
             answer = bold.group(1).strip()
         return AgentFinish(answer, self.text, self.completion)

@@ -108,6 +108,9 @@ _real_threads = unittest.skipIf(_BROWSER, "there are no threads")
 _real_stack = unittest.skipIf(
     _BROWSER or sys.implementation.name != "cpython", "it has another way to end its stack"
 )
+_counted_memory = unittest.skipUnless(
+    sys.implementation.name == "cpython", "only CPython counts its memory"
+)
 _processes = unittest.skipIf(_BROWSER, "there are no processes")
 _sockets = unittest.skipIf(_BROWSER, "there are no sockets")
 _forks = unittest.skipUnless(hasattr(os, "fork") and not _BROWSER, "needs os.fork")
@@ -122,6 +125,18 @@ def _at_once(test):
     start = time.process_time()
     yield
     test.assertLess(time.process_time() - start, 2)
+
+
+def _memory_of(function):
+    """The bytes that it took at most, besides what there was."""
+    import tracemalloc
+
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def _on_small_stack(function):
@@ -1743,6 +1758,21 @@ class OneLineTests(unittest.TestCase):
         long = json.dumps({"a": "x" * 20_000})  # is not read to be shown
         self.assertTrue(str(agentloop.AgentAction("f", long)).startswith('f({"a": "xxx'))
 
+    def test_a_long_argument_hides_no_other(self):
+        pay = agentloop.AgentAction("pay", {"note": "x" * 200, "amount": 1000})
+        self.assertTrue(str(pay).endswith(" ..., amount=1000)"), str(pay))
+        for given in ({"k" * 200: 1, "amount": 1000}, {"k%d" % n: 1 for n in range(200)}):
+            line = str(agentloop.AgentAction("pay", given))
+            self.assertRegex(line, r"\Apay\(k.{119} \.\.\.\)\Z")
+        shown = str(agentloop.AgentFinish({"k" * 999: 1}))
+        self.assertRegex(shown, r'\Afinish: \{"k+ \.\.\.\Z')
+
+    def test_a_tree_of_many_started_calls(self):
+        calls = [_act("look", "c%d" % n) for n in range(20_000)]
+        run = agentloop.AgentRun("go", pending=calls, started=[call.call_id for call in calls])
+        with _at_once(self):
+            self.assertEqual(str(run).count("\n      started"), 20_000)
+
     def test_a_run_is_a_tree(self):
         calls = [
             [_act("look", "c1", n=1), _act("look", "c2", n=2)],
@@ -2975,6 +3005,17 @@ def tool(x: Union[Counted, Named]): return x
 
 class TextFormTests(unittest.TestCase):
     """Dates, times, durations, UUIDs, paths and decimals, from the text that a model writes."""
+
+    def test_a_long_text_is_read_in_one_pass(self):
+        n = 100_000
+        texts = ["1" * n, "1" * n + ":00:00x", "1:00:00." + "1" * n, "P" + "1" * n, " " * n + "x"]
+        for kind in ("datetime.timedelta", "datetime.datetime", "datetime.time", "datetime.date",
+                     "Decimal", "UUID"):  # fmt: skip
+            for text in texts:
+                if kind == "Decimal" and text == "1" * n:
+                    continue  # it is a number
+                with self.subTest("%s: %s" % (kind, text[:10])), _at_once(self):
+                    _check(self, _step_of(_tool("x: " + kind), {"x": text}), _bad())
 
     def test_values_written_as_text(self):
         huge: Any = _bad("number")
@@ -5328,6 +5369,22 @@ class OneDriverTests(_PendingCase):
 
 class PendingTests(_PendingCase):
     """Runs that were interrupted and are resumed."""
+
+    def test_a_stream_is_left_in_the_middle_of_many_calls(self):
+        def look(n: int) -> int:
+            return n
+
+        for made in (look, agentloop.tool(read_only=True)(look)):
+            run = agentloop.AgentRun("go")
+            model = agentloop.Scripted([[_act("look", n=n) for n in range(20_000)]])
+            with _at_once(self):
+                events = agentloop.stream(model, run, [made])
+                for event in events:
+                    if isinstance(event, agentloop.AgentStep) and len(run.steps) >= 10_000:
+                        break
+                events.close()
+            self.assertEqual(len(run.steps) + len(run.pending), 20_000)
+            self.assertGreaterEqual(len(run.steps), 10_000)
 
     def test_pending_actions_are_yielded_again_before_any_runs(self):
         run, model, events = self.start("c1", "c2", "c3")
@@ -12075,6 +12132,15 @@ class RetryAfterTests(_ModelCase):
                             run, _ = self.play("chat", answers)
                     self.assertEqual((run.output, self.waits), ("ok", [wait]))
 
+    def test_a_long_wait_is_read_in_one_pass(self):
+        digits = "9" * 100_000
+        for text in (digits, digits + "!", digits + "." + digits, digits + "." + digits + "s"):
+            for headers, details in (({"retry-after": text}, []), ({}, [{"retryDelay": text}])):
+                with self.subTest(text=text[-9:], headers=len(headers)), _at_once(self):
+                    body = json.dumps({"error": {"message": "Slow down", "details": details}})
+                    run, _ = self.play("chat", [(429, headers, body), _text("chat", "ok")])
+                    self.assertEqual(run.output, "ok")
+
     def test_a_wait_is_named_in_many_places(self):
         retry_info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "38.5s"}
         rows = [  # headers, error; the wait
@@ -12260,6 +12326,10 @@ class ReplyBodyTests(_ModelCase):
         megabyte = b"a" * (1 << 20)
         packer = zlib.compressobj(9, zlib.DEFLATED, 31)
         bomb = b"".join(packer.compress(megabyte) for _ in range(65)) + packer.flush()
+        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+        document = json.dumps(_text("chat", "ok")).encode()
+        begun = packer.compress(document) + packer.flush(zlib.Z_SYNC_FLUSH)
+        empty_blocks = [b"\0\0\0\xff\xff" * 200_000] * 70
         rows = [  # status, headers, chunks; kind, status of the error
             (200, _JSON, [b'{"a": "', *[megabyte] * 65], "bad_response", None),
             (200, _JSON, [b" " * (1 << 20)] * 65, "bad_response", None),
@@ -12267,6 +12337,8 @@ class ReplyBodyTests(_ModelCase):
             (200, _SSE, [b"data: " + megabyte + b"\n"] * 65, "bad_response", None),
             (200, _JSON, [bomb], "bad_response", None),
             (200, _JSON, _pieces(bomb, 9999), "bad_response", None),
+            (200, _JSON, [begun, *empty_blocks, packer.flush()], "bad_response", None),
+            (200, _JSON, [gzip.compress(document), *[b"\0" * (1 << 20)] * 65], "bad_response", None),
             (401, _JSON, [megabyte] * 65, "auth", 401),
             (200, _JSON, [b'{"choices": ' + b"[" * 100_000], "bad_response", None),
         ]
@@ -12279,6 +12351,18 @@ class ReplyBodyTests(_ModelCase):
 
 class EventStreamTests(_ModelCase):
     """Lines become events; a stream that is cut is asked for again."""
+
+    @_counted_memory
+    def test_an_event_of_many_lines_takes_memory_in_proportion(self):
+        document = {"choices": [{"delta": {"content": "ok"}, "finish_reason": "stop"}]}
+        body = b"data:   \n" * 200_000 + b"data: %s\n\n" % json.dumps(document).encode()
+        answer = _pieces(body, 9_999)
+
+        def play():
+            run, _ = self.play("chat", [answer], on_text=len)
+            self.assertEqual(run.output, "ok")
+
+        self.assertLess(_memory_of(play), 4 * len(body))
 
     def test_a_line_end_in_two_pieces(self):
         """The blank line after it still ends the event."""
@@ -14576,6 +14660,16 @@ class WireIdTests(_ModelCase):
 class ReplyTextTests(_ModelCase):
     """Calls, drafts and JSON in the text of a reply."""
 
+    @_counted_memory
+    def test_a_long_reply_takes_memory_in_proportion(self):
+        n = 500_000
+        for text in ("x" * n, "\n" * n + "[" * 101, "<tool_call>" + "x" * n, "[get_weather(" + "x" * n,
+                     "[get_weather('" + "x" * n, "<function=f>" + "x" * n):  # fmt: skip
+            reply = _text("chat", text)
+            with self.subTest(text[-20:]):
+                peak = _memory_of(lambda reply=reply: self.play("chat", [reply], max_requests=1))
+                self.assertLess(peak, 20 * n)
+
     @_each_protocol
     def test_calls_in_tags_are_calls(self, protocol):
         """A text that is nothing but <tool_call> blocks of known tools (hermes-agent#742)."""
@@ -15546,6 +15640,25 @@ class AnthropicTests(_ModelCase):
 
 class ReActReplyTests(_ReActCase):
     """Calls and answers, as models really write them."""
+
+    @_counted_memory
+    def test_a_long_reply_takes_memory_in_proportion(self):
+        n = 500_000
+        texts = ("x" * n, "x" * n + "</think>", "Final Answer: **" + "x" * n, "```\n" + "x" * n,
+                 'Action: find\nAction Input: {"text": "' + "\\n" * n + "[" * 101)  # fmt: skip
+        for text in texts:
+            with self.subTest(text[:30]):
+                peak = _memory_of(lambda text=text: self.drive([text, "Final Answer: end"]))
+                self.assertLess(peak, 20 * n)
+
+    def test_a_long_reply_is_read_in_one_pass(self):
+        n = 100_000
+        for text in ("a\n" + " " * n + "x", "a\n> " + " " * n + "**" + " " * n + "x",
+                     "a\n" + "*" * n + " " * n + "x", "Action " + "1" * n + "x",
+                     "Action: find\nFound\n" + " " * n + "Final"):  # fmt: skip
+            with self.subTest(text[:30]), _at_once(self):
+                run, ran, _ = self.drive([text, "Final Answer: end"])
+                self.assertEqual(run.state, "model_ended")
 
     def test_one_reply(self):
         x, both = ("find", "x"), 'Thought: t\nAction: find\nAction Input: {"text": "x"}'
