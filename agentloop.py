@@ -8645,10 +8645,11 @@ class _Screen:
     def show_text(self, text: str) -> None:
         """A piece of the reply, as it arrives."""
         self.stop_waiting()
-        begun = "\r" if self.streamed.endswith("\r") else ""  # of a CRLF in two pieces
-        self.streamed += text
-        text = begun + text
-        self._write_out(text[:-1] if text.endswith("\r") else text, end="")
+        # A piece may end within a CRLF, or within a character: its half waits for the other.
+        half = r"[\r\ud800-\udbff]?\Z"
+        text = _join_halves(re.findall(half, self.streamed)[0] + text)
+        self.streamed = re.sub(half, "", self.streamed) + text
+        self._write_out(re.sub(half, "", text), end="")
 
     def show(self, text: str, colour: str = "") -> None:
         self._write_err(self._paint(_escape_lines(text), colour))
