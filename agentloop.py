@@ -8611,6 +8611,7 @@ class _Screen:
         self.streams_text = _is_terminal(sys.stdout)
         self.began = time.monotonic()
         self.streamed = ""  # the text of the reply that is under way, as far as it is shown
+        self._half = ""  # what came of it and cannot be shown yet
         self._wait_ended: Any = None
         self._counter: Any = None
 
@@ -8646,10 +8647,11 @@ class _Screen:
         """A piece of the reply, as it arrives."""
         self.stop_waiting()
         # A piece may end within a CRLF, or within a character: its half waits for the other.
-        half = r"[\r\ud800-\udbff]?\Z"
-        text = _join_halves(re.findall(half, self.streamed)[0] + text)
-        self.streamed = re.sub(half, "", self.streamed) + text
-        self._write_out(re.sub(half, "", text), end="")
+        text = _join_halves(self._half + text)
+        end = len(text) - 1 if re.match("[\r\ud800-\udbff]", text[-1:]) else len(text)
+        self._half = text[end:]
+        self.streamed += text[:end]
+        self._write_out(text[:end], end="")
 
     def show(self, text: str, colour: str = "") -> None:
         self._write_err(self._paint(_escape_lines(text), colour))
@@ -8665,7 +8667,7 @@ class _Screen:
 
     def show_answer(self, run: AgentRun) -> None:
         answer = _to_text(run.output)
-        shown = self.streamed.strip()
+        shown = (self.streamed + self._half).strip()
         self._end_streamed_line()
         if not shown or not shown.endswith(answer.strip()):  # a draft may stand before it
             self._write_out(answer, end="\n")
@@ -8697,7 +8699,7 @@ class _Screen:
     def _end_streamed_line(self) -> None:
         if self.streamed and not self.streamed.endswith("\n"):
             print(flush=True)
-        self.streamed = ""
+        self.streamed = self._half = ""
 
     def _write_out(self, text: str, end: str) -> None:
         if self.streams_text:

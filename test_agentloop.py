@@ -15365,7 +15365,7 @@ class ScreenTests(_CommandLineCase):
             (["x\n"], "x\n"),
             (["<think>", "So", "</think>\n", "ok"], "<think>So</think>\nok\n"),
             (["one\r", "\ntwo\r\n", "a\rb"], "one\ntwo\na\\rb\n"),
-            (["a\ud83d", "\ude00", "\ud83d", "b"], "a\U0001f600\\ud83db\n"),
+            (["a\ud83d", "\ude00", "\ud83d", "b", "\ud83d"], "a\U0001f600\\ud83db\n"),
         ]
         for pieces, shown in rows:
             with self.subTest(pieces=pieces):
