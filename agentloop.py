@@ -6199,7 +6199,7 @@ def _text_with_causes(error: BaseException) -> str:
 def _parts_of_header(value: str) -> List[str]:
     """What may be secret in it: "Bearer X" -> X; 'a=X; b="Y"' -> X, Y; "Basic dTpw" -> u, p."""
     parts = value.strip().split(None, 1)[1:]
-    parts += re.findall(r'[=:]\s*"?([^\s;,"=:]+)', value)
+    parts += re.findall(r'=\s*"?([^\s;,"=]{8,})', value)  # shorter ones are theme=dark, n=3000
     login = re.match(r"(?i)\s*basic\s+([\w+/]+)", value)
     if login:
         parts += _decode_userinfo(login[1]).split(":", 1)
