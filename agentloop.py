@@ -6207,7 +6207,7 @@ def _parts_of_header(value: str) -> List[str]:
 
 
 def _any_spelling(text: str) -> str:
-    r"""A pattern for a text as it is, and as URLs, JSON and HTML write it.
+    r"""A pattern for a text as it is, and as URLs, JSON, HTML and repr() write it.
 
     "a/b" matches a/b, a%2Fb, a%252fb, a\/b, a\u002Fb and a&#x2F;b.
     """
@@ -6219,7 +6219,7 @@ def _spellings_of(match: "re.Match[str]") -> str:
     data = match[0].encode("utf-8", "surrogatepass")
     spellings = [
         r"\\{0,4}" + re.escape(match[0]),
-        rf"\\{{1,4}}u{code:04x}",
+        rf"\\{{1,4}}(?:u{code:04x}|x{code:02x})",
         "".join(f"%(?:25){{0,3}}{byte:02x}" for byte in data),
         rf"&(?:[a-z]{{2,8}}|#{code}|#x{code:x});",
         re.escape(data.decode("latin-1")),  # a header of UTF-8 is read so

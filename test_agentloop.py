@@ -12453,6 +12453,7 @@ class SecretTests(_ModelCase):
             (key, "sk-ab\\\\/c+d\\\\u002699"),
             (key, "sk-ab&#x2F;c&#43;d&amp;99"),
             ({"api_key": "it's-99"}, "it\\'s-99"),
+            ({"api_key": "schl\xfcssel-99"}, "schl\\xfcssel-99"),
             ({"api_key": "schl\xfcssel-99"}, "schl\xfcssel-99".encode().decode("latin-1")),
             ({"base_url": url}, "ab+c/d99"),
             ({"base_url": url}, "ab%2bc%2Fd99"),
