@@ -8720,7 +8720,7 @@ def _read_line(prompt: str) -> Optional[str]:
     if _is_terminal(sys.stdin):  # `input` would write the prompt into the answer
         _print_err(prompt, end="")
     line = sys.stdin.readline() if sys.stdin is not None else ""
-    return line.rstrip("\n") if line else None
+    return line.lstrip("\ufeff").rstrip("\n") if line else None  # a byte order mark
 
 
 def _read_all() -> str:
@@ -8827,6 +8827,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
     for out in (sys.stdout, sys.stderr):
         if hasattr(out, "reconfigure"):
             out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
+    if hasattr(sys.stdin, "reconfigure"):
+        with contextlib.suppress(ValueError):  # it has been read from
+            sys.stdin.reconfigure(errors="replace")  # a byte that is no letter ends nothing
     if arguments is None:
         arguments = sys.argv[1:]
     try:

@@ -15840,6 +15840,10 @@ class CommandLineConversationTests(_CommandLineCase):
         self.assertIn("request 2/10", err)
         self.assertNotIn("request 3/10", err, "each turn has a budget of its own")
         self.assertEqual(self.ask(stdin="")[:2], (0, ""))
+        typed = io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfcaf\xe9\r\nt\xeda\n"), encoding="utf-8")
+        self.assertEqual(self.ask(stdin=typed, answers=["1", "2"])[:2], (0, "1\n2\n"))
+        said = [m["content"] for m in self.bodies[1]["messages"]]
+        self.assertEqual(said, ["caf\ufffd", "1", "t\ufffda"])
         # What fails does not end it.
         status, out, err = self.ask(stdin="one\ntwo\n", answers=[401, "2"])
         self.assertEqual(out, "2\n")
