@@ -141,20 +141,26 @@ _MAX_DEPTH = 100  # lists and objects inside one another; deeper ones overflow a
 _MAX_INTEGER_BITS = 10_000  # Python refuses to write or read more than 4,300 digits
 
 # Characters that a terminal obeys or that nobody sees: C0, C1, line and paragraph
-# separators, zero width, fillers, bidirectional controls, lone surrogates, tags. Joiners
-# and variation selectors are kept: scripts and emoji need them.
+# separators, zero width, fillers, bidirectional controls, lone surrogates, tags. Variation
+# selectors are kept: scripts and emoji need them.
 _UNPRINTABLE = (
-    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
+_JOINERS = "\u200c\u200d"  # kept too, but beside what needs them alone
+_NEEDS_JOINERS = "[\u0300-\u1fff\u2190-\ufefe\U00010000-\U0001ffff]"
 
 
 def _escape(text: str) -> str:
     r"""Unprintable characters as escapes: 'a<newline>b' -> 'a\nb'. All letters stay."""
 
     def escape_one(match: "re.Match[str]") -> str:
-        return match.group().encode("unicode_escape").decode("ascii")
+        character = match.group()
+        beside = text[max(match.start() - 1, 0) : match.end() + 1]
+        if character in _JOINERS and re.search(_NEEDS_JOINERS, beside):
+            return character
+        return character.encode("unicode_escape").decode("ascii")
 
     return re.sub(_UNPRINTABLE, escape_one, text)
 
@@ -8646,9 +8652,9 @@ class _Screen:
     def show_text(self, text: str) -> None:
         """A piece of the reply, as it arrives."""
         self.stop_waiting()
-        # A piece may end within a CRLF, or within a character: its half waits for the other.
+        # A piece may end within a CRLF or a character, or with a joiner: it waits for the rest.
         text = _join_halves(self._half + text)
-        end = len(text) - 1 if re.match("[\r\ud800-\udbff]", text[-1:]) else len(text)
+        end = len(text) - 1 if re.match("[\r\ud800-\udbff\u200c\u200d]", text[-1:]) else len(text)
         self._half = text[end:]
         self.streamed += text[:end]
         self._write_out(text[:end], end="")

@@ -1294,13 +1294,15 @@ class ShownTextTests(unittest.TestCase):
         yield agentloop.AgentFinish("x", reason=text)
 
     def test_letters_of_every_script_are_kept(self):
-        for text in ("Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301", "a\xa0b", "❤\ufe0f"):
+        texts = ["Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301", "a\xa0b", "❤\ufe0f"]
+        texts += ["می\u200cخواهم", "PDF\u200cها", "क्\u200d", "👨\u200d👩", "❤\ufe0f\u200d🔥"]  # joiners
+        for text in texts:
             for event in self.events(text):
                 self.assertIn(text, str(event), repr(event))
 
     def test_control_characters_and_lone_surrogates_are_escaped(self):
         bad = "\n\r\t\x00\x1b\x7f\x85\x9b\u2028\u2029\u202e\u2066\ud800\udfff"
-        bad += "\xad\u034f\u061c\u115f\u180e\u200b\u2060\u3164\ufeff\uffa0\U000e0041"  # unseen
+        bad += "\xad\u034f\u061c\u115f\u180e\u200b\u2060\u3164\ufeff\uffa0\U000e0041\u200c\u200d"  # unseen
         for character in bad:
             for event in self.events("a%sb" % character):
                 line = str(event)
@@ -15367,6 +15369,7 @@ class ScreenTests(_CommandLineCase):
             (["<think>", "So", "</think>\n", "ok"], "<think>So</think>\nok\n"),
             (["one\r", "\ntwo\r\n", "a\rb"], "one\ntwo\na\\rb\n"),
             (["a\ud83d", "\ude00", "\ud83d", "b", "\ud83d"], "a\U0001f600\\ud83db\n"),
+            (["\u2764", "\u200d", "\U0001f525"], "\u2764\u200d\U0001f525\n"),
         ]
         for pieces, shown in rows:
             with self.subTest(pieces=pieces):
