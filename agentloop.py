@@ -5884,6 +5884,7 @@ _MAX_SEARCHED = 1 << 20  # characters of a text with secrets; no more than that 
 _FLAGS = frozenset(("true", "false", "yes", "no", "on", "off", "0", "1"))
 # Headers whose values are no secret: what may be wrong with them, messages say.
 _PUBLIC_HEADERS = r"(?i)accept(-\w+)?|content-type|user-agent|anthropic-(beta|version)|openai-beta"
+_LOGIN_HEADERS = frozenset(("authorization", "api-key", "x-api-key"))
 _T = typing.TypeVar("_T")
 
 
@@ -6138,7 +6139,8 @@ class _Client:
             failure.status,
             _hide_secrets(error, secrets),
         )
-        made.was_key_sent = bool(key)
+        names = {name.lower() for name in self.headers}
+        made.was_key_sent = bool(key or _Url(self.url).userinfo or names & _LOGIN_HEADERS)
         return made
 
     def _find_secrets(self, key: str) -> List[str]:

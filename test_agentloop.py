@@ -11453,9 +11453,17 @@ class ErrorKindTests(_ModelCase):
 
     @_each_protocol
     def test_whether_a_key_was_sent(self, protocol):
-        for key, words in (("", "no key was sent"), (_KEY, "a key was sent")):
-            with self.subTest(key=key):
-                error, _ = self.fails(protocol, [(401, {}, "no")], "auth", 401, api_key=key)
+        rows = [  # settings; what is said
+            ({"api_key": ""}, "no key was sent"),
+            ({"api_key": "", "headers": {"X-Title": "my app"}}, "no key was sent"),
+            ({"api_key": _KEY}, "a key was sent"),
+            ({"api_key": "", "headers": {"Api-Key": "k"}}, "a key was sent"),
+            ({"api_key": "", "headers": {"authorization": "Bearer k"}}, "a key was sent"),
+            ({"api_key": "", "base_url": "http://u:p@h.test"}, "a key was sent"),
+        ]
+        for settings, words in rows:
+            with self.subTest(settings=settings):
+                error, _ = self.fails(protocol, [(401, {}, "no")], "auth", 401, **settings)
                 self.assertIn(words, str(error))
                 name = "ANTHROPIC" if protocol == "anthropic" else "OPENAI"
                 self.assertIn(name + "_API_KEY", str(error))
