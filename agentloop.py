@@ -8825,9 +8825,8 @@ def _parse_options(arguments: List[str]) -> Any:
     return options
 
 
-def main(arguments: Optional[List[str]] = None) -> int:
-    """The command line; `arguments` as in sys.argv[1:]. Returns the exit status: 0 answer, 1 the
-    server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C."""
+def _prepare_streams() -> None:
+    """The standard streams may be closed, of a small encoding, or hold what is no text."""
     out: Any
     for name in ("stdout", "stderr"):
         if _is_closed(getattr(sys, name)):  # subtle: print(file=None) writes to the other
@@ -8838,6 +8837,12 @@ def main(arguments: Optional[List[str]] = None) -> int:
     if hasattr(sys.stdin, "reconfigure"):
         with contextlib.suppress(ValueError):  # it has been read from
             sys.stdin.reconfigure(errors="replace")  # a byte that is no letter ends nothing
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """The command line; `arguments` as in sys.argv[1:]. Returns the exit status: 0 answer, 1 the
+    server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C."""
+    _prepare_streams()
     if arguments is None:
         arguments = sys.argv[1:]
     try:
