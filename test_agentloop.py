@@ -17851,6 +17851,25 @@ class ExampleAgentTests(_ExampleCase):
         self.assertTrue(table.isprintable(), ascii(table))
         self.assertIn("\\x1b[2J", table)
 
+    @_sockets
+    def test_class_server_keeps_its_key(self):
+        """Also where the provider repeats it, in pieces, under status 200, in a header."""
+        server = self.module("class_server")
+        key, body = "sk-teacher-99", b'{"messages": [{"role": "user", "content": "hi"}]}'
+        head, *pieces = _chunked([b"sk-s, wrong: sk-tea", b"cher-99", b"! sk-"], "content-type: " + key)
+        for status in (200, 401):
+            answer = [head.replace(b"200", b"%d" % status), *pieces]
+            replies = self.path("%d.jsonl" % status)
+            with self.subTest(status=status), _Http(lambda n, head, body: answer) as provider:
+                address = ("127.0.0.1", 0)
+                room = server.ClassServer(address, replies, 9, (), provider.url, key, "small")
+                self.addCleanup(room.server_close)
+                _, headers, chunks = room.answer("anna", body)
+                self.assertEqual(b"".join(chunks), b"sk-s, wrong: [the key]! sk-")
+                self.assertEqual(headers, {"content-type": "[the key]"})
+                self.assertEqual(len(room.recorded), 1 if status == 200 else 0)
+                self.assertNotIn(key, str(room.recorded))
+
     def test_trace_viewer(self):
         viewer = self.module("trace_viewer")
         for odd in (
