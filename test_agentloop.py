@@ -18134,6 +18134,19 @@ class McpExampleTests(_ExampleCase):
                     self.assertIn(expected, found)
                 self.assertIsNotNone(server.process.poll())
 
+    @_sockets
+    def test_mcp_errors_hold_no_key(self):
+        mcp = self.module("mcp_tools")
+        with _Http(lambda n, head, body: _http(b"no", 401)) as server:
+            places = [server.url, "http://127.0.0.1:bad", "http://127.0.0.1:1"]
+            for place in places:
+                url = place.replace("//", "//ann:PASSWORD-9@") + "/mcp?key=SECRET-99"
+                with self.subTest(url=url):
+                    with self.assertRaisesRegex(mcp.MCPError, re.escape(place)) as caught:
+                        mcp.MCPServer(url, timeout=5)
+                    self.assertNotRegex(str(caught.exception), "PASSWORD-9|SECRET-99|ann")
+            self.assertIn("/mcp?key=SECRET-99 ", server.heads[0])
+
     def test_mcp_contents(self):
         mcp = self.module("mcp_tools")
         picture = b"\x89PNG\r\n\x1a\n"
