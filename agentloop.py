@@ -142,20 +142,26 @@ _MAX_DEPTH = 100  # lists and objects inside one another; deeper ones overflow a
 _MAX_INTEGER_BITS = 10_000  # Python refuses to write or read more than 4,300 digits
 
 # Characters that a terminal obeys or that nobody sees: C0, C1, line and paragraph
-# separators, zero width, fillers, bidirectional controls, lone surrogates, tags. Joiners
-# and variation selectors are kept: scripts and emoji need them.
+# separators, zero width, fillers, bidirectional controls, lone surrogates, tags. Variation
+# selectors are kept: scripts and emoji need them.
 _UNPRINTABLE = (
-    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
+_JOINERS = "\u200c\u200d"  # kept too, but beside what needs them alone
+_NEEDS_JOINERS = "[\u0300-\u1fff\u2190-\ufefe\U00010000-\U0001ffff]"
 
 
 def _escape(text: str) -> str:
     r"""Unprintable characters as escapes: 'a<newline>b' -> 'a\nb'. All letters stay."""
 
     def escape_one(match: "re.Match[str]") -> str:
-        return match.group().encode("unicode_escape").decode("ascii")
+        character = match.group()
+        beside = text[max(match.start() - 1, 0) : match.end() + 1]
+        if character in _JOINERS and re.search(_NEEDS_JOINERS, beside):
+            return character
+        return character.encode("unicode_escape").decode("ascii")
 
     return re.sub(_UNPRINTABLE, escape_one, text)
 
@@ -6045,6 +6051,7 @@ _MAX_SEARCHED = 1 << 20  # characters of a text with secrets; no more than that 
 _FLAGS = frozenset(("true", "false", "yes", "no", "on", "off", "0", "1"))
 # Headers whose values are no secret: what may be wrong with them, messages say.
 _PUBLIC_HEADERS = r"(?i)accept(-\w+)?|content-type|user-agent|anthropic-(beta|version)|openai-beta"
+_LOGIN_HEADERS = frozenset(("authorization", "api-key", "x-api-key"))
 _T = typing.TypeVar("_T")
 
 
@@ -6299,7 +6306,8 @@ class _Client:
             failure.status,
             _hide_secrets(error, secrets),
         )
-        made.was_key_sent = bool(key)
+        names = {name.lower() for name in self.headers}
+        made.was_key_sent = bool(key or _Url(self.url).userinfo or names & _LOGIN_HEADERS)
         return made
 
     def _find_secrets(self, key: str) -> List[str]:
@@ -6366,7 +6374,7 @@ def _text_with_causes(error: BaseException) -> str:
 def _parts_of_header(value: str) -> List[str]:
     """What may be secret in it: "Bearer X" -> X; 'a=X; b="Y"' -> X, Y; "Basic dTpw" -> u, p."""
     parts = value.strip().split(None, 1)[1:]
-    parts += re.findall(r'[=:]\s*"?([^\s;,"=:]+)', value)
+    parts += re.findall(r'=\s*"?([^\s;,"=]{8,})', value)  # shorter ones are theme=dark, n=3000
     login = re.match(r"(?i)\s*basic\s+([\w+/]+)", value)
     if login:
         parts += _decode_userinfo(login[1]).split(":", 1)
@@ -6374,7 +6382,7 @@ def _parts_of_header(value: str) -> List[str]:
 
 
 def _any_spelling(text: str) -> str:
-    r"""A pattern for a text as it is, and as URLs, JSON and HTML write it.
+    r"""A pattern for a text as it is, and as URLs, JSON, HTML and repr() write it.
 
     "a/b" matches a/b, a%2Fb, a%252fb, a\/b, a\u002Fb and a&#x2F;b.
     """
@@ -6386,7 +6394,7 @@ def _spellings_of(match: "re.Match[str]") -> str:
     data = match[0].encode("utf-8", "surrogatepass")
     spellings = [
         r"\\{0,4}" + re.escape(match[0]),
-        rf"\\{{1,4}}u{code:04x}",
+        rf"\\{{1,4}}(?:u{code:04x}|x{code:02x})",
         "".join(f"%(?:25){{0,3}}{byte:02x}" for byte in data),
         rf"&(?:[a-z]{{2,8}}|#{code}|#x{code:x});",
         re.escape(data.decode("latin-1")),  # a header of UTF-8 is read so
@@ -8848,6 +8856,7 @@ class _Screen:
         self.streams_text = _is_terminal(sys.stdout)
         self.began = time.monotonic()
         self.streamed = ""  # the text of the reply that is under way, as far as it is shown
+        self._half = ""  # what came of it and cannot be shown yet
         self._wait_ended: Any = None
         self._counter: Any = None
 
@@ -8882,10 +8891,12 @@ class _Screen:
     def show_text(self, text: str) -> None:
         """A piece of the reply, as it arrives."""
         self.stop_waiting()
-        begun = "\r" if self.streamed.endswith("\r") else ""  # of a CRLF in two pieces
-        self.streamed += text
-        text = begun + text
-        self._write_out(text[:-1] if text.endswith("\r") else text, end="")
+        # A piece may end within a CRLF or a character, or with a joiner: it waits for the rest.
+        text = _join_halves(self._half + text)
+        end = len(text) - 1 if re.match("[\r\ud800-\udbff\u200c\u200d]", text[-1:]) else len(text)
+        self._half = text[end:]
+        self.streamed += text[:end]
+        self._write_out(text[:end], end="")
 
     def show(self, text: str, colour: str = "") -> None:
         self._write_err(self._paint(_escape_lines(text), colour))
@@ -8901,7 +8912,7 @@ class _Screen:
 
     def show_answer(self, run: AgentRun) -> None:
         answer = _to_text(run.output)
-        shown = self.streamed.strip()
+        shown = (self.streamed + self._half).strip()
         self._end_streamed_line()
         if not shown or not shown.endswith(answer.strip()):  # a draft may stand before it
             self._write_out(answer, end="\n")
@@ -8933,7 +8944,7 @@ class _Screen:
     def _end_streamed_line(self) -> None:
         if self.streamed and not self.streamed.endswith("\n"):
             print(flush=True)
-        self.streamed = ""
+        self.streamed = self._half = ""
 
     def _write_out(self, text: str, end: str) -> None:
         if self.streams_text:
@@ -8954,7 +8965,7 @@ def _read_line(prompt: str) -> Optional[str]:
     if _is_terminal(sys.stdin):  # `input` would write the prompt into the answer
         _print_err(prompt, end="")
     line = sys.stdin.readline() if sys.stdin is not None else ""
-    return line.rstrip("\n") if line else None
+    return line.lstrip("\ufeff").rstrip("\n") if line else None  # a byte order mark
 
 
 def _decode_rest(text: str) -> str:
@@ -9058,9 +9069,8 @@ def _parse_options(arguments: List[str]) -> Any:
     return options
 
 
-def main(arguments: Optional[List[str]] = None) -> int:
-    """The command line; `arguments` as in sys.argv[1:]. Returns the exit status: 0 answer, 1 the
-    server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C."""
+def _prepare_streams() -> None:
+    """The standard streams may be closed, of a small encoding, or hold what is no text."""
     out: Any
     for name in ("stdout", "stderr"):
         if _is_closed(getattr(sys, name)):  # subtle: print(file=None) writes to the other
@@ -9068,6 +9078,15 @@ def main(arguments: Optional[List[str]] = None) -> int:
     for out in (sys.stdout, sys.stderr):
         if hasattr(out, "reconfigure"):
             out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
+    if hasattr(sys.stdin, "reconfigure"):
+        with contextlib.suppress(ValueError):  # it has been read from
+            sys.stdin.reconfigure(errors="replace")  # a byte that is no letter ends nothing
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """The command line; `arguments` as in sys.argv[1:]. Returns the exit status: 0 answer, 1 the
+    server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C."""
+    _prepare_streams()
     if arguments is None:
         arguments = sys.argv[1:]
     try:

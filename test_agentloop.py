@@ -1342,13 +1342,15 @@ class ShownTextTests(unittest.TestCase):
         yield agentloop.AgentFinish("x", reason=text)
 
     def test_letters_of_every_script_are_kept(self):
-        for text in ("Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301", "a\xa0b", "❤\ufe0f"):
+        texts = ["Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301", "a\xa0b", "❤\ufe0f"]
+        texts += ["می\u200cخواهم", "PDF\u200cها", "क्\u200d", "👨\u200d👩", "❤\ufe0f\u200d🔥"]  # joiners
+        for text in texts:
             for event in self.events(text):
                 self.assertIn(text, str(event), repr(event))
 
     def test_control_characters_and_lone_surrogates_are_escaped(self):
         bad = "\n\r\t\x00\x1b\x7f\x85\x9b\u2028\u2029\u202e\u2066\ud800\udfff"
-        bad += "\xad\u034f\u061c\u115f\u180e\u200b\u2060\u3164\ufeff\uffa0\U000e0041"  # unseen
+        bad += "\xad\u034f\u061c\u115f\u180e\u200b\u2060\u3164\ufeff\uffa0\U000e0041\u200c\u200d"  # unseen
         for character in bad:
             for event in self.events("a%sb" % character):
                 line = str(event)
@@ -12055,9 +12057,17 @@ class ErrorKindTests(_ModelCase):
 
     @_each_protocol
     def test_whether_a_key_was_sent(self, protocol):
-        for key, words in (("", "no key was sent"), (_KEY, "a key was sent")):
-            with self.subTest(key=key):
-                error, _ = self.fails(protocol, [(401, {}, "no")], "auth", 401, api_key=key)
+        rows = [  # settings; what is said
+            ({"api_key": ""}, "no key was sent"),
+            ({"api_key": "", "headers": {"X-Title": "my app"}}, "no key was sent"),
+            ({"api_key": _KEY}, "a key was sent"),
+            ({"api_key": "", "headers": {"Api-Key": "k"}}, "a key was sent"),
+            ({"api_key": "", "headers": {"authorization": "Bearer k"}}, "a key was sent"),
+            ({"api_key": "", "base_url": "http://u:p@h.test"}, "a key was sent"),
+        ]
+        for settings, words in rows:
+            with self.subTest(settings=settings):
+                error, _ = self.fails(protocol, [(401, {}, "no")], "auth", 401, **settings)
                 self.assertIn(words, str(error))
                 name = "ANTHROPIC" if protocol == "anthropic" else "OPENAI"
                 self.assertIn(name + "_API_KEY", str(error))
@@ -13111,6 +13121,7 @@ class SecretTests(_ModelCase):
             (key, "sk-ab\\\\/c+d\\\\u002699"),
             (key, "sk-ab&#x2F;c&#43;d&amp;99"),
             ({"api_key": "it's-99"}, "it\\'s-99"),
+            ({"api_key": "schl\xfcssel-99"}, "schl\\xfcssel-99"),
             ({"api_key": "schl\xfcssel-99"}, "schl\xfcssel-99".encode().decode("latin-1")),
             ({"base_url": url}, "ab+c/d99"),
             ({"base_url": url}, "ab%2bc%2Fd99"),
@@ -13137,7 +13148,6 @@ class SecretTests(_ModelCase):
             ("Bearer\tSECRET-99", "SECRET-99"),
             ("theme=dark; session=SECRET-99; x=1", "SECRET-99"),
             ('Token token="SECRET-99", x="1"', "SECRET-99"),
-            ("ApiKey ann:SECRET-99", "SECRET-99"),
             (basic, "HUNTER-22"),
             (basic, "an-user-99"),
             ("Basic SECRET-99", "SECRET-99"),
@@ -13148,10 +13158,11 @@ class SecretTests(_ModelCase):
                 answers = [(401, {}, f"wrong: ({part}), x is 1")]
                 error, _ = self.fails("chat", answers, headers={"X-Own": value})
                 self.assertIn("wrong: ([hidden]), x is 1", str(error))
-        for key in ("Bearer SECRET-99", "ann:SECRET-99"):
-            with self.subTest(key=key):
-                error, _ = self.fails("chat", [(401, {}, "not SECRET-99")], api_key=key)
-                self.assertIn("not [hidden]", str(error))
+        error, _ = self.fails("chat", [(401, {}, "not SECRET-99")], api_key="Bearer SECRET-99")
+        self.assertIn("not [hidden]", str(error))
+        headers = {"HTTP-Referer": "http://localhost:3000/?n=3000", "Cookie": "theme=dark; n=12"}
+        error, _ = self.fails("chat", [(400, {}, "dark: 13000 of 12")], headers=headers)
+        self.assertIn("dark: 13000 of 12", str(error))
 
     def test_what_a_transport_raises_holds_no_secret(self):
         def chained(error, cause):
@@ -16177,6 +16188,8 @@ class ScreenTests(_CommandLineCase):
             (["x\n"], "x\n"),
             (["<think>", "So", "</think>\n", "ok"], "<think>So</think>\nok\n"),
             (["one\r", "\ntwo\r\n", "a\rb"], "one\ntwo\na\\rb\n"),
+            (["a\ud83d", "\ude00", "\ud83d", "b", "\ud83d"], "a\U0001f600\\ud83db\n"),
+            (["\u2764", "\u200d", "\U0001f525"], "\u2764\u200d\U0001f525\n"),
         ]
         for pieces, shown in rows:
             with self.subTest(pieces=pieces):
@@ -16670,6 +16683,10 @@ class CommandLineConversationTests(_CommandLineCase):
         self.assertIn("request 2/10", err)
         self.assertNotIn("request 3/10", err, "each turn has a budget of its own")
         self.assertEqual(self.ask(stdin="")[:2], (0, ""))
+        typed = io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfcaf\xe9\r\nt\xeda\n"), encoding="utf-8")
+        self.assertEqual(self.ask(stdin=typed, answers=["1", "2"])[:2], (0, "1\n2\n"))
+        said = [m["content"] for m in self.bodies[1]["messages"]]
+        self.assertEqual(said, ["caf\ufffd", "1", "t\ufffda"])
         # What fails does not end it.
         status, out, err = self.ask(stdin="one\ntwo\n", answers=[401, "2"])
         self.assertEqual(out, "2\n")
@@ -18676,6 +18693,25 @@ class ExampleAgentTests(_ExampleCase):
         self.assertTrue(table.isprintable(), ascii(table))
         self.assertIn("\\x1b[2J", table)
 
+    @_sockets
+    def test_class_server_keeps_its_key(self):
+        """Also where the provider repeats it, in pieces, under status 200, in a header."""
+        server = self.module("class_server")
+        key, body = "sk-teacher-99", b'{"messages": [{"role": "user", "content": "hi"}]}'
+        head, *pieces = _chunked([b"sk-s, wrong: sk-tea", b"cher-99", b"! sk-"], "content-type: " + key)
+        for status in (200, 401):
+            answer = [head.replace(b"200", b"%d" % status), *pieces]
+            replies = self.path("%d.jsonl" % status)
+            with self.subTest(status=status), _Http(lambda n, head, body: answer) as provider:
+                address = ("127.0.0.1", 0)
+                room = server.ClassServer(address, replies, 9, (), provider.url, key, "small")
+                self.addCleanup(room.server_close)
+                _, headers, chunks = room.answer("anna", body)
+                self.assertEqual(b"".join(chunks), b"sk-s, wrong: [the key]! sk-")
+                self.assertEqual(headers, {"content-type": "[the key]"})
+                self.assertEqual(len(room.recorded), 1 if status == 200 else 0)
+                self.assertNotIn(key, str(room.recorded))
+
     def test_trace_viewer(self):
         viewer = self.module("trace_viewer")
         for odd in (
@@ -18939,6 +18975,19 @@ class McpExampleTests(_ExampleCase):
                         found = str(error)
                     self.assertIn(expected, found)
                 self.assertIsNotNone(server.process.poll())
+
+    @_sockets
+    def test_mcp_errors_hold_no_key(self):
+        mcp = self.module("mcp_tools")
+        with _Http(lambda n, head, body: _http(b"no", 401)) as server:
+            places = [server.url, "http://127.0.0.1:bad", "http://127.0.0.1:1"]
+            for place in places:
+                url = place.replace("//", "//ann:PASSWORD-9@") + "/mcp?key=SECRET-99"
+                with self.subTest(url=url):
+                    with self.assertRaisesRegex(mcp.MCPError, re.escape(place)) as caught:
+                        mcp.MCPServer(url, timeout=5)
+                    self.assertNotRegex(str(caught.exception), "PASSWORD-9|SECRET-99|ann")
+            self.assertIn("/mcp?key=SECRET-99 ", server.heads[0])
 
     def test_mcp_contents(self):
         mcp = self.module("mcp_tools")
