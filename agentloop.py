@@ -5267,8 +5267,9 @@ class _Connection:
                 size = int(self._read_line().partition(b";")[0], 16)
             except ValueError:
                 raise _bad_reply("a chunk without its size") from None
-            if size <= 0:
-                self._read_headers()  # trailers
+            if size <= 0:  # the last; trailers follow
+                with contextlib.suppress(ConnectionError):  # some servers close at once
+                    self._read_headers()
                 return
             yield from self.read_exactly(size)
             self._read_line()

@@ -10883,6 +10883,7 @@ class ConnectionTests(_HttpCase):
             ("a length that is none", [old + b"content-length: x\r\n\r\n" + document, None], 2),
             ("extensions", [start, *chunks, b"0\r\n\r\n"], 1),
             ("trailers", [start, *chunks, b"0\r\nX-Trailer: 1\r\n\r\n"], 1),
+            ("no line behind the last chunk", [start, *chunks, b"0\r\n", None], 2),
             ("line feeds alone", [b"HTTP/1.1 200 OK\n" + length.replace(b"\r", b"") + document], 1),
             ("no phrase", [b"HTTP/1.1 200\r\n" + length + document], 1),
             ("byte by byte", [*_pieces(body[:size], 1), body[size:], b"0\r\n\r\n"], 1),
