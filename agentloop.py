@@ -8711,14 +8711,17 @@ def _run_demo() -> int:
 
 
 def _is_terminal(stream: Any) -> bool:
-    """False also for None, which standard streams are under pythonw and some services."""
-    return stream is not None and bool(stream.isatty())
+    """False also for None, which standard streams are under pythonw and some services, and for
+    one of the caller's that can only be written to."""
+    return hasattr(stream, "isatty") and bool(stream.isatty())
 
 
 def _is_closed(stream: Any) -> bool:
-    """True for None, and for a number that is no open file (`2>&-` in a shell)."""
+    """True for None, a stream that was closed, a number that is no open file (`2>&-` in a shell)."""
     if not hasattr(stream, "fileno"):
         return stream is None
+    if getattr(stream, "closed", False):
+        return True
     try:
         os.fstat(stream.fileno())
     except OSError as error:  # a notebook's stream has no number, and no errno

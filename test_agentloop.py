@@ -15769,6 +15769,28 @@ class ScreenTests(_CommandLineCase):
         self.assertEqual(out.getvalue(), "the answer\n")
 
     @_sockets
+    def test_streams_of_the_caller(self):
+        """Closed ones, and such as can only be written to, as for a log."""
+        written = []
+        log = types.SimpleNamespace(write=written.append, flush=lambda: None)
+        closed = io.TextIOWrapper(io.BytesIO())
+        closed.close()
+        args = ["q", "--model", "m", "--base-url", self.server.url]
+        for out, err, shown in (
+            (closed, closed, ""),
+            (closed, log, "model_ended"),
+            (log, log, "yes"),
+        ):
+            self.server.seen[:], self.server.answers[:] = [], ["yes"]
+            with self.subTest(out=out, err=err), mock.patch.object(sys, "stdout", out):
+                with mock.patch.object(sys, "stderr", err):
+                    written.clear()
+                    self.assertEqual(agentloop.main(args), 0)
+                    for stream in (s for s in (sys.stdout, sys.stderr) if s is not log):
+                        stream.close()
+                self.assertIn(shown, "".join(written))
+
+    @_sockets
     def test_a_question(self):
         status, out, err = self.ask(
             "How many?",
