@@ -5124,12 +5124,13 @@ class _Connection:
                     failure = OSError(f"timed out after {limit:g} s")
         else:
             raise failure
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A NAT box forgets what is silent. Probes prevent that, or show that it happened.
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):  # the second on macOS
-            if hasattr(socket, name):
-                self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), 45)
+        with contextlib.suppress(OSError):  # some systems refuse one that they have a name for
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            # A NAT box forgets what is silent. Probes prevent that, or show that it happened.
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):  # the second on macOS
+                if hasattr(socket, name):
+                    self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), 45)
 
     def start_tls(self, host: str, context: Any) -> None:
         if not context:

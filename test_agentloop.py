@@ -10830,6 +10830,10 @@ class ConnectionTests(_HttpCase):
             slices.append(self.gettimeout())
             return super(socket.socket, self).recv(size)
 
+        def refuse(self, *option):
+            if threading.current_thread() is threading.main_thread():  # not the server's
+                raise OSError(errno.ENOPROTOOPT, "Protocol not available")
+
         with _Http(self.answer("chat")) as server, mock.patch("socket.create_connection", connect):
             model = agentloop.OpenAIChat("m", base_url=server.url, timeout=600)
             with mock.patch.object(socket.socket, "recv", receive):
@@ -10840,6 +10844,9 @@ class ConnectionTests(_HttpCase):
                 if hasattr(socket, name):
                     idle = made[0].getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
                     self.assertLessEqual(idle, 60)
+            # A system that refuses them is used without.
+            with mock.patch.object(socket.socket, "setsockopt", refuse):
+                self.assertEqual(self.ask(server.url, retries=0).output, "ok")
             # The system's own time limit: keep-alive probes that were not answered.
             late = TimeoutError(errno.ETIMEDOUT, "Connection timed out")
             with mock.patch.object(socket.socket, "recv", side_effect=late):
