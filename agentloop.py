@@ -5182,9 +5182,10 @@ class _Connection:
                 left = self._time_left(time.monotonic())
                 self._socket.settimeout(min(left, _MAX_WRITE))
                 self._socket.sendall(data[start : start + (1 << 20)])
-        except OSError as error:  # TLS has classes of its own for a broken connection
-            # subtle: a server may refuse a long request before it has read it all
-            if _is_timeout(error):
+        except OSError as error:
+            # subtle: a server may refuse a long request before it has read it all. Over TLS
+            # the error is another one; by name, since ssl is imported for https alone.
+            if not isinstance(error, ConnectionError) and type(error).__name__ != "SSLEOFError":
                 raise
 
     def _receive(self) -> bytes:
