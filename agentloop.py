@@ -2757,10 +2757,11 @@ class _Signature:
         self.description, notes = _read_docstring(target.docstring)
         self.injected: Dict[str, str] = {}
         self.variadic = ""
+        builder = _SchemaBuilder(target.closure())
+        # First, since what cannot be resolved is a NameError of `inspect` from Python 3.14 on.
+        hints = builder.resolve(target.function, {})
         parameters = target.parameters()
         self.by_position = _find_by_position(parameters)
-        builder = _SchemaBuilder(target.closure())
-        hints = builder.resolve(target.function, {})
         where = f"{target.name}: parameter"
         extra: Optional[_Type] = None
         reserved: Set[str] = set()

@@ -3384,6 +3384,20 @@ class AnnotationTests(unittest.TestCase):
                     self.assertIn("cannot resolve the annotations of tool", str(caught.exception))
                     self.assertIn(words, str(caught.exception))
 
+    def test_annotations_that_inspect_cannot_resolve(self):
+        """From Python 3.14 on it looks at them, although they are no text."""
+
+        class Look:
+            @property
+            def __signature__(self):
+                raise NameError("name 'Unknown' is not defined")
+
+            def __call__(self, x: "Unknown"):  # noqa: F821
+                return x
+
+        with self.assertRaisesRegex(TypeError, "'Unknown' is not defined; define or import"):
+            agentloop.registry([Look()])
+
     @unittest.skipUnless(_new_enough("3.12"), "there is no `type` statement")
     def test_a_type_with_parameters_is_refused(self):
         made = _source("type Pair[T] = tuple[T, T]\ndef tool(x: Pair[int]): return x")
