@@ -16008,7 +16008,7 @@ class TypedTests(_CommandLineCase):
         for data, question in rows:
             typed = data.decode("ascii", "surrogateescape")
             with self.subTest(question=question):
-                with mock.patch("os.fsencode", lambda text: text.encode("ascii", "surrogateescape")):
+                with mock.patch("os.fsencode", lambda text, data=data: data):
                     self.ask(typed, "--system", typed, answers=["x"])
                     said = [m["content"] for m in self.bodies[0]["messages"]]
                     self.ask(stdin=typed, answers=["x"])
