@@ -8780,8 +8780,10 @@ class _Screen:
             import threading
 
             self._wait_ended = threading.Event()
-            self._counter = threading.Thread(target=self._count_seconds, daemon=True)
-            self._counter.start()
+            counter = threading.Thread(target=self._count_seconds, daemon=True)
+            with contextlib.suppress(RuntimeError):  # no more threads
+                counter.start()
+                self._counter = counter
 
     def stop_waiting(self) -> None:
         if self._counter is not None:

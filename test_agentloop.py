@@ -15925,6 +15925,15 @@ class ScreenTests(_CommandLineCase):
             status, out, _ = self.ask("q", *args, answers=["Final Answer: x"], terminal=True)
             self.assertNotIn("stream", self.bodies[0])
 
+    def test_where_no_thread_can_be_started(self):
+        """The wait is not visible then."""
+        full = mock.patch("threading.Thread.start", side_effect=RuntimeError("can't start"))
+        model = agentloop.Scripted([agentloop.AgentFinish("the answer")])
+        with full, mock.patch.object(agentloop, "OpenAIChat", lambda *a, **k: model):
+            status, out, err = self.call("q", "--model", "m", terminal=True)
+        self.assertEqual((status, out), (0, "the answer\n"))
+        self.assertIn("model_ended", err)
+
     @_sockets
     @_real_threads
     def test_a_wait_is_visible(self):
