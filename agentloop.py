@@ -4223,8 +4223,8 @@ def _load_journal(path: Union[str, "os.PathLike[str]"]) -> AgentRun:
 
 # How systems report a lock that another holds: Windows says EACCES, Wine 0.
 _LOCK_IS_HELD = (0, errno.EACCES, errno.EAGAIN, errno.EDEADLK)
-_NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
-_NO_SYNC_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+# How a file system says that it has no locks, or that it cannot sync.
+_NOT_HERE = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def _open_regular_file(path: str, mode: str, flags: int) -> Any:
@@ -4307,7 +4307,7 @@ class _JournalFile:
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            if error.errno not in _NO_SYNC_HERE:
+            if error.errno not in _NOT_HERE:
                 raise
             self._can_sync = False
             self._warn("this file system cannot sync; a power cut may take the last events")
@@ -4368,7 +4368,7 @@ class _JournalFile:
         except OSError as error:
             if error.errno in _LOCK_IS_HELD:
                 raise self._held_by_another() from None
-            if error.errno not in _NO_LOCKS_HERE:
+            if error.errno not in _NOT_HERE:
                 raise
             self._warn("this file system has no locks; nothing keeps a second process away")
 
