@@ -2825,10 +2825,11 @@ class _Signature:
         self.description, notes = _read_docstring(target.docstring)
         self.injected: Dict[str, str] = {}
         self.variadic = ""
+        builder = _SchemaBuilder(target.closure())
+        # First, since what cannot be resolved is a NameError of `inspect` from Python 3.14 on.
+        hints = builder.resolve(target.function, {})
         parameters = target.parameters()
         self.by_position = _find_by_position(parameters)
-        builder = _SchemaBuilder(target.closure())
-        hints = builder.resolve(target.function, {})
         where = f"{target.name}: parameter"
         extra: Optional[_Type] = None
         reserved: Set[str] = set()
@@ -4302,8 +4303,8 @@ def _load_journal(path: Union[str, "os.PathLike[str]"]) -> AgentRun:
 
 # How systems report a lock that another holds: Windows says EACCES, Wine 0.
 _LOCK_IS_HELD = (0, errno.EACCES, errno.EAGAIN, errno.EDEADLK)
-_NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
-_NO_SYNC_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+# How a file system says that it has no locks, or that it cannot sync.
+_NOT_HERE = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def _open_regular_file(path: str, mode: str, flags: int) -> Any:
@@ -4386,7 +4387,7 @@ class _JournalFile:
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            if error.errno not in _NO_SYNC_HERE:
+            if error.errno not in _NOT_HERE:
                 raise
             self._can_sync = False
             self._warn("this file system cannot sync; a power cut may take the last events")
@@ -4447,7 +4448,7 @@ class _JournalFile:
         except OSError as error:
             if error.errno in _LOCK_IS_HELD:
                 raise self._held_by_another() from None
-            if error.errno not in _NO_LOCKS_HERE:
+            if error.errno not in _NOT_HERE:
                 raise
             self._warn("this file system has no locks; nothing keeps a second process away")
 
@@ -5204,12 +5205,13 @@ class _Connection:
                     failure = OSError(f"timed out after {limit:g} s")
         else:
             raise failure
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A NAT box forgets what is silent. Probes prevent that, or show that it happened.
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):  # the second on macOS
-            if hasattr(socket, name):
-                self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), 45)
+        with contextlib.suppress(OSError):  # some systems refuse one that they have a name for
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            # A NAT box forgets what is silent. Probes prevent that, or show that it happened.
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):  # the second on macOS
+                if hasattr(socket, name):
+                    self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), 45)
 
     def start_tls(self, host: str, context: Any) -> None:
         if not context:
@@ -5261,9 +5263,10 @@ class _Connection:
                 left = self._time_left(time.monotonic())
                 self._socket.settimeout(min(left, _MAX_WRITE))
                 self._socket.sendall(data[start : start + (1 << 20)])
-        except OSError as error:  # TLS has classes of its own for a broken connection
-            # subtle: a server may refuse a long request before it has read it all
-            if _is_timeout(error):
+        except OSError as error:
+            # subtle: a server may refuse a long request before it has read it all. Over TLS
+            # the error is another one; by name, since ssl is imported for https alone.
+            if not isinstance(error, ConnectionError) and type(error).__name__ != "SSLEOFError":
                 raise
 
     def _receive(self) -> bytes:
@@ -5347,8 +5350,9 @@ class _Connection:
                 size = int(self._read_line().partition(b";")[0], 16)
             except ValueError:
                 raise _bad_reply("a chunk without its size") from None
-            if size <= 0:
-                self._read_headers()  # trailers
+            if size <= 0:  # the last; trailers follow
+                with contextlib.suppress(ConnectionError):  # some servers close at once
+                    self._read_headers()
                 return
             yield from self.read_exactly(size)
             self._read_line()
@@ -8807,14 +8811,17 @@ def _run_demo() -> int:
 
 
 def _is_terminal(stream: Any) -> bool:
-    """False also for None, which standard streams are under pythonw and some services."""
-    return stream is not None and bool(stream.isatty())
+    """False also for None, which standard streams are under pythonw and some services, and for
+    one of the caller's that can only be written to."""
+    return hasattr(stream, "isatty") and bool(stream.isatty())
 
 
 def _is_closed(stream: Any) -> bool:
-    """True for None, and for a number that is no open file (`2>&-` in a shell)."""
+    """True for None, a stream that was closed, a number that is no open file (`2>&-` in a shell)."""
     if not hasattr(stream, "fileno"):
         return stream is None
+    if getattr(stream, "closed", False):
+        return True
     try:
         os.fstat(stream.fileno())
     except OSError as error:  # a notebook's stream has no number, and no errno
@@ -8871,8 +8878,10 @@ class _Screen:
             import threading
 
             self._wait_ended = threading.Event()
-            self._counter = threading.Thread(target=self._count_seconds, daemon=True)
-            self._counter.start()
+            counter = threading.Thread(target=self._count_seconds, daemon=True)
+            with contextlib.suppress(RuntimeError):  # no more threads
+                counter.start()
+                self._counter = counter
 
     def stop_waiting(self) -> None:
         if self._counter is not None:

@@ -3506,6 +3506,20 @@ class AnnotationTests(unittest.TestCase):
                 tool = _source(head % form + "def tool(x: Film): return x")
                 self.assertEqual(_step_of(tool, {"x": {"n": value}}).observation, {"n": want})
 
+    def test_annotations_that_inspect_cannot_resolve(self):
+        """From Python 3.14 on it looks at them, although they are no text."""
+
+        class Look:
+            @property
+            def __signature__(self):
+                raise NameError("name 'Unknown' is not defined")
+
+            def __call__(self, x: "Unknown"):  # noqa: F821
+                return x
+
+        with self.assertRaisesRegex(TypeError, "'Unknown' is not defined; define or import"):
+            agentloop.registry([Look()])
+
     @unittest.skipUnless(_new_enough("3.12"), "there is no `type` statement")
     def test_a_type_with_parameters_is_refused(self):
         made = _source("type Pair[T] = tuple[T, T]\ndef tool(x: Pair[int]): return x")
@@ -7357,7 +7371,7 @@ class LockTests(_JournalCase):
     def test_a_file_system_without_locks(self):
         import fcntl
 
-        for number in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP):
+        for number in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL):
             play = self.play([["pay 1"], "ok"])
             with mock.patch.object(fcntl, "flock", side_effect=OSError(number, "no locks")):
                 with self.assertLogs("agentloop") as logged:
@@ -11087,6 +11101,10 @@ class ConnectionTests(_HttpCase):
             slices.append(self.gettimeout())
             return super(socket.socket, self).recv(size)
 
+        def refuse(self, *option):
+            if threading.current_thread() is threading.main_thread():  # not the server's
+                raise OSError(errno.ENOPROTOOPT, "Protocol not available")
+
         with _Http(self.answer("chat")) as server, mock.patch("socket.create_connection", connect):
             model = agentloop.OpenAIChat("m", base_url=server.url, timeout=600)
             with mock.patch.object(socket.socket, "recv", receive):
@@ -11097,6 +11115,9 @@ class ConnectionTests(_HttpCase):
                 if hasattr(socket, name):
                     idle = made[0].getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
                     self.assertLessEqual(idle, 60)
+            # A system that refuses them is used without.
+            with mock.patch.object(socket.socket, "setsockopt", refuse):
+                self.assertEqual(self.ask(server.url, retries=0).output, "ok")
             # The system's own time limit: keep-alive probes that were not answered.
             late = TimeoutError(errno.ETIMEDOUT, "Connection timed out")
             with mock.patch.object(socket.socket, "recv", side_effect=late):
@@ -11140,6 +11161,7 @@ class ConnectionTests(_HttpCase):
             ("a length that is none", [old + b"content-length: x\r\n\r\n" + document, None], 2),
             ("extensions", [start, *chunks, b"0\r\n\r\n"], 1),
             ("trailers", [start, *chunks, b"0\r\nX-Trailer: 1\r\n\r\n"], 1),
+            ("no line behind the last chunk", [start, *chunks, b"0\r\n", None], 2),
             ("line feeds alone", [b"HTTP/1.1 200 OK\n" + length.replace(b"\r", b"") + document], 1),
             ("no phrase", [b"HTTP/1.1 200\r\n" + length + document], 1),
             ("byte by byte", [*_pieces(body[:size], 1), body[size:], b"0\r\n\r\n"], 1),
@@ -16090,6 +16112,28 @@ class ScreenTests(_CommandLineCase):
         self.assertEqual(out.getvalue(), "the answer\n")
 
     @_sockets
+    def test_streams_of_the_caller(self):
+        """Closed ones, and such as can only be written to, as for a log."""
+        written = []
+        log = types.SimpleNamespace(write=written.append, flush=lambda: None)
+        closed = io.TextIOWrapper(io.BytesIO())
+        closed.close()
+        args = ["q", "--model", "m", "--base-url", self.server.url]
+        for out, err, shown in (
+            (closed, closed, ""),
+            (closed, log, "model_ended"),
+            (log, log, "yes"),
+        ):
+            self.server.seen[:], self.server.answers[:] = [], ["yes"]
+            with self.subTest(out=out, err=err), mock.patch.object(sys, "stdout", out):
+                with mock.patch.object(sys, "stderr", err):
+                    written.clear()
+                    self.assertEqual(agentloop.main(args), 0)
+                    for stream in (s for s in (sys.stdout, sys.stderr) if s is not log):
+                        stream.close()
+                self.assertIn(shown, "".join(written))
+
+    @_sockets
     def test_a_question(self):
         status, out, err = self.ask(
             "How many?",
@@ -16205,6 +16249,15 @@ class ScreenTests(_CommandLineCase):
             status, out, _ = self.ask("q", *args, answers=["Final Answer: x"], terminal=True)
             self.assertNotIn("stream", self.bodies[0])
 
+    def test_where_no_thread_can_be_started(self):
+        """The wait is not visible then."""
+        full = mock.patch("threading.Thread.start", side_effect=RuntimeError("can't start"))
+        model = agentloop.Scripted([agentloop.AgentFinish("the answer")])
+        with full, mock.patch.object(agentloop, "OpenAIChat", lambda *a, **k: model):
+            status, out, err = self.call("q", "--model", "m", terminal=True)
+        self.assertEqual((status, out), (0, "the answer\n"))
+        self.assertIn("model_ended", err)
+
     @_sockets
     @_real_threads
     def test_a_wait_is_visible(self):
@@ -16288,7 +16341,7 @@ class TypedTests(_CommandLineCase):
         for data, question in rows:
             typed = data.decode("ascii", "surrogateescape")
             with self.subTest(question=question):
-                with mock.patch("os.fsencode", lambda text: text.encode("ascii", "surrogateescape")):
+                with mock.patch("os.fsencode", lambda text, data=data: data):
                     self.ask(typed, "--system", typed, answers=["x"])
                     said = [m["content"] for m in self.bodies[0]["messages"]]
                     self.ask(stdin=typed, answers=["x"])
