@@ -7013,7 +7013,7 @@ _NAMED_PROPERTY = rf"""(?xi)
   | (?:{_REFUSED})                                # Unknown parameter: reasoning
     (?:\ (?:request|keyword|property|properties|parameters?|fields?|arguments?|keys?
           |supplied|in\ messages?|{_NOT_TAKEN}))*
-    (?:\(s\))? :? \ (\w+)
+    (?:\(s\))? :? \ (?! (?:{_REFUSED}) \b ) (\w [\w.\[\]-]*)
   | \b (\w+) \b                                  # reasoning is not supported
     (?=(?:\ is|\ are|\ was)? :? \ (?:{_REFUSED} | not\ ))
 """

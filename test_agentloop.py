@@ -14585,6 +14585,8 @@ class RepairTests(_ModelCase):
             {"error": {"message": "Additional properties are not allowed ('reasoning' was unexpected)"}},
             "Unrecognized field: reasoning",
             "unsupported property reasoning",
+            "Unsupported field: messages[1].reasoning.",
+            "Invalid request: unknown property reasoning in message 1",
             {"error": {"message": "messages.1.assistant.reasoning: Extra inputs are not permitted"}},
             {"error": {"message": "reasoning: Extra inputs are not permitted; only the required fields may be sent"}},
             {"error": {"message": 'Unknown name "reasoning" at \'messages[1]\': `role` is required'}},
