@@ -8376,6 +8376,7 @@ _FORM_REMINDER = (
     "No Action and no Final Answer was found. Write 'Action: ...' or 'Final Answer: ...' "
     "at the start of a line."
 )
+_EMPTY_ANSWER = "Nothing stands behind 'Final Answer:'. Write the answer there."
 
 # A draft in think tags is no part of the reply; a tag that is not closed hides the rest.
 # The adapters have a rule of their own, `_without_draft`: in an answer, tags that do not
@@ -8458,6 +8459,8 @@ class _ReActReply:
         bold = re.fullmatch(r"\*\*((?:(?!\*\*).)+)\*\*", answer)
         if bold:
             answer = bold.group(1).strip()
+        if not answer:
+            raise InvalidResponse(_EMPTY_ANSWER, self.completion, self.text)
         return AgentFinish(answer, self.text, self.completion)
 
     def read_action(self, label: "re.Match[str]") -> AgentAction:
@@ -8488,6 +8491,10 @@ class _ReActReply:
             section_end = invented.start() if invented else len(text)
             rest = text[following.end() : section_end].strip()
             given, end = _read_json_input(text, following.end()) or (rest, section_end)
+        elif not inline:
+            json_input = _read_json_input(text, line_end)  # its label was forgotten
+            if json_input and json_input[0].lstrip().startswith("{"):
+                given, end = json_input
         name = name.strip(" \t\r*_`'\"[]()")  # "**`search`** "
         return AgentAction(name, given, "", text[:end].rstrip(), self.completion)
 
@@ -8652,6 +8659,8 @@ class ReActText:
         name = _to_text(wrapped.get("action", ""))
         tool_input = wrapped.get("action_input")
         if name.lower() == "final answer":
+            if tool_input is None or tool_input == "":
+                raise InvalidResponse(_EMPTY_ANSWER, reply.completion, reply.text)
             return AgentFinish(tool_input, reply.text, reply.completion)
         if name in tools:
             arguments = self._as_arguments(_to_text(tool_input), tools[name])
