@@ -7412,12 +7412,15 @@ class _Adapter(_Client):
     def _put_assistant(self, conversation: _Conversation, message: _JsonObject) -> None:
         """Put an assistant message without what is refused, with what is demanded."""
         for name in self._demanded:
-            if message.get(name) is None:
-                message[name] = _NO_TEXT
+            self._add_demanded(message, name)
         conversation.assistant_keys |= message.keys() - self._required_properties
         refused = self._refused - self._required_properties
         kept = {key: value for key, value in message.items() if key not in refused}
         conversation.add(_encode_json(kept))
+
+    def _add_demanded(self, message: _JsonObject, name: str) -> None:
+        if message.get(name) is None:
+            message[name] = _NO_TEXT
 
     def _put_user_text(self, conversation: _Conversation, parts: List[Any]) -> None:
         conversation.say(parts)
@@ -7727,6 +7730,10 @@ def _join_messages(messages: List[_JsonObject]) -> Any:
     return _merge_objects(messages)
 
 
+# What Google gives for a call that another model made.
+_FOREIGN_CALL = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+
+
 class OpenAIChat(_Adapter):
     """Chat Completions, for every server that speaks it.
 
@@ -7772,8 +7779,9 @@ class OpenAIChat(_Adapter):
     _variable = "OPENAI"
     _limit_names = ("max_completion_tokens", "max_tokens")
     _required_properties = frozenset(("role", "content", "tool_calls"))
-    # A server in a thinking mode demands the reasoning of each reply, others' too.
-    _can_be_added = frozenset(("reasoning_content",))
+    # A server in a thinking mode demands the reasoning of each reply, others' too. Gemini
+    # demands its signature of the calls.
+    _can_be_added = frozenset(("reasoning_content", "thought_signature"))
 
     def _login(self, key: str) -> Dict[str, str]:
         return {"Authorization": f"Bearer {key}"} if key else {}
@@ -7806,6 +7814,13 @@ class OpenAIChat(_Adapter):
         if conversation.after_results and not conversation.open_parts:
             self._put_assistant(conversation, {"role": "assistant", "content": _NO_TEXT})
         super()._put_user_text(conversation, parts)
+
+    def _add_demanded(self, message: _JsonObject, name: str) -> None:
+        if name != "thought_signature":
+            super()._add_demanded(message, name)
+            return
+        for call in _dicts(message.get("tool_calls"))[:1]:  # Gemini signs the first one
+            call.setdefault("extra_content", _FOREIGN_CALL)
 
     def _compose(self, text: str, actions: List[AgentAction]) -> Any:
         calls = [

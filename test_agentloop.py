@@ -14737,6 +14737,29 @@ class RepairTests(_ModelCase):
                     agentloop.run(model, run.follow_up("more"))
                 self.assertEqual(len(server.raw), 1)
 
+    def test_a_signature_that_is_demanded_stands_on_the_calls_of_other_models(self):
+        """Gemini takes the calls of another model with a word in its place."""
+        words = (
+            "Function call is missing a thought_signature in functionCall parts. This is required "
+            "for tools to work correctly. Additional data, function call `default_api:get_weather`"
+        )
+        two = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {"city": "C"})]
+        run, _ = self.play("anthropic", [_call("anthropic", *two), _text("anthropic", "fine")])
+        signed = {"extra_content": {"google": {"thought_signature": "s"}}}
+        own = _chat({"content": None, "tool_calls": [{**_CHAT_CALL, "id": "c", **signed}]})
+        refusal = [{"error": {"code": 400, "message": words, "status": "INVALID_ARGUMENT"}}]
+        answers = [(400, {}, json.dumps(refusal)), own, _text("chat", "ok")]
+        server = _Server("chat", answers, prefix=False)
+        run = agentloop.run(_model("chat", server), run.follow_up("more"), [get_weather])
+        self.assertEqual((run.output, len(server.raw)), ("ok", 3))
+        word = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+        calls = [c for m in server.said() for c in m.get("tool_calls", ())]
+        want = [word, None, signed["extra_content"]]
+        self.assertEqual([call.get("extra_content") for call in calls], want)
+        self.assertNotIn("thought_signature", json.dumps(server.said(0)))
+        for message in server.said():
+            self.assertNotIn("thought_signature", message)
+
     def test_a_property_that_is_demanded_and_not_permitted(self):
         words = "reasoning_content: Extra inputs are not permitted; only the required fields may be sent"
         answers = [_asks("chat"), (400, {}, {"error": {"message": words}}), _text("chat", "ok")]
