@@ -6770,8 +6770,9 @@ class _AnthropicAssembler(_Assembler):
             self.has_stopped = True
 
     def _add_fields(self, fields: _JsonObject) -> None:
+        reasons = [self.reason, fields.get("stop_reason")]
         _update(self.fields, fields)
-        self.reason = _str(self.fields.get("stop_reason"))
+        self.reason = _reason_of([{"finish_reason": reason} for reason in reasons])
 
     def _add_usage(self, usage: _JsonObject) -> None:
         # A 0 in `message_delta` does not replace the count of `message_start`.
@@ -6799,7 +6800,8 @@ class _AnthropicAssembler(_Assembler):
 
     def document(self) -> _JsonObject:
         content = [self._finish_block(_merge_collected(b)) for b in self.blocks.in_order()]
-        return {**self.fields, "content": content, "usage": _merge_collected(self.usage)}
+        usage = _merge_collected(self.usage)
+        return {**self.fields, "stop_reason": self.reason, "content": content, "usage": usage}
 
     @staticmethod
     def _finish_block(block: _JsonObject) -> _JsonObject:

@@ -13606,6 +13606,21 @@ class AnthropicDeltaTests(_ModelCase):
                 self.assertEqual("".join(texts), told + "ok")
                 self.assertEqual(_statuses(run), statuses)
 
+    def test_of_several_stop_reasons_the_one_that_is_no_clean_end_counts(self):
+        start = {"type": "content_block_start", "index": 0, "content_block": _ANTHROPIC_CALL}
+        rows = [  # the stop reasons; the statuses
+            (["max_tokens", "tool_use"], ["invalid_response"]),
+            (["tool_use", "max_tokens", None], ["invalid_response"]),
+            ([None, "end_turn", "tool_use", ""], ["ok"]),
+        ]
+        for reasons, statuses in rows:
+            with self.subTest(reasons=reasons):
+                ends = [{"type": "message_delta", "delta": {"stop_reason": r}} for r in reasons]
+                stream = _sse(start, *ends, {"type": "message_stop"}, done=False)
+                answers = [stream, _text("anthropic", "ok")]
+                run, _ = self.play("anthropic", answers, on_text=len)
+                self.assertEqual((_statuses(run), run.output), (statuses, "ok"))
+
     def test_anthropic_deltas_without_a_start(self):
         delta = {"type": "content_block_delta", "index": 0}
         cited = {**delta, "delta": {"type": "citations_delta", "citation": {"a": 1}}}
