@@ -7042,17 +7042,21 @@ def _judge_properties(words: str) -> List[Tuple[str, bool]]:
     return judged
 
 
+# Groq's codes for what its model wrote: no call, no JSON that was asked for, nothing to read.
+_FAILED_GENERATIONS = ("tool_use_failed", "json_validate_failed", "output_parse_failed")
+
+
 def _check_no_failed_generation(failure: _RequestFailed) -> None:
-    """InvalidResponse where the server cannot read the model's call (Groq): not our fault."""
+    """InvalidResponse where the server cannot read what the model wrote: not our fault."""
     error = failure.error
-    if error.get("code") != "tool_use_failed":
+    if error.get("code") not in _FAILED_GENERATIONS:
         # A proxy may pass on the error object alone, as a text that nothing else unwraps.
         text = _str(error.get("message"))
         try:
             error = _dict(_parse_loosely(text[text.find("{") : text.rfind("}") + 1]))
         except ValueError:
             return
-    if error.get("code") == "tool_use_failed":
+    if error.get("code") in _FAILED_GENERATIONS:
         words = _cut_middle(failure.words, 700)
         generation = _cut_middle(_to_text(error.get("failed_generation") or ""), 2000)
         raise InvalidResponse(f"{words} The reply was: {generation}")

@@ -14830,6 +14830,12 @@ class FailedGenerationTests(_ModelCase):
         self.assertIn("<function=get_weather>{x", _notice(server.sent[1]))
         del error["failed_generation"]
         self.assertEqual(self.play("chat", answers)[0].output, "ok")
+        for code in ("json_validate_failed", "output_parse_failed"):  # no JSON, nothing to read
+            with self.subTest(code=code):
+                error.update(code=code, failed_generation='{"city": ')
+                run, server = self.play("chat", answers)
+                self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
+                self.assertIn('{"city": ', _notice(server.sent[1]))
 
     def test_tool_use_failed_inside_the_message_of_a_proxy(self):
         """The model is shown what it wrote (OpenHands#10187)."""
