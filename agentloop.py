@@ -6395,7 +6395,20 @@ def _merge_texts(key: str, pieces: List[str]) -> str:
     """("content", ["a", "a"]) -> "aa"; ("channel", ["a", "a"]) -> "a": one repeated value."""
     if key not in _WRITTEN_TEXTS and pieces.count(pieces[0]) == len(pieces):
         return pieces[0]
+    if key in ("arguments", "partial_json") and _are_snapshots(pieces):
+        return pieces[-1]
     return "".join(pieces)
+
+
+def _are_snapshots(pieces: List[str]) -> bool:
+    """Whether each piece of arguments is all so far, and not what is new; the last is whole.
+
+    ['{"n"', '{"n": 1}', '{"n": 1}'] -> True; ['{"n"', ': 1}'] -> False
+    """
+    pairs = zip(pieces, pieces[1:])
+    if len(pieces) < 2 or not all(later.startswith(earlier) for earlier, later in pairs):
+        return False
+    return _is_strict_object(pieces[-1])
 
 
 def _merge_lists(key: str, pieces: List[Any]) -> List[Any]:
