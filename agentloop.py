@@ -142,11 +142,12 @@ _MAX_DEPTH = 100  # lists and objects inside one another; deeper ones overflow a
 _MAX_INTEGER_BITS = 10_000  # Python refuses to write or read more than 4,300 digits
 
 # Characters that a terminal obeys or that nobody sees: C0, C1, line and paragraph
-# separators, zero width, bidirectional controls, lone surrogates, tags. Joiners are kept:
-# scripts and emoji need them.
+# separators, zero width, fillers, bidirectional controls, lone surrogates, tags. Joiners
+# and variation selectors are kept: scripts and emoji need them.
 _UNPRINTABLE = (
-    "[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
 )
 
 
@@ -2361,7 +2362,8 @@ class _SchemaBuilder:
         except Exception as error:
             raise TypeError(
                 f"cannot resolve the annotations of {owner.__name__}: "
-                f"{type(error).__name__}: {error}"
+                f"{type(error).__name__}: {error}; define or import their names in the module, "
+                "and write Optional[int] before Python 3.10, List[int] before 3.9"
             ) from error
 
     def build(self, hint: Any, where: str) -> _Type:
@@ -4843,7 +4845,7 @@ _MAX_DRAIN = 0.2  # seconds for the end of a body whose content is complete
 _URL = r"""(?xi)
     ( https? ) ://
     (?: ( [^/?#]* ) @ )?                        # a password may hold another @
-    ( \[ [0-9a-f:.%]+ \] | [^][/?#@:\s]+ )
+    ( \[ [0-9a-f:.%]+ \] | [^][/?#@:\s\x00-\x1f\x7f]+ )
     (?: : ( [0-9]{1,5} ) )?
     ( / [^?#\x00-\x20\x7f]* )?
     ( \? [^#\x00-\x20\x7f]* )?
@@ -4861,8 +4863,8 @@ def _quote_letters(text: str) -> str:
 
 
 def _no_url(text: str) -> ValueError:
-    # Up to the last @ it may be a password, however odd.
-    shown = re.sub(r"(?s)\A(\w*:/*)?(?:.*@)?([^?#]*).*", r"\1\2", text)
+    # Up to the last @ it may be a password or a token, however odd.
+    shown = re.sub(r"(?si)\A(\w+://|https?:/*)?(?:.*@)?([^?#]*).*", r"\1\2", text)
     return ValueError(f"base_url is like http://127.0.0.1:8080/v1; got {shown!r}")
 
 
@@ -6057,10 +6059,14 @@ class _Client:
 
     def _read_key(self) -> str:
         key = self.api_key
-        if callable(key):
-            key = key()
         if key is None:
             key = os.environ.get(f"{self._variable}_API_KEY", "")
+        elif callable(key):
+            key = key()
+        if not isinstance(key, str):
+            # Also for None: the key of the environment may be another server's.
+            kind = type(key).__name__
+            raise TypeError(f"api_key is a str, or a function that returns one; got {kind}")
         return key.strip()
 
     def _login(self, key: str) -> Dict[str, str]:
@@ -6608,7 +6614,8 @@ class _StreamedChoice:
 
     def add(self, choice: _JsonObject) -> None:
         _update(self.fields, choice)
-        self.reason = _reason_of([{"finish_reason": self.reason}, choice])
+        if choice.get("finish_reason") or choice.get("native_finish_reason"):
+            self.reason = _reason_of([{"finish_reason": self.reason}, choice])
         delta = _dict(choice.get("delta"))
         message = _dict(choice.get("message"))
         if message:  # MiniMax: at last all of it once more
@@ -8776,6 +8783,15 @@ def _escape_lines(text: str) -> str:
     return "\n".join("\t".join(map(_escape, line.split("\t"))) for line in lines)
 
 
+def _print_err(text: str, end: str = "\n") -> None:
+    """To standard error. Where nobody reads it any more (`2> >(head -1)`), the run goes on."""
+    with contextlib.suppress(ValueError):  # it was closed
+        try:
+            print(text, end=end, file=sys.stderr, flush=True)
+        except OSError:
+            _drop_output(2)
+
+
 class _Screen:
     """Writes what happens in a turn, and what comes of it."""
 
@@ -8813,9 +8829,9 @@ class _Screen:
         seconds = 0
         while not self._wait_ended.wait(1.0):
             seconds += 1
-            print(f"\r... {seconds} s", end="", file=sys.stderr, flush=True)
+            _print_err(f"\r... {seconds} s", end="")
         if seconds:
-            print("\r" + " " * 20 + "\r", end="", file=sys.stderr, flush=True)
+            _print_err("\r" + " " * 20 + "\r", end="")
 
     def show_text(self, text: str) -> None:
         """A piece of the reply, as it arrives."""
@@ -8866,7 +8882,7 @@ class _Screen:
     def _write_err(self, text: str) -> None:
         self.stop_waiting()
         self._end_streamed_line()
-        print(text, file=sys.stderr, flush=True)
+        _print_err(text)
 
     def _end_streamed_line(self) -> None:
         if self.streamed and not self.streamed.endswith("\n"):
@@ -8887,9 +8903,10 @@ def _read_line(prompt: str) -> Optional[str]:
         try:
             return input(prompt)
         except EOFError:
+            print()  # ends the line of the prompt
             return None
     if _is_terminal(sys.stdin):  # `input` would write the prompt into the answer
-        print(prompt, end="", file=sys.stderr, flush=True)
+        _print_err(prompt, end="")
     line = sys.stdin.readline() if sys.stdin is not None else ""
     return line.rstrip("\n") if line else None
 
@@ -8943,7 +8960,8 @@ def _make_parser() -> Any:
 
     class Parser(argparse.ArgumentParser):
         def error(self, message: str) -> NoReturn:
-            self.exit(2, f"agentloop: {_one_line(message, 600)} (--help shows all options)\n")
+            _print_err(f"agentloop: {_one_line(message, 600)} (--help shows all options)")
+            self.exit(2)
 
     parser = Parser(
         prog="agentloop",
@@ -8981,6 +8999,19 @@ def _make_parser() -> Any:
     return parser
 
 
+def _parse_options(arguments: List[str]) -> Any:
+    parser = _make_parser()
+    options, rest = parser.parse_known_args(arguments)
+    unknown = [text for text in rest if text.startswith("-")]
+    if unknown:
+        # What is shown holds no value: it may be a key.
+        names = ", ".join(text.partition("=")[0] for text in unknown)
+        parser.error(f"unknown option: {names}")
+    if rest:
+        parser.error("the question is one argument: put it in quotes")
+    return options
+
+
 def main(arguments: Optional[List[str]] = None) -> int:
     """The command line; `arguments` as in sys.argv[1:]. Returns the exit status: 0 answer, 1 the
     server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C."""
@@ -8994,27 +9025,30 @@ def main(arguments: Optional[List[str]] = None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
     try:
-        options = _make_parser().parse_args(arguments)
-        return _run_command(options, arguments)
+        try:
+            return _run_command(_parse_options(arguments), arguments)
+        finally:
+            print(end="", flush=True)  # what fails, fails here, and not at the end of Python
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of `| head` has left
-        _drop_output()
+        _drop_output(1)
         return 0
     except (ValueError, TypeError, OSError) as error:
-        print(f"agentloop: {_one_line(_safe_str(error), 600)}", file=sys.stderr)
+        _print_err(f"agentloop: {_one_line(_safe_str(error), 600)}")
         if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EIO):
             return 2
         try:
             sys.stdout.flush()
         except OSError:
-            _drop_output()
+            _drop_output(1)
         return 1
 
 
-def _drop_output() -> None:
-    """What standard output still holds goes nowhere; else Python would fail at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+def _drop_output(number: int) -> None:
+    """What standard output (1) or error (2) still holds goes nowhere; else Python would fail at
+    its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 def _run_command(options: Any, arguments: List[str]) -> int:
@@ -9023,7 +9057,7 @@ def _run_command(options: Any, arguments: List[str]) -> int:
         return 0
     if not arguments:
         return _run_demo()
-    tools = _load_tools(options.tools) if options.tools else {}
+    tools = {} if options.tools is None else _load_tools(options.tools)
     if options.schema:
         _print_schema(tools)
         return 0
@@ -9069,7 +9103,9 @@ def _load_tools(path: str) -> Registry:
         public = getattr(module, "__all__", names)
         found = [v for n, v in vars(module).items() if n in public and _is_defined_in(module, v)]
         tools = registry(found)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also sys.exit()
         raise ValueError(f"--tools {path}: {type(error).__name__}: {_safe_str(error)}") from error
     if not tools:
         raise ValueError(f"--tools {path}: no public function in it")
@@ -9137,7 +9173,9 @@ def _check_setting(option: str, name: str, value: Any) -> None:
     Other names are fields of the request.
     """
     shapes: List[Tuple[str, str, Callable[[Any], bool]]] = [
-        ("api_key base_url system", "a text", lambda v: type(v) is str),
+        ("api_key system", "a text", lambda v: type(v) is str),
+        # An empty one, of a shell's variable that is not set, would mean the default server.
+        ("base_url", "a URL", lambda v: type(v) is str and v.strip() != ""),
         ("timeout deadline", "a number of seconds above 0, at most 1e9",
          lambda v: type(v) in (int, float) and 0 < v <= 1e9),
         ("retries trim", "an integer from 0 up", lambda v: type(v) is int and v >= 0),
@@ -9187,7 +9225,7 @@ class _Session:
             settings["on_text"] = self.screen.show_text
         classes: _JsonObject = {"responses": OpenAIResponses, "anthropic": AnthropicMessages}
         model = classes.get(api, OpenAIChat)(options.model, **settings)
-        print(_one_line(f"api: {api}{reason}, {model!r}", 400), file=sys.stderr)
+        _print_err(_one_line(f"api: {api}{reason}, {model!r}", 400))
         return ReActText(model.complete, **text_settings) if api == "text" else model
 
     def run(self) -> int:
@@ -9288,8 +9326,11 @@ class _Session:
         except ModelError as error:
             screen.show(_one_line(str(error), 1_500), "31")
             failed = 1
-        except SystemExit as error:
-            screen.show(_one_line(f"a tool ended the program: SystemExit: {error}", 1_500), "31")
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # sys.exit(), asyncio.CancelledError
+            reason = f"{type(error).__name__}: {_safe_str(error)}"
+            screen.show(_one_line(f"a tool ended the program: {reason}", 1_500), "31")
             failed = 2
         finally:
             events.close()
@@ -9323,7 +9364,7 @@ class _Session:
         self.screen.show(f"run {action.tool}?", "1")
         for name, value in action.arguments.items():  # whole: nobody approves what is cut off
             lines = _to_text(value).replace("\n", "\n    | ")  # it must not look like more values
-            self.screen.show(f"  {_one_line(name)} = {lines}")
+            self.screen.show(f"  {_escape(name)} = {lines}")
         line = None
         if self.options.question is not None or _is_terminal(sys.stdin):
             line = _read_line("[y]es, [a]lways for this tool, or [n]o and a reason: ")
