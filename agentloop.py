@@ -4800,14 +4800,14 @@ def _str(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _join_text(content: Any, part_type: str = "text") -> str:
-    """The text of a message's content: a str, or its parts of one type, joined.
+def _join_text(content: Any, *part_types: str) -> str:
+    """The text of a message's content: a str, or its parts of type "text" or these, joined.
 
     [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}] -> "ab"
     """
     if isinstance(content, str):
         return content
-    texts = [part for part in _dicts(content) if part.get("type") == part_type]
+    texts = [part for part in _dicts(content) if part.get("type") in ("text", *part_types)]
     return "".join(_str(part.get("text")) for part in texts)
 
 

@@ -13952,6 +13952,12 @@ class ReadingTests(_ModelCase):
         rows = [  # protocol, reply, answer
             ("chat", _chat({"role": "assistant", "content": parts}), "a b"),
             ("responses", {"status": "completed", "output": items}, "a\n b b"),
+            # Not every server names its texts as OpenAI does.
+            (
+                "responses",
+                {"status": "completed", "output": [{"type": "message", "content": blocks}]},
+                "a\n b",
+            ),
             ("anthropic", {"content": blocks, "stop_reason": "end_turn"}, "a\n b"),
         ]
         for protocol, document, output in rows:
