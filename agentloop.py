@@ -3281,26 +3281,15 @@ class _Driver:
         self.new_steps: Deque[AgentStep] = collections.deque()
 
     def events(self) -> Generator[Event, None, AgentRun]:
-        """The loop. One call, one step; what goes wrong on the way is an observation."""
+        """What happens in the run, which this driver has from its first event to its last."""
         run = self.run
         try:
             with contextlib.closing(self):
                 run._acquire(self)
                 self._resume()
-                while not self.has_ended:
-                    if run.pending:
-                        yield from self._show_pending()
-                        yield from self._execute_pending()
-                    if run.finish is not None:
-                        self._judge_finish()
-                    elif run.requests < self.max_requests:
-                        self._ask_model()
-                    else:
-                        self._end("budget_exhausted")
-                    while self.new_steps:  # an unreadable reply, a rejected finish
-                        yield self._flush_step()
-                if self.should_yield_finish:
-                    yield typing.cast(AgentFinish, run.finish)
+                # subtle: the loop is not here. Python 3.12 and later may raise Ctrl-C where
+                # a loop goes back to its beginning, and no `try` around it is in force there.
+                yield from self._loop()
                 return run
         except BaseException as error:
             self.close()  # subtle: again, for Ctrl-C may have come inside of the first
@@ -3348,6 +3337,28 @@ class _Driver:
             if not action.call_id:
                 action.call_id = self._make_call_id(taken)
 
+    def _loop(self) -> Iterator[Event]:
+        """The loop. One call, one step; what goes wrong on the way is an observation."""
+        run = self.run
+        try:
+            while not self.has_ended:
+                if run.pending:
+                    yield from self._show_pending()
+                    yield from self._execute_pending()
+                if run.finish is not None:
+                    self._judge_finish()
+                elif run.requests < self.max_requests:
+                    self._ask_model()
+                else:
+                    self._end("budget_exhausted")
+                while self.new_steps:  # an unreadable reply, a rejected finish
+                    yield self._flush_step()
+        except StopIteration as error:  # out of a generator it would look like its end
+            text = f"StopIteration from the model or from accept: {error}"
+            raise RuntimeError(text) from error
+        if self.should_yield_finish:
+            yield typing.cast(AgentFinish, run.finish)
+
     def _flush_step(self) -> AgentStep:
         """Write the next new step, which is then yielded."""
         step = self.new_steps[0]
@@ -3382,12 +3393,12 @@ class _Driver:
             self._start_in_parallel_if_read_only(calls)
         try:
             for call in calls:
-                is_next = len(run.pending) > 0 and run.pending[0] is call.action
-                if is_next:  # else the caller closed it meanwhile
-                    step = self._execute(call)
-                    self._add_result(call, step)
+                if self._is_next(call):  # else the caller closed it meanwhile
+                    self._execute(call)
                 while self.new_steps:
                     yield self._flush_step()
+            if run.started:  # a call was closed while its start was written
+                run._drop_done()
         except BaseException as error:
             try:
                 self._salvage_results(calls)
@@ -3443,15 +3454,22 @@ class _Driver:
         self.pool = _WorkerPool(jobs)
         self.pool.start()
 
-    def _execute(self, call: _PreparedCall) -> AgentStep:
+    def _is_next(self, call: _PreparedCall) -> bool:
+        pending = self.run.pending
+        return len(pending) > 0 and pending[0] is call.action
+
+    def _execute(self, call: _PreparedCall) -> None:
         if isinstance(call, _RefusedCall):
-            return call.step
-        if call.job is not None:
-            step: AgentStep = call.job.wait()
-            return step
-        if not call.has_started:
-            self._mark_started([call.action.call_id])
-        return call.execute()
+            step = call.step
+        elif call.job is not None:
+            step = call.job.wait()
+        else:
+            if not call.has_started:
+                self._mark_started([call.action.call_id])
+                if not self._is_next(call):
+                    return  # the caller closed it while its start was written
+            step = call.execute()
+        self._add_result(call, step)
 
     def _mark_started(self, call_ids: List[str]) -> None:
         """Their execution begins. Written first: what cannot be written must not run."""
@@ -3639,15 +3657,7 @@ class _Driver:
 
 
 def _add_run(error: BaseException, run: AgentRun) -> BaseException:
-    """The exception with the run so far in `agent_run`.
-
-    StopIteration becomes a RuntimeError: out of a generator it would look like the
-    stream's end.
-    """
-    if isinstance(error, StopIteration):
-        cause = error
-        error = RuntimeError(f"StopIteration from the model or from accept: {cause}")
-        error.__cause__ = cause
+    """The exception with the run so far in `agent_run`."""
     with contextlib.suppress(Exception):  # one that takes no attributes
         error.agent_run = run  # type: ignore[attr-defined]
     return error

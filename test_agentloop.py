@@ -6276,6 +6276,46 @@ class ExceptionTests(unittest.TestCase):
                     self.assertIs(caught.exception.agent_run, run)
                     self.assertEqual((run.requests, run.state), (1, "running"))
 
+    @unittest.skipUnless(hasattr(sys, "monitoring"), "before Python 3.12 it cannot be told")
+    def test_ctrl_c_where_a_loop_goes_back(self):
+        """Python 3.13 raises it outside of the `try` around the loop; the run is let go."""
+        number, code = 3, agentloop.run.__code__  # one that no debugger or profiler uses
+        call = _act("look")
+        script = agentloop.Scripted([[call, call], agentloop.InvalidResponse("?"), _end()])
+        tools = agentloop.registry([_look_at])
+
+        def interrupted(at):
+            """Whether loops go back that often, and the run that the exception carries."""
+            left = at
+
+            def jumped(place, start, end):
+                nonlocal left
+                if place.co_filename == code.co_filename and end < start:
+                    left -= 1
+                    if left == -1:
+                        raise KeyboardInterrupt
+
+            sys.monitoring.use_tool_id(number, "test")
+            sys.monitoring.register_callback(number, sys.monitoring.events.JUMP, jumped)
+            sys.monitoring.set_events(number, sys.monitoring.events.JUMP)
+            try:
+                agentloop.run(script, "go", tools)
+            except KeyboardInterrupt as error:
+                return True, getattr(error, "agent_run", None)
+            finally:
+                sys.monitoring.set_events(number, 0)
+                sys.monitoring.free_tool_id(number)
+            return False, None
+
+        for at in itertools.count():
+            came, run = interrupted(at)
+            if not came:
+                break
+            if run is not None:  # else it came before the run began
+                with self.subTest(at):
+                    ends = agentloop.Scripted([_end()] * 4)
+                    self.assertEqual(agentloop.run(ends, run, tools).state, "model_ended")
+
     def test_a_base_exception_from_a_tool(self):
         class Stop(BaseException):
             pass
@@ -8412,6 +8452,24 @@ class JournalCloseTests(_JournalCase):
         self.assertEqual((play.count("pay 1"), play.load()), (0, run))
         again = play.go()
         self.assertEqual((again, again.steps[0].observation), (run, "Ann says no"))
+
+    def test_a_call_that_is_closed_while_its_start_is_written_does_not_run(self):
+        """A disk takes its time, and another thread may close the call meanwhile."""
+        for plan in (["pay 1"], ["pay 1", "pay 2"], ["look 1", "look 2"]):
+            with self.subTest(plan):
+                play = self.play([plan, "ok"])
+                run, sync = agentloop.AgentRun("go"), os.fsync
+
+                def closes(number, run=run, play=play, sync=sync):
+                    sync(number)
+                    if run.pending and play.load().started and not run.steps:
+                        run.close(run.pending[0], "No.", "denied")
+
+                with mock.patch.object(os, "fsync", closes):
+                    play.go(run)
+                self.assertEqual(run.steps[0].status, "denied")
+                self.assertEqual((run.started, play.load()), ([], run))
+                self.assertEqual(play.count("pay 1"), 0)
 
     def test_one_of_two_calls_with_the_same_id_is_closed(self):
         """The file says which, where they came in one reply."""
