@@ -4881,14 +4881,14 @@ def _str(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _join_text(content: Any, part_type: str = "text") -> str:
-    """The text of a message's content: a str, or its parts of one type, joined.
+def _join_text(content: Any, *part_types: str) -> str:
+    """The text of a message's content: a str, or its parts of type "text" or these, joined.
 
     [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}] -> "ab"
     """
     if isinstance(content, str):
         return content
-    texts = [part for part in _dicts(content) if part.get("type") == part_type]
+    texts = [part for part in _dicts(content) if part.get("type") in ("text", *part_types)]
     return "".join(_str(part.get("text")) for part in texts)
 
 
@@ -6497,7 +6497,20 @@ def _merge_texts(key: str, pieces: List[str]) -> str:
     """("content", ["a", "a"]) -> "aa"; ("channel", ["a", "a"]) -> "a": one repeated value."""
     if key not in _WRITTEN_TEXTS and pieces.count(pieces[0]) == len(pieces):
         return pieces[0]
+    if key in ("arguments", "partial_json") and _are_snapshots(pieces):
+        return pieces[-1]
     return "".join(pieces)
+
+
+def _are_snapshots(pieces: List[str]) -> bool:
+    """Whether each piece of arguments is all so far, and not what is new; the last is whole.
+
+    ['{"n"', '{"n": 1}', '{"n": 1}'] -> True; ['{"n"', ': 1}'] -> False
+    """
+    pairs = zip(pieces, pieces[1:])
+    if len(pieces) < 2 or not all(later.startswith(earlier) for earlier, later in pairs):
+        return False
+    return _is_strict_object(pieces[-1])
 
 
 def _merge_lists(key: str, pieces: List[Any]) -> List[Any]:
@@ -6804,7 +6817,8 @@ class _ResponsesAssembler(_Assembler):
     def __init__(self, on_text: Callable[[Any], None]) -> None:
         super().__init__(on_text)
         self.items = _IndexedItems()
-        self.arguments: Dict[int, Any] = {}  # by index; some items lack them
+        self.announced: Dict[int, _JsonObject] = {}  # items by index, until they are done
+        self.arguments: Dict[int, Any] = {}  # by index, too; some items lack them
         self.response: _JsonObject = {}
 
     def add(self, event: _JsonObject) -> None:
@@ -6812,6 +6826,8 @@ class _ResponsesAssembler(_Assembler):
         index = _whole_number(event.get("output_index", self.items.next_index))
         if kind == "response.output_text.delta":
             self.on_text(event.get("delta"))
+        elif kind == "response.output_item.added":
+            self.announced[index] = _dict(event.get("item"))
         elif kind == "response.function_call_arguments.done":
             self.arguments[index] = event.get("arguments")
         elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
@@ -6826,14 +6842,24 @@ class _ResponsesAssembler(_Assembler):
     def _end(self, response: _JsonObject, status: str) -> None:
         self.is_over = True
         self.response = {**response, "status": response.get("status") or status}
+        output = _dicts(response.get("output"))
+        if not any(item.get("type") == "function_call" for item in output):
+            self._add_unfinished_calls()
         done = self.items.in_order()
         if status == "failed":
             self.response["status"] = status
-        elif len(_dicts(response.get("output"))) <= len(done):
+        elif len(output) <= len(done):
             # OpenAI's output has the same items, that of ChatGPT's backend is []. Some
             # gateways send no `output_item.done` for some items: then the output has
             # more, and counts.
             self.response["output"] = done or response.get("output")
+
+    def _add_unfinished_calls(self) -> None:
+        """SGLang's router says what is called, and with what, but not that it is done."""
+        for index, arguments in self.arguments.items():
+            item = self.announced.get(index, {})
+            if item.get("type") == "function_call":
+                self.items.add(index, {**item, "arguments": arguments})
 
     def is_complete(self) -> bool:
         return bool(self.response)
@@ -6873,8 +6899,9 @@ class _AnthropicAssembler(_Assembler):
             self.has_stopped = True
 
     def _add_fields(self, fields: _JsonObject) -> None:
+        reasons = [self.reason, fields.get("stop_reason")]
         _update(self.fields, fields)
-        self.reason = _str(self.fields.get("stop_reason"))
+        self.reason = _reason_of([{"finish_reason": reason} for reason in reasons])
 
     def _add_usage(self, usage: _JsonObject) -> None:
         # A 0 in `message_delta` does not replace the count of `message_start`.
@@ -6902,7 +6929,8 @@ class _AnthropicAssembler(_Assembler):
 
     def document(self) -> _JsonObject:
         content = [self._finish_block(_merge_collected(b)) for b in self.blocks.in_order()]
-        return {**self.fields, "content": content, "usage": _merge_collected(self.usage)}
+        usage = _merge_collected(self.usage)
+        return {**self.fields, "stop_reason": self.reason, "content": content, "usage": usage}
 
     @staticmethod
     def _finish_block(block: _JsonObject) -> _JsonObject:
@@ -7122,7 +7150,7 @@ _NAMED_PROPERTY = rf"""(?xi)
   | (?:{_REFUSED})                                # Unknown parameter: reasoning
     (?:\ (?:request|keyword|property|properties|parameters?|fields?|arguments?|keys?
           |supplied|in\ messages?|{_NOT_TAKEN}))*
-    (?:\(s\))? :? \ (\w+)
+    (?:\(s\))? :? \ (?! (?:{_REFUSED}) \b ) (\w [\w.\[\]-]*)
   | \b (\w+) \b                                  # reasoning is not supported
     (?=(?:\ is|\ are|\ was)? :? \ (?:{_REFUSED} | not\ ))
 """
@@ -7149,17 +7177,21 @@ def _judge_properties(words: str) -> List[Tuple[str, bool]]:
     return judged
 
 
+# Groq's codes for what its model wrote: no call, no JSON that was asked for, nothing to read.
+_FAILED_GENERATIONS = ("tool_use_failed", "json_validate_failed", "output_parse_failed")
+
+
 def _check_no_failed_generation(failure: _RequestFailed) -> None:
-    """InvalidResponse where the server cannot read the model's call (Groq): not our fault."""
+    """InvalidResponse where the server cannot read what the model wrote: not our fault."""
     error = failure.error
-    if error.get("code") != "tool_use_failed":
+    if error.get("code") not in _FAILED_GENERATIONS:
         # A proxy may pass on the error object alone, as a text that nothing else unwraps.
         text = _str(error.get("message"))
         try:
             error = _dict(_parse_loosely(text[text.find("{") : text.rfind("}") + 1]))
         except ValueError:
             return
-    if error.get("code") == "tool_use_failed":
+    if error.get("code") in _FAILED_GENERATIONS:
         words = _cut_middle(failure.words, 700)
         generation = _cut_middle(_to_text(error.get("failed_generation") or ""), 2000)
         raise InvalidResponse(f"{words} The reply was: {generation}")
@@ -7521,12 +7553,15 @@ class _Adapter(_Client):
     def _put_assistant(self, conversation: _Conversation, message: _JsonObject) -> None:
         """Put an assistant message without what is refused, with what is demanded."""
         for name in self._demanded:
-            if message.get(name) is None:
-                message[name] = _NO_TEXT
+            self._add_demanded(message, name)
         conversation.assistant_keys |= message.keys() - self._required_properties
         refused = self._refused - self._required_properties
         kept = {key: value for key, value in message.items() if key not in refused}
         conversation.add(_encode_json(kept))
+
+    def _add_demanded(self, message: _JsonObject, name: str) -> None:
+        if message.get(name) is None:
+            message[name] = _NO_TEXT
 
     def _put_user_text(self, conversation: _Conversation, parts: List[Any]) -> None:
         conversation.say(parts)
@@ -7836,6 +7871,10 @@ def _join_messages(messages: List[_JsonObject]) -> Any:
     return _merge_objects(messages)
 
 
+# What Google gives for a call that another model made.
+_FOREIGN_CALL = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+
+
 class OpenAIChat(_Adapter):
     """Chat Completions, for every server that speaks it.
 
@@ -7881,8 +7920,9 @@ class OpenAIChat(_Adapter):
     _variable = "OPENAI"
     _limit_names = ("max_completion_tokens", "max_tokens")
     _required_properties = frozenset(("role", "content", "tool_calls"))
-    # A server in a thinking mode demands the reasoning of each reply, others' too.
-    _can_be_added = frozenset(("reasoning_content",))
+    # A server in a thinking mode demands the reasoning of each reply, others' too. Gemini
+    # demands its signature of the calls.
+    _can_be_added = frozenset(("reasoning_content", "thought_signature"))
 
     def _login(self, key: str) -> Dict[str, str]:
         return {"Authorization": f"Bearer {key}"} if key else {}
@@ -7915,6 +7955,13 @@ class OpenAIChat(_Adapter):
         if conversation.after_results and not conversation.open_parts:
             self._put_assistant(conversation, {"role": "assistant", "content": _NO_TEXT})
         super()._put_user_text(conversation, parts)
+
+    def _add_demanded(self, message: _JsonObject, name: str) -> None:
+        if name != "thought_signature":
+            super()._add_demanded(message, name)
+            return
+        for call in _dicts(message.get("tool_calls"))[:1]:  # Gemini signs the first one
+            call.setdefault("extra_content", _FOREIGN_CALL)
 
     def _compose(self, text: str, actions: List[AgentAction]) -> Any:
         calls = [
@@ -8485,6 +8532,7 @@ _FORM_REMINDER = (
     "No Action and no Final Answer was found. Write 'Action: ...' or 'Final Answer: ...' "
     "at the start of a line."
 )
+_EMPTY_ANSWER = "Nothing stands behind 'Final Answer:'. Write the answer there."
 
 # A draft in think tags is no part of the reply; a tag that is not closed hides the rest.
 # The adapters have a rule of their own, `_without_draft`: in an answer, tags that do not
@@ -8566,6 +8614,8 @@ class _ReActReply:
         bold = re.fullmatch(r"\*\*(\*?[^*\n]+(?:\*[^*\n]+)*)\*\*", answer)
         if bold:
             answer = bold.group(1).strip()
+        if not answer:
+            raise InvalidResponse(_EMPTY_ANSWER, self.completion, self.text)
         return AgentFinish(answer, self.text, self.completion)
 
     def read_action(self, label: "re.Match[str]") -> AgentAction:
@@ -8596,6 +8646,10 @@ class _ReActReply:
             section_end = invented.start() if invented else len(text)
             rest = text[following.end() : section_end].strip()
             given, end = _read_json_input(text, following.end()) or (rest, section_end)
+        elif not inline:
+            json_input = _read_json_input(text, line_end)  # its label was forgotten
+            if json_input and json_input[0].lstrip().startswith("{"):
+                given, end = json_input
         name = name.strip(" \t\r*_`'\"[]()")  # "**`search`** "
         return AgentAction(name, given, "", text[:end].rstrip(), self.completion)
 
@@ -8760,6 +8814,8 @@ class ReActText:
         name = _to_text(wrapped.get("action", ""))
         tool_input = wrapped.get("action_input")
         if name.lower() == "final answer":
+            if tool_input is None or tool_input == "":
+                raise InvalidResponse(_EMPTY_ANSWER, reply.completion, reply.text)
             return AgentFinish(tool_input, reply.text, reply.completion)
         if name in tools:
             arguments = self._as_arguments(_to_text(tool_input), tools[name])

@@ -13475,6 +13475,9 @@ class ChatDeltaTests(_ModelCase):
             ("null index", [[p("f", x, "null", "a")], [p("f", y, "null", "b")]], [one, two]),
             ("no ids by index", [[p("f", x, 0)], [p("f", y, 1)]], [one, two]),
             ("arguments as an object", [[p("f", {"city": "x"}, 0, "a")]], [one]),
+            ("all so far in each piece", [[p("f", "", 0, "a")], [p(None, x[:5], 0)],
+              [p(None, x, 0)]], [one]),
+            ("all of it twice", [[p("f", "", 0, "a")], [p(None, x, 0)], [p(None, x, 0)]], [one]),
             ("no list around it", [{"tool_calls": p("f", x[:4], 0, "a")},
               {"tool_calls": p(None, x[4:], 0)}], [one]),
             ("no arguments", [[p("f", None, 0, "a")]], [("f", 0)]),
@@ -13784,6 +13787,7 @@ class ResponsesDeltaTests(_ModelCase):
         pieces = [{"type": "response.function_call_arguments.delta", "delta": d} for d in "{}"]
         given = {"type": "response.function_call_arguments.done", "output_index": 0}
         given["arguments"] = call["arguments"]
+        said = {**added, "item": {**call, "arguments": "", "status": "in_progress"}}
         rows = [  # the events; what goes back of the reply
             ([added, done(0, thought), done(1, text), done(2, call), end()], [thought, text, call]),
             ([done(1, call), done(0, thought), end(status="completed")], [thought, call]),
@@ -13792,6 +13796,11 @@ class ResponsesDeltaTests(_ModelCase):
             ([given, done(0, {**call, "arguments": ""}), end()], [call]),
             ([given, done(0, {k: call[k] for k in call if k != "arguments"}), end()], [call]),
             ([{**given, "arguments": "{}"}, done(0, call), end()], [call]),
+            # A call that is never done, and not in the final output either (SGLang's router).
+            ([said, given, end(output=[text])], [call]),
+            ([said, given, done(1, text), end()], [call, text]),
+            ([said, given, end(output=[text, call])], [text, call]),
+            ([added, given, done(1, call), end()], [call]),
             (
                 [given, done(0, text), done(1, {**call, "arguments": ""}), end()],
                 [text, {**call, "arguments": "{}"}],
@@ -13938,6 +13947,21 @@ class AnthropicDeltaTests(_ModelCase):
                 told = "".join(b["text"] for b in back if b["type"] == "text")
                 self.assertEqual("".join(texts), told + "ok")
                 self.assertEqual(_statuses(run), statuses)
+
+    def test_of_several_stop_reasons_the_one_that_is_no_clean_end_counts(self):
+        start = {"type": "content_block_start", "index": 0, "content_block": _ANTHROPIC_CALL}
+        rows = [  # the stop reasons; the statuses
+            (["max_tokens", "tool_use"], ["invalid_response"]),
+            (["tool_use", "max_tokens", None], ["invalid_response"]),
+            ([None, "end_turn", "tool_use", ""], ["ok"]),
+        ]
+        for reasons, statuses in rows:
+            with self.subTest(reasons=reasons):
+                ends = [{"type": "message_delta", "delta": {"stop_reason": r}} for r in reasons]
+                stream = _sse(start, *ends, {"type": "message_stop"}, done=False)
+                answers = [stream, _text("anthropic", "ok")]
+                run, _ = self.play("anthropic", answers, on_text=len)
+                self.assertEqual((_statuses(run), run.output), (statuses, "ok"))
 
     def test_anthropic_deltas_without_a_start(self):
         delta = {"type": "content_block_delta", "index": 0}
@@ -14249,6 +14273,12 @@ class ReadingTests(_ModelCase):
         rows = [  # protocol, reply, answer
             ("chat", _chat({"role": "assistant", "content": parts}), "a b"),
             ("responses", {"status": "completed", "output": items}, "a\n b b"),
+            # Not every server names its texts as OpenAI does.
+            (
+                "responses",
+                {"status": "completed", "output": [{"type": "message", "content": blocks}]},
+                "a\n b",
+            ),
             ("anthropic", {"content": blocks, "stop_reason": "end_turn"}, "a\n b"),
         ]
         for protocol, document, output in rows:
@@ -14928,6 +14958,8 @@ class RepairTests(_ModelCase):
             {"error": {"message": "Additional properties are not allowed ('reasoning' was unexpected)"}},
             "Unrecognized field: reasoning",
             "unsupported property reasoning",
+            "Unsupported field: messages[1].reasoning.",
+            "Invalid request: unknown property reasoning in message 1",
             {"error": {"message": "messages.1.assistant.reasoning: Extra inputs are not permitted"}},
             {"error": {"message": "reasoning: Extra inputs are not permitted; only the required fields may be sent"}},
             {"error": {"message": 'Unknown name "reasoning" at \'messages[1]\': `role` is required'}},
@@ -15078,6 +15110,29 @@ class RepairTests(_ModelCase):
                     agentloop.run(model, run.follow_up("more"))
                 self.assertEqual(len(server.raw), 1)
 
+    def test_a_signature_that_is_demanded_stands_on_the_calls_of_other_models(self):
+        """Gemini takes the calls of another model with a word in its place."""
+        words = (
+            "Function call is missing a thought_signature in functionCall parts. This is required "
+            "for tools to work correctly. Additional data, function call `default_api:get_weather`"
+        )
+        two = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {"city": "C"})]
+        run, _ = self.play("anthropic", [_call("anthropic", *two), _text("anthropic", "fine")])
+        signed = {"extra_content": {"google": {"thought_signature": "s"}}}
+        own = _chat({"content": None, "tool_calls": [{**_CHAT_CALL, "id": "c", **signed}]})
+        refusal = [{"error": {"code": 400, "message": words, "status": "INVALID_ARGUMENT"}}]
+        answers = [(400, {}, json.dumps(refusal)), own, _text("chat", "ok")]
+        server = _Server("chat", answers, prefix=False)
+        run = agentloop.run(_model("chat", server), run.follow_up("more"), [get_weather])
+        self.assertEqual((run.output, len(server.raw)), ("ok", 3))
+        word = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+        calls = [c for m in server.said() for c in m.get("tool_calls", ())]
+        want = [word, None, signed["extra_content"]]
+        self.assertEqual([call.get("extra_content") for call in calls], want)
+        self.assertNotIn("thought_signature", json.dumps(server.said(0)))
+        for message in server.said():
+            self.assertNotIn("thought_signature", message)
+
     def test_a_property_that_is_demanded_and_not_permitted(self):
         words = "reasoning_content: Extra inputs are not permitted; only the required fields may be sent"
         answers = [_asks("chat"), (400, {}, {"error": {"message": words}}), _text("chat", "ok")]
@@ -15133,6 +15188,12 @@ class FailedGenerationTests(_ModelCase):
         self.assertIn("<function=get_weather>{x", _notice(server.sent[1]))
         del error["failed_generation"]
         self.assertEqual(self.play("chat", answers)[0].output, "ok")
+        for code in ("json_validate_failed", "output_parse_failed"):  # no JSON, nothing to read
+            with self.subTest(code=code):
+                error.update(code=code, failed_generation='{"city": ')
+                run, server = self.play("chat", answers)
+                self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
+                self.assertIn('{"city": ', _notice(server.sent[1]))
 
     def test_tool_use_failed_inside_the_message_of_a_proxy(self):
         """The model is shown what it wrote (OpenHands#10187)."""
@@ -15749,6 +15810,11 @@ class ReActReplyTests(_ReActCase):
             ('Action: find ({"text": "x"})', [x]),
             ('Action: find({"text": "x"}\nAction Input: {"text": "y"}', [x]),
             ('Action: find {\n"text": "x"\n}\nI wait.', [x]),
+            # The label of the input was forgotten.
+            ('Action: find\n{"text": "x"}\nI wait.', [x]),
+            ('Action: find\n\n```json\n{"text": "x"}\n```\nObservation: fake', [x]),
+            ("Action: now\n[1] says so.", [("now",)]),
+            ("Action: now\nI wait for {this}.", [("now",)]),
             ('Action: **find** ("x")', [x]),
             ("Action: now()", [("now",)]),
             ('Action: find\nAction Input: {"text": "a\nObservation: b"}',
@@ -15808,6 +15874,10 @@ class ReActReplyTests(_ReActCase):
             ('{"action": "unknown", "action_input": {}}', reminder, "Final Answer"),
             ('{"action": 5}', reminder, "Final Answer"),
             ("Thought: hm", reminder, "Final Answer"),
+            ("Thought: hm\nFinal Answer:", reminder, "the answer"),
+            ("**Final Answer:** \n\nObservation: 5", reminder, "the answer"),
+            ('{"action": "Final Answer", "action_input": ""}', reminder, "the answer"),
+            ('{"action": "Final Answer"}', reminder, "the answer"),
             ("Action: Find\nAction Input: x", "unknown_tool", "find"),
             ("Action: nope\nAction Input: {}", "unknown_tool", "find"),
             ("Action: find", "invalid_arguments", "text"),
