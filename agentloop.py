@@ -3668,7 +3668,9 @@ class _Driver:
         if type(log) is str:
             log = _to_text(log)
         if not isinstance(reply.reason, str):
-            raise TypeError(f"the reason of an AgentFinish is a str; got {_short_repr(reply.reason)}")
+            raise TypeError(
+                f"the reason of an AgentFinish is a str; got {_short_repr(reply.reason)}"
+            )
         reason: Any = str.__str__(reply.reason)
         finish = AgentFinish(output, log, reply.message, reason)
         is_judged = self.accept is not None and finish.reason != "refusal"
@@ -3708,7 +3710,7 @@ class _Driver:
         if name not in self.tools:
             name = _resolve_tool_name(name, self.tools)
         tool_input = action.tool_input
-        if isinstance(tool_input, dict):
+        if issubclass(type(tool_input), dict):
             try:
                 tool_input = _read_arguments(tool_input)  # the model may go on using its own
             except ValueError:

@@ -1343,7 +1343,13 @@ class ShownTextTests(unittest.TestCase):
 
     def test_letters_of_every_script_are_kept(self):
         texts = ["Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301", "a\xa0b", "❤\ufe0f"]
-        texts += ["می\u200cخواهم", "PDF\u200cها", "क्\u200d", "👨\u200d👩", "❤\ufe0f\u200d🔥"]  # joiners
+        texts += [
+            "می\u200cخواهم",
+            "PDF\u200cها",
+            "क्\u200d",
+            "👨\u200d👩",
+            "❤\ufe0f\u200d🔥",
+        ]  # joiners
         for text in texts:
             for event in self.events(text):
                 self.assertIn(text, str(event), repr(event))
@@ -2304,7 +2310,12 @@ class FaultTextTests(unittest.TestCase):
             ("Optional[int]", {"a": 1}, "expected integer or null, got", "args.x."),
             ("Optional[Literal[1, 2]]", 3, "expected one of 1, 2, got 3", "integer"),
             ("Optional[Literal['a', 1]]", ["a"], 'expected one of "a", 1 or null, got', "object"),
-            ("Optional[List[str]]", "a", 'or null, got "a"; a single item is written ["a"]', "JSON"),
+            (
+                "Optional[List[str]]",
+                "a",
+                'or null, got "a"; a single item is written ["a"]',
+                "JSON",
+            ),
             ("Optional[Dict[str, int]]", "{'a': 1}", "; in braces it must be JSON", "single"),
             ("Union[int, List[int]]", "x", 'expected integer or array, got "x"', "single"),
             ("Union[float, List[int]]", 10**400, "expected number, got", " or "),
@@ -12370,7 +12381,13 @@ class ReplyBodyTests(_ModelCase):
             (200, _JSON, [bomb], "bad_response", None),
             (200, _JSON, _pieces(bomb, 9999), "bad_response", None),
             (200, _JSON, [begun, *empty_blocks, packer.flush()], "bad_response", None),
-            (200, _JSON, [gzip.compress(document), *[b"\0" * (1 << 20)] * 65], "bad_response", None),
+            (
+                200,
+                _JSON,
+                [gzip.compress(document), *[b"\0" * (1 << 20)] * 65],
+                "bad_response",
+                None,
+            ),
             (401, _JSON, [megabyte] * 65, "auth", 401),
             (200, _JSON, [b'{"choices": ' + b"[" * 100_000], "bad_response", None),
         ]
@@ -18821,7 +18838,9 @@ class ExampleAgentTests(_ExampleCase):
         """Also where the provider repeats it, in pieces, under status 200, in a header."""
         server = self.module("class_server")
         key, body = "sk-teacher-99", b'{"messages": [{"role": "user", "content": "hi"}]}'
-        head, *pieces = _chunked([b"sk-s, wrong: sk-tea", b"cher-99", b"! sk-"], "content-type: " + key)
+        head, *pieces = _chunked(
+            [b"sk-s, wrong: sk-tea", b"cher-99", b"! sk-"], "content-type: " + key
+        )
         for status in (200, 401):
             answer = [head.replace(b"200", b"%d" % status), *pieces]
             replies = self.path("%d.jsonl" % status)
