@@ -6819,8 +6819,7 @@ class _ResponsesAssembler(_Assembler):
     def __init__(self, on_text: Callable[[Any], None]) -> None:
         super().__init__(on_text)
         self.items = _IndexedItems()
-        self.announced: Dict[int, _JsonObject] = {}  # items by index, until they are done
-        self.arguments: Dict[int, Any] = {}  # by index, too; some items lack them
+        self.arguments: Dict[int, Any] = {}  # by index; some items lack them
         self.response: _JsonObject = {}
 
     def add(self, event: _JsonObject) -> None:
@@ -6828,8 +6827,6 @@ class _ResponsesAssembler(_Assembler):
         index = _whole_number(event.get("output_index", self.items.next_index))
         if kind == "response.output_text.delta":
             self.on_text(event.get("delta"))
-        elif kind == "response.output_item.added":
-            self.announced[index] = _dict(event.get("item"))
         elif kind == "response.function_call_arguments.done":
             self.arguments[index] = event.get("arguments")
         elif kind == "response.output_item.done" and isinstance(event.get("item"), dict):
@@ -6844,24 +6841,14 @@ class _ResponsesAssembler(_Assembler):
     def _end(self, response: _JsonObject, status: str) -> None:
         self.is_over = True
         self.response = {**response, "status": response.get("status") or status}
-        output = _dicts(response.get("output"))
-        if not any(item.get("type") == "function_call" for item in output):
-            self._add_unfinished_calls()
         done = self.items.in_order()
         if status == "failed":
             self.response["status"] = status
-        elif len(output) <= len(done):
+        elif len(_dicts(response.get("output"))) <= len(done):
             # OpenAI's output has the same items, that of ChatGPT's backend is []. Some
             # gateways send no `output_item.done` for some items: then the output has
             # more, and counts.
             self.response["output"] = done or response.get("output")
-
-    def _add_unfinished_calls(self) -> None:
-        """SGLang's router says what is called, and with what, but not that it is done."""
-        for index, arguments in self.arguments.items():
-            item = self.announced.get(index, {})
-            if item.get("type") == "function_call":
-                self.items.add(index, {**item, "arguments": arguments})
 
     def is_complete(self) -> bool:
         return bool(self.response)
