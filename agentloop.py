@@ -2387,7 +2387,9 @@ class _SchemaBuilder:
 
     def build(self, hint: Any, where: str) -> _Type:
         """int -> a type with the schema {"type": "integer"}, which converts "5" to 5."""
-        if hint in (Any, object, inspect.Parameter.empty):
+        # Before Python 3.11 typing_extensions has an Any of its own.
+        is_any = hint in (Any, object, inspect.Parameter.empty)
+        if is_any or _full_name(hint) == "typing_extensions.Any":
             return _ANY
         if hint is None:
             return _NULL
