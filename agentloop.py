@@ -480,8 +480,8 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
             if not value or value.isspace():
                 return {}
             value = _parse_leniently(value, json_error)
-    if type(value) is str:
-        value = _parse_loosely(value)
+    if type(value) is str:  # encoded once more
+        value = _parse_loosely(value) if value.strip() else None
     if type(value) is dict:
         return value
     if value is None:

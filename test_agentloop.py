@@ -1413,6 +1413,8 @@ class ArgumentTextTests(unittest.TestCase):
             ('{"x": "a"}', a),
             (' {"x": "a"}\n', a),
             ('"{\\"x\\": \\"a\\"}"', a),  # one more encoding
+            ('""', {}),
+            ('"null"', {}),
             ('```json\n{"x": "a"}\n```', a),
             ('```\n{"x": "a"}\n```\n', a),
             ("```json\n{'x': 'a'}\n```", a),
