@@ -493,8 +493,8 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
             if not value or value.isspace():
                 return {}
             value = _parse_leniently(value, json_error)
-    if type(value) is str:
-        value = _parse_loosely(value)
+    if type(value) is str:  # encoded once more
+        value = _parse_loosely(value) if value.strip() else None
     if type(value) is dict:
         return value
     if value is None:
@@ -2409,7 +2409,9 @@ class _SchemaBuilder:
 
     def build(self, hint: Any, where: str) -> _Type:
         """int -> a type with the schema {"type": "integer"}, which converts "5" to 5."""
-        if hint in (Any, object, inspect.Parameter.empty):
+        # Before Python 3.11 typing_extensions has an Any of its own.
+        is_any = hint in (Any, object, inspect.Parameter.empty)
+        if is_any or _full_name(hint) == "typing_extensions.Any":
             return _ANY
         if hint is None:
             return _NULL

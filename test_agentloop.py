@@ -1488,6 +1488,8 @@ class ArgumentTextTests(unittest.TestCase):
             ('{"x": "a"}', a),
             (' {"x": "a"}\n', a),
             ('"{\\"x\\": \\"a\\"}"', a),  # one more encoding
+            ('""', {}),
+            ('"null"', {}),
             ('```json\n{"x": "a"}\n```', a),
             ('```\n{"x": "a"}\n```\n', a),
             ("```json\n{'x': 'a'}\n```", a),
@@ -3507,11 +3509,11 @@ class AnnotationTests(unittest.TestCase):
 
     @unittest.skipUnless(importlib.util.find_spec("typing_extensions"), "it is not installed")
     def test_types_of_typing_extensions(self):
-        """It has a Literal of its own before Python 3.10.1."""
+        """It has a Literal of its own before Python 3.10.1, an Any before 3.11."""
         head = "import typing_extensions as ext\nclass Film(ext.TypedDict):\n    n: %s\n"
         for form, value, want in (
             ("ext.Literal['a']", "A", "a"), ("ext.Literal[1, 2]", "2", 2),
-            ("ext.ReadOnly[int]", "5", 5), ("ext.Annotated[int, 'how many']", "5", 5),
+            ("ext.Any", "5", "5"), ("ext.ReadOnly[int]", "5", 5), ("ext.Annotated[int, 'how many']", "5", 5),
         ):  # fmt: skip
             with self.subTest(form):
                 tool = _source(head % form + "def tool(x: Film): return x")
