@@ -1380,8 +1380,10 @@ _MAX_ENCODED_DEPTH = 30  # it comes on top of the depth of the value that it is 
 def _decode(value: Any, opening: str, place: _Place) -> Any:
     """A list or dict that came as JSON text: ("[1]", "[") -> [1]. Else the value."""
     if type(value) is str and not place.strict and value.lstrip()[:1] == opening:
+        # Texts in texts in texts are bounded too: the path is as long as they are deep.
+        left = _MAX_DEPTH + _MAX_ENCODED_DEPTH - len(place.path)
         try:
-            return _parse_json(value, max_depth=_MAX_ENCODED_DEPTH)
+            return _parse_json(value, max_depth=min(_MAX_ENCODED_DEPTH, left))
         except ValueError:
             return value
     return value
@@ -6365,9 +6367,11 @@ class _StreamedCall:
             return call_id == self.call_id
         if not self.arguments:
             return True
-        # Of one piece: servers that omit index and id send each call at once.
-        is_whole = len(self.arguments) == 1 and _is_strict_object(_to_text(self.arguments[0]))
-        return name == self.name and not (is_whole and arguments)
+        return name == self.name and not (arguments and self._is_whole())
+
+    def _is_whole(self) -> bool:
+        """Of one piece: servers that omit index and id send each call at once."""
+        return len(self.arguments) == 1 and _is_strict_object(_to_text(self.arguments[0]))
 
 
 class _StreamedCalls:
