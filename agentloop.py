@@ -66,7 +66,7 @@ import typing
 from _thread import RLock, _local
 from dataclasses import dataclass, field
 from typing import Any, Callable, Deque, Dict, FrozenSet, Generator, Iterable, Iterator, List
-from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
+from typing import Literal, MutableMapping, NoReturn, Optional, Sequence, Set, Tuple, Union
 
 # subtle: `dataclass` looks this module up in sys.modules, because the annotations are
 # strings. It is not there where importlib's spec_from_file_location and exec_module
@@ -795,7 +795,7 @@ class _RunInternals(_Data):
     # is put in its `new_steps` too, to be written and yielded.
     _driver: Any = None
     # {adapter: the conversation as it was sent} (section models)
-    _encoded: Optional[Dict[Any, Any]] = None
+    _encoded: Optional[MutableMapping[Any, Any]] = None
 
     def _acquire(self, driver: Any) -> None:
         """From now on this driver has the run. RuntimeError where another has it."""
@@ -7131,7 +7131,9 @@ class _Adapter(_Client):
         contents = _contents_of(turns)
         settings = (self.system, self.max_observation, self._refused, self._demanded)
         if run._encoded is None:
-            run._encoded = {}
+            import weakref
+
+            run._encoded = weakref.WeakKeyDictionary()  # it goes with its adapter
         # Taken out first: where an error ends this, no half of a turn stays in it.
         conversation: Optional[_Conversation] = run._encoded.pop(self, None)
         if conversation is None or not conversation.is_beginning_of(contents, settings):

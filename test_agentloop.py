@@ -84,6 +84,7 @@ import unicodedata
 import unittest
 import uuid
 import warnings
+import weakref
 import zipfile
 import zlib
 from pathlib import Path
@@ -9836,6 +9837,19 @@ class ConversationTests(_ModelCase):
 
 class EncodedOnceTests(_ModelCase):
     """What was sent is encoded once, and anew where the caller changed it."""
+
+    def test_a_conversation_goes_with_its_model(self):
+        """A model for each turn, as in a server: the run keeps what the last one sent, at most."""
+        run = agentloop.AgentRun("go")
+        models = []
+        for _ in range(3):
+            model = _model("chat", _Server("chat", [_text("chat", "ok")]))
+            agentloop.run(model, run)
+            models.append(weakref.ref(model))
+            run = run.follow_up("more")
+        del model
+        gc.collect()
+        self.assertEqual([kept() for kept in models], [None] * 3)
 
     @_each_protocol
     def test_two_hundred_steps(self, protocol):
