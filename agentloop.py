@@ -67,7 +67,7 @@ import typing
 from _thread import RLock, _local
 from dataclasses import dataclass, field
 from typing import Any, Callable, Deque, Dict, FrozenSet, Generator, Iterable, Iterator, List
-from typing import Literal, NoReturn, Optional, Sequence, Set, Tuple, Union
+from typing import Literal, MutableMapping, NoReturn, Optional, Sequence, Set, Tuple, Union
 
 # subtle: `dataclass` looks this module up in sys.modules, because the annotations are
 # strings. It is not there where importlib's spec_from_file_location and exec_module
@@ -807,7 +807,7 @@ class _RunInternals(_Data):
     # is put in its `new_steps` too, to be written and yielded.
     _driver: Any = None
     # {adapter: the conversation as it was sent} (section models)
-    _encoded: Optional[Dict[Any, Any]] = None
+    _encoded: Optional[MutableMapping[Any, Any]] = None
 
     def _acquire(self, driver: Any) -> None:
         """From now on this driver has the run. RuntimeError where another has it."""
@@ -1409,8 +1409,10 @@ _MAX_ENCODED_DEPTH = 30  # it comes on top of the depth of the value that it is 
 def _decode(value: Any, opening: str, place: _Place) -> Any:
     """A list or dict that came as JSON text: ("[1]", "[") -> [1]. Else the value."""
     if type(value) is str and not place.strict and value.lstrip()[:1] == opening:
+        # Texts in texts in texts are bounded too: the path is as long as they are deep.
+        left = _MAX_DEPTH + _MAX_ENCODED_DEPTH - len(place.path)
         try:
-            return _parse_json(value, max_depth=_MAX_ENCODED_DEPTH)
+            return _parse_json(value, max_depth=min(_MAX_ENCODED_DEPTH, left))
         except ValueError:
             return value
     return value
@@ -6632,12 +6634,11 @@ class _StreamedCall:
             return call_id == self.call_id
         if not self.arguments:
             return True
-        if name != self.name:
-            return False
-        if not arguments or len(self.arguments) > 1:
-            return True
-        # Of one piece: servers that omit index and id send each call at once.
-        return not _is_strict_object(_to_text(self.arguments[0]))
+        return name == self.name and not (arguments and self._is_whole())
+
+    def _is_whole(self) -> bool:
+        """Of one piece: servers that omit index and id send each call at once."""
+        return len(self.arguments) == 1 and _is_strict_object(_to_text(self.arguments[0]))
 
 
 class _StreamedCalls:
@@ -7427,7 +7428,9 @@ class _Adapter(_Client):
         contents = _contents_of(turns)
         settings = (self.system, self.max_observation, self._refused, self._demanded)
         if run._encoded is None:
-            run._encoded = {}
+            import weakref
+
+            run._encoded = weakref.WeakKeyDictionary()  # it goes with its adapter
         # Taken out first: where an error ends this, no half of a turn stays in it.
         conversation: Optional[_Conversation] = run._encoded.pop(self, None)
         if conversation is None or not conversation.is_beginning_of(contents, settings):

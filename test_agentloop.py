@@ -84,6 +84,7 @@ import unicodedata
 import unittest
 import uuid
 import warnings
+import weakref
 import zipfile
 import zlib
 from pathlib import Path
@@ -2941,6 +2942,19 @@ def tool(x: Term): return x
                 chain = {"next": chain}
             step = _step_of(_tool("x: Chain"), {"x": chain})
             self.assertEqual((step.status, step.observation[:23]), ("invalid_arguments", text[:23]))
+
+    @_real_threads
+    def test_texts_in_texts_are_as_deep_as_one_text(self):
+        made = _tool("x: Union[Node, int]", body="return None")
+        value: Any = {"value": 1}
+        statuses = []
+        for _ in range(10):  # each text holds objects in lists, in the innermost the next text
+            for _ in range(14):
+                value = {"value": 1, "children": [value]}
+            value = json.dumps(value)
+            given = json.dumps({"x": value})
+            statuses.append(_on_small_stack(lambda given=given: _step_of(made, given).status))
+        self.assertEqual(statuses, ["ok"] * 4 + ["invalid_arguments"] * 6)
 
     def test_one_text_given_twice_becomes_two_lists(self):
         made = _tool("x: Union[List[Optional[List[int]]], int]")
@@ -10238,6 +10252,19 @@ class ConversationTests(_ModelCase):
 class EncodedOnceTests(_ModelCase):
     """What was sent is encoded once, and anew where the caller changed it."""
 
+    def test_a_conversation_goes_with_its_model(self):
+        """A model for each turn, as in a server: the run keeps what the last one sent, at most."""
+        run = agentloop.AgentRun("go")
+        models = []
+        for _ in range(3):
+            model = _model("chat", _Server("chat", [_text("chat", "ok")]))
+            agentloop.run(model, run)
+            models.append(weakref.ref(model))
+            run = run.follow_up("more")
+        del model
+        gc.collect()
+        self.assertEqual([kept() for kept in models], [None] * 3)
+
     @_each_protocol
     def test_two_hundred_steps(self, protocol):
         """What was sent is sent again, byte for byte, and the frame around it stays."""
@@ -13456,6 +13483,18 @@ class ChatDeltaTests(_ModelCase):
         answers = [answer, _text("chat", "ok")]
         run, server = self.play("chat", answers, tools=[f, get], **settings)
         return ran, server.said()[1], run
+
+    def test_a_name_in_each_delta_costs_no_look_at_the_arguments(self):
+        def delta(**function):
+            return {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": function}]}}]}
+
+        arguments = json.dumps({"city": "x" * 500_000})
+        begun = delta(name="get_weather", arguments=arguments)
+        end = {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}
+        events = [begun, *[delta(name="get_weather")] * 2_000, end]
+        with _at_once(self):
+            run, _ = self.play("chat", [_sse(*events)], max_requests=1, on_text=len)
+        self.assertEqual([step.action.tool_input for step in run.steps], [arguments])
 
     def test_tool_call_deltas(self):
         p = _part
