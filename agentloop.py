@@ -142,20 +142,26 @@ _MAX_DEPTH = 100  # lists and objects inside one another; deeper ones overflow a
 _MAX_INTEGER_BITS = 10_000  # Python refuses to write or read more than 4,300 digits
 
 # Characters that a terminal obeys or that nobody sees: C0, C1, line and paragraph
-# separators, zero width, fillers, bidirectional controls, lone surrogates, tags. Joiners
-# and variation selectors are kept: scripts and emoji need them.
+# separators, zero width, fillers, bidirectional controls, lone surrogates, tags. Variation
+# selectors are kept: scripts and emoji need them.
 _UNPRINTABLE = (
-    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
+_JOINERS = "\u200c\u200d"  # kept too, but beside what needs them alone
+_NEEDS_JOINERS = "[\u0300-\u1fff\u2190-\ufefe\U00010000-\U0001ffff]"
 
 
 def _escape(text: str) -> str:
     r"""Unprintable characters as escapes: 'a<newline>b' -> 'a\nb'. All letters stay."""
 
     def escape_one(match: "re.Match[str]") -> str:
-        return match.group().encode("unicode_escape").decode("ascii")
+        character = match.group()
+        beside = text[max(match.start() - 1, 0) : match.end() + 1]
+        if character in _JOINERS and re.search(_NEEDS_JOINERS, beside):
+            return character
+        return character.encode("unicode_escape").decode("ascii")
 
     return re.sub(_UNPRINTABLE, escape_one, text)
 
@@ -290,8 +296,8 @@ def _beginning_of(value: Any, limit: int) -> Any:
             if budget <= 0:
                 break
             budget -= 1
-            kept.append((key, shorten(item, depth - 1)))
-        return dict(kept) if type(value) is dict else [item for _, item in kept]
+            kept.append((shorten(key, 0), shorten(item, depth - 1)))
+        return dict(kept) if type(value) is dict else type(value)(item for _, item in kept)
 
     return shorten(value, 10)
 
@@ -415,7 +421,7 @@ def _parse_literal(text: str) -> Any:
     if not re.fullmatch(_LITERAL_TOKENS, outline) or _is_deeper(outline, _MAX_LITERAL_DEPTH):
         raise ValueError("not a Python literal, or too deeply nested for one")
     try:
-        value = ast.literal_eval(_double_unknown_escapes(text.strip()))
+        value = ast.literal_eval(re.sub(_LITERAL_STRING, _spell_string, text.strip()))
     except (SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise ValueError(f"not a Python literal: {type(error).__name__}") from None
     if not _is_plain_json(value):
@@ -423,14 +429,16 @@ def _parse_literal(text: str) -> Any:
     return value
 
 
-def _double_unknown_escapes(text: str) -> str:
-    r"""'a\d' -> 'a\\d': the same string to Python, which warns about the first."""
+def _spell_string(string: "re.Match[str]") -> str:
+    r"""'a\d<newline>' -> 'a\\d\x0a': of these Python warns about one, and refuses the other."""
 
-    def double(match: "re.Match[str]") -> str:
+    def spell(match: "re.Match[str]") -> str:
+        if match.group(1) is None:
+            return f"\\x{ord(match.group()):02x}"
         known = match.group(1) in "\n\\'\"abfnrtvxuUN"
         return match.group() if known else "\\" + match.group()
 
-    return re.sub(r"(?s)\\(.)", double, text)
+    return re.sub(r"(?s)\\(.)|[\x00-\x1f]", spell, string.group())
 
 
 def _parse_loosely(text: str) -> Any:
@@ -467,16 +475,18 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
         "{'n': None}"             {"n": None}               a Python literal
         '{"n": 1', "[1]", 5       ValueError
     """
-    if isinstance(tool_input, dict):
+    # A model of the caller's own may put anything there: `isinstance` would ask the object.
+    if issubclass(type(tool_input), dict):
         try:
             return {
                 name: value if type(value) in _SCALAR_TYPES else copy.deepcopy(value)
                 for name, value in tool_input.items()
             }
-        except Exception as error:  # what a model of the caller's own put there
+        except Exception as error:
             raise ValueError(f"cannot be copied: {type(error).__name__}") from None
     value = tool_input
-    if isinstance(value, str):
+    if issubclass(type(value), str):
+        value = str.__str__(value)
         try:
             value = _parse_json(value)
         except ValueError as json_error:
@@ -646,13 +656,14 @@ class AgentAction(_Data):
     def __str__(self) -> str:
         """lookup_stock(sku="A1")"""
         shown = self.tool_input
-        if isinstance(shown, str) and len(shown) <= _SHOWN_ARGUMENTS:
+        is_long = type(shown) is str and len(shown) > _SHOWN_ARGUMENTS
+        if type(shown) is not dict and shown is not None and not is_long:
             arguments = self.arguments
             shown = shown if arguments is None else arguments
         if type(shown) is dict:
-            shown = _beginning_of(shown, 120)
-            shown = ", ".join(f"{_safe_str(name)}={_preview(v)}" for name, v in shown.items())
-        elif not isinstance(shown, str):
+            first = itertools.islice(shown.items(), 120)  # more is cut off anyway
+            shown = ", ".join(f"{_safe_str(name)[:121]}={_preview(v)}" for name, v in first)
+        elif type(shown) is not str:
             shown = _preview(shown, 120)
         return f"{_one_line(_to_text(self.tool), 64)}({_one_line(shown, 120)})"
 
@@ -937,12 +948,13 @@ class AgentRun(_RunInternals):
             if step.action._is_call:
                 lines.append(f"    {step.action}")
             lines.append(f"      {step._show_result()}")
+        started = set(self.started)
         for action in self.pending:
             if action.request > request:
                 request = action.request
                 lines.append(f"  request {request}")
             lines.append(f"    {action}")
-            lines.append("      started" if action.call_id in self.started else "      pending")
+            lines.append("      started" if action.call_id in started else "      pending")
         if self.finish is not None:
             if self.finish.reason != "return_direct":
                 lines.append(f"  request {self.requests}")
@@ -1301,13 +1313,15 @@ class _Place:
         return _Place((*self.path, key), self.strict, self.memo)
 
     def expected(
-        self, what: str, value: Any, hint: Optional[Callable[[Any], str]] = None
+        self, what: str, value: Any, advice: Optional[Callable[[Any], str]] = None
     ) -> _Fault:
-        """The fault 'expected integer, got "many"', followed by a hint about the value."""
+        """The fault 'expected integer, got "many"', followed by an advice about the value."""
 
         def describe() -> str:
             text = f"expected {what}, got {_preview(value)}"
-            return text if hint is None else text + hint(value)
+            if type(value) not in (list, dict, *_SCALAR_TYPES):
+                text += f" ({type(value).__name__})"  # of Python: JSON has none
+            return text if advice is None else text + advice(value)
 
         return _Fault(self.path, describe)
 
@@ -1355,6 +1369,14 @@ class _Type:
         only their first level is looked at. None: the value is of another JSON type.
         """
         return (0, 0) if type(value) in self.json_types else None
+
+    def word(self) -> str:
+        """What it is called among the alternatives of a union: "integer"."""
+        return str(self.schema.get("type", "object"))
+
+    def advice(self, value: Any) -> str:
+        """What helps a model that sent this value: "; in braces it must be JSON"; else ""."""
+        return ""
 
     def takes_null(self) -> bool:
         try:
@@ -1424,7 +1446,7 @@ class _Array(_Type):
         """[1, "2"] -> [1, 2], "[1, 2]" -> [1, 2]. A single item is never made a list."""
         items = _decode(value, "[", place)
         if type(items) is not list:
-            raise _Mismatch([place.expected("array", items, self._hint)])
+            raise _Mismatch([place.expected("array", items, self.advice)])
         types: Iterable[_Type] = itertools.repeat(self.item)
         if self.types is not None:
             types = self.types
@@ -1444,28 +1466,33 @@ class _Array(_Type):
         except TypeError:
             raise _Mismatch([place.expected("array of items that a set can hold", items)]) from None
 
-    def _hint(self, value: Any) -> str:
+    def advice(self, value: Any) -> str:
         if type(value) is str and value.lstrip()[:1] == "[":
             return "; in brackets it must be JSON"
         return f"; a single item is written {_preview([value])}"
 
 
-def _object_hint(value: Any) -> str:
-    if type(value) is str and value.lstrip()[:1] == "{":
-        return "; in braces it must be JSON"
-    return ""
-
-
-class _Mapping(_Type):
-    """A dict: Dict[str, int]."""
+class _Object(_Type):
+    """What is an object in JSON."""
 
     json_types = (dict,)
+
+    def advice(self, value: Any) -> str:
+        if type(value) is str and value.lstrip()[:1] == "{":
+            return "; in braces it must be JSON"
+        return ""
+
+
+class _Mapping(_Object):
+    """A dict: Dict[str, int]."""
+
     length_keyword = "Properties"
 
     def __init__(self, key: _Type, value: _Type) -> None:
         super().__init__({"type": "object"})
         if "enum" in key.schema:
-            self.schema["properties"] = dict.fromkeys(key.schema["enum"], value.schema)
+            names = [str(name) for name in key.schema["enum"]]  # that of 1 is "1"
+            self.schema["properties"] = dict.fromkeys(names, value.schema)
             self.schema["required"] = []
             self.schema["additionalProperties"] = False
         elif value.schema != _ANY.schema:
@@ -1477,7 +1504,7 @@ class _Mapping(_Type):
         """{"1": "2"} -> {1: 2} for Dict[int, int]."""
         entries = _decode(value, "{", place)
         if type(entries) is not dict:
-            raise _Mismatch([place.expected("object", entries, _object_hint)])
+            raise _Mismatch([place.expected("object", entries, self.advice)])
         converted: Dict[Any, Any] = {}
         faults: List[_Fault] = []
         for name, item in entries.items():
@@ -1494,7 +1521,7 @@ class _Mapping(_Type):
         return converted
 
 
-class _Record(_Type):
+class _Record(_Object):
     """An object with named fields: a dataclass, a TypedDict, a function's parameters.
 
     Args:
@@ -1504,8 +1531,6 @@ class _Record(_Type):
         extra: the type of further names, for a function with **options; else None.
         reserved: names that are not among these, since something else fills them in.
     """
-
-    json_types = (dict,)
 
     def __init__(
         self,
@@ -1590,7 +1615,7 @@ class _Record(_Type):
             return dict(zip(names, entries))
         if type(entries) is dict:
             return entries
-        raise _Mismatch([place.expected("object", entries, _object_hint)])
+        raise _Mismatch([place.expected("object", entries, self.advice)])
 
     def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         if type(value) is not dict:
@@ -1632,8 +1657,7 @@ class _Choice(_Type):
         types = {_SCALARS[_full_name(type(value))].schema["type"] for value in values}
         if len(types) == 1:
             self.schema["type"] = types.pop()
-        if any(isinstance(value, str) for value in values):
-            self.json_types = (str,)
+        self.json_types = tuple({type(value) for value in values})
         listed = ", ".join(json.dumps(v, ensure_ascii=False) for v in values[:50])
         self.description = f"one of {listed}"
         self.members = {(type(value), value): python for value, python in members}
@@ -1651,15 +1675,18 @@ class _Choice(_Type):
             same = self.spellings.get(_spelling(value), [])
             if len(same) == 1 and not place.strict:
                 return same[0]
-        raise _Mismatch([place.expected(self.description, value, self._hint)])
+        raise _Mismatch([place.expected(self.description, value, self.advice)])
+
+    def word(self) -> str:
+        return str(self.schema.get("type", self.description))  # values of several types
 
     def resembles(self, value: Any) -> bool:
         return type(value) in _SCALAR_TYPES and _spelling(value) in self.spellings
 
-    def _hint(self, value: Any) -> str:
+    def advice(self, value: Any) -> str:
         if type(value) is not str:
             return ""
-        return _did_you_mean(value, [str(v) for v in self.schema["enum"]])
+        return _did_you_mean(value, [_to_text(v) for v in self.schema["enum"]])
 
 
 class _Reference(_Type):
@@ -1744,8 +1771,10 @@ class _Union(_Type):
         meant = [each for each in mismatches if each.distance(value) == shortest]
         if shortest is not None and len(meant) == 1:
             return mismatches[meant[0]]
-        words = [str(each.schema.get("type", "object")) for each in self.alternatives]
-        return [place.expected(" or ".join(dict.fromkeys(words)), value)]
+        words = [each.word() for each in self.alternatives]
+        others = [each for each in self.alternatives if not each.takes_null()]
+        advice = others[0].advice if len(others) == 1 else None  # an Optional
+        return [place.expected(" or ".join(dict.fromkeys(words)), value, advice)]
 
     def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         distances = [alternative.distance(value) for alternative in self.alternatives]
@@ -1962,8 +1991,8 @@ def _respell_duration(value: Any) -> Any:
     """ "01:30:00" -> "PT01H30M00S"; a number of seconds stays one."""
     if type(value) in (int, float):
         return value
-    clock = r"([0-9]+):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
-    return re.sub(clock, r"PT\1H\2M\3S", str.strip(value))
+    clock = r"\A([+-]?)([0-9]{1,9}):([0-5][0-9]):([0-5][0-9](?:\.[0-9]+)?)\Z"
+    return re.sub(clock, r"\1PT\2H\3M\4S", str.strip(value))
 
 
 def _write_duration(value: Any) -> str:
@@ -2136,13 +2165,19 @@ class _Constrained(_Type):
             keyword, _, _ = _LIMITS[name]
             if keyword in ("min", "max"):
                 keyword += inner.length_keyword
-            shown = type(limit) in (int, float)  # JSON Schema has no word for a date's limit
+            shown: Any = None
+            with contextlib.suppress(ValueError):  # infinity, which JSON does not have
+                shown = _scalar_to_json(limit)
+            is_shown = type(shown) in (int, float)  # JSON Schema has no word for a date's limit
             if name == "pattern":
                 re.compile(limit)  # a wrong one is an error of the developer, now
                 # llama.cpp's grammar converter refuses one that is not anchored at both ends.
-                shown = isinstance(limit, str) and bool(re.match(r"\^.*(?<!\\)\$\Z", limit))
-            if shown:
-                self.schema[keyword] = limit
+                is_shown = bool(re.match(r"\^.*(?<!\\)\$\Z", shown or ""))
+            if is_shown:
+                self.schema[keyword] = shown
+
+    def advice(self, value: Any) -> str:
+        return self.inner.advice(value)
 
     def convert(self, value: Any, place: _Place) -> Any:
         """Converted first, then checked: "10" -> 10 for an int of at most 10."""
@@ -2176,15 +2211,15 @@ _HEADING = r"""(?x)
     [ \t]* (?: (?P<colon> [:\uff1a] ) [ \t]* )? \Z       # also the wide colon of Chinese
 """
 _UNDERLINE = r"[ \t]*---+[ \t]*\Z"
-# "sku (str, optional): the product's SKU"
+# "sku (str, optional): the product's SKU", "- `sku`: the product's SKU"
 _GOOGLE_ENTRY = r"""(?x)
-    \*{0,2} (?P<name> \w+ ) [ \t]*
+    [-*`\\ ]* (?P<name> \w+ ) [*`]* [ \t]*
     (?: \( .*? \) [ \t]* )?         # the type
     [:\uff1a] [ \t]* (?P<note> .* ) \Z
 """
 # ":param str sku: the product's SKU", ":returns: the quantity"
 _REST_FIELD = r"""(?x)
-    : (?: (?P<parameter> param\w* | arg\w* | key\w* )
+    : (?: (?P<parameter> param\w* | arg\w* | kw\w* | key\w* )
         | type | returns? | rtype | raises? | yields
       ) \b
     (?P<words> [^:]* ) :            # a type, and the name
@@ -2298,10 +2333,15 @@ def _is_union(hint: Any) -> bool:
     return typing.get_origin(hint) is Union or type(hint).__name__ == "UnionType"
 
 
-def _qualifier_of(hint: Any) -> str:
-    """Required[int] -> "Required"; also Final and NotRequired; else ""."""
-    name: str = getattr(typing.get_origin(hint), "_name", None) or ""
-    return name if name in ("Final", "Required", "NotRequired") else ""
+def _form_of(hint: Any) -> str:
+    """Required[int] -> "Required", Literal[1] -> "Literal"; "" for what is no such form.
+
+    By name: typing_extensions has forms of its own for an older Python.
+    """
+    return getattr(typing.get_origin(hint), "_name", None) or ""
+
+
+_QUALIFIERS = ("Final", "Required", "NotRequired", "ReadOnly")
 
 
 _ABSTRACT_CONTAINERS = {
@@ -2358,7 +2398,8 @@ class _SchemaBuilder:
         # Annotated is there from Python 3.9 on.
         options: _JsonObject = {"include_extras": True} if sys.version_info >= (3, 9) else {}
         try:
-            return typing.get_type_hints(owner, None, known, **options)
+            annotated = owner if isinstance(owner, type) else _without_result(owner)
+            return typing.get_type_hints(annotated, None, known, **options)
         except Exception as error:
             raise TypeError(
                 f"cannot resolve the annotations of {owner.__name__}: "
@@ -2376,13 +2417,13 @@ class _SchemaBuilder:
             return _Scalar(_SCALARS[_full_name(hint)], hint)
         if hasattr(hint, "__metadata__"):
             return self.build_annotated(hint, where)
-        if _qualifier_of(hint):
+        if _form_of(hint) in _QUALIFIERS:
             return self.build(typing.get_args(hint)[0], where)
         if hasattr(hint, "__supertype__"):  # a NewType
             return self.build(hint.__supertype__, where)
         if _is_union(hint):
             return _unite([self.build(arg, where) for arg in typing.get_args(hint)])
-        if typing.get_origin(hint) is Literal or isinstance(hint, enum.EnumMeta):
+        if _form_of(hint) == "Literal" or isinstance(hint, enum.EnumMeta):
             return self.build_choice(hint, where)
         if _container_of(hint) is dict:
             return self.build_mapping(hint, where)
@@ -2408,11 +2449,12 @@ class _SchemaBuilder:
         """Literal["north", "south"], or an enum."""
         members: List[Any] = list(typing.get_args(hint) or hint)
         values = [getattr(member, "value", member) for member in members]
-        if not values or not all(type(value) in _SCALAR_TYPES for value in values):
+        if not values or not all(_is_plain_json(value, depth=0) for value in values):
             raise _no_json_form(hint, where)
         names = [(m.name, m) for m in members if isinstance(m, enum.Enum)]
         if isinstance(hint, enum.EnumMeta):
             names = list(hint.__members__.items())  # aliases too
+        names += [("None", m) for m, value in zip(members, values) if value is None]
         return _Choice(list(zip(values, members)), names)
 
     def build_mapping(self, hint: Any, where: str) -> _Type:
@@ -2473,7 +2515,7 @@ class _SchemaBuilder:
         if hasattr(hint, "__total__"):
             record = self.build_typed_dict(hint, hints, notes, where)
         else:
-            parameters = list(inspect.signature(hint).parameters.values())
+            parameters = _constructor_parameters(hint, where)
             fields = self.build_parameters(parameters, hints, notes, f"{where}, field")
             record = _Record(fields, _required_names(parameters), hint)
         return _describe(record, about)
@@ -2488,8 +2530,8 @@ class _SchemaBuilder:
         for name, annotation in hints.items():
             value_type = self.build(annotation, f"{where}, key {name!r}")
             fields[name] = _describe(value_type, notes.get(name))
-            qualifier = _qualifier_of(annotation)
-            if qualifier == "Required" or (name in marked and qualifier != "NotRequired"):
+            form = _form_of(annotation)
+            if form == "Required" or (name in marked and form != "NotRequired"):
                 required.append(name)
         return _Record(fields, required)
 
@@ -2517,6 +2559,17 @@ class _SchemaBuilder:
         return fields
 
 
+def _without_result(function: Any) -> Any:
+    """What `get_type_hints` reads of a function, without the annotation of its result.
+
+    That may name what is imported for type checkers alone, and no model is told of it.
+    """
+    annotations = dict(getattr(function, "__annotations__", {}))
+    annotations.pop("return", None)
+    module_names = getattr(inspect.unwrap(function), "__globals__", {})
+    return types.SimpleNamespace(__annotations__=annotations, __globals__=module_names)
+
+
 def _no_json_form(hint: Any, where: str) -> TypeError:
     name = hint
     if not typing.get_args(hint):
@@ -2533,6 +2586,20 @@ def _class_docstring(cls: Any) -> str:
     if text.startswith(f"{cls.__name__}("):
         return ""
     return text
+
+
+def _constructor_parameters(cls: Any, where: str) -> List[inspect.Parameter]:
+    """What a dataclass or a NamedTuple is made of. TypeError where that has no names."""
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = list(inspect.signature(cls).parameters.values())
+    if any(p.kind not in by_name for p in parameters):
+        # A __new__ or a metaclass may take anything, and pass it on to __init__.
+        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    for parameter in parameters:
+        if parameter.kind not in by_name:
+            text = f"{cls.__name__} takes {parameter}, which has no name in JSON"
+            raise TypeError(f"{where}: {text}: name each field in its __init__")
+    return parameters
 
 
 def _required_names(parameters: Iterable[inspect.Parameter]) -> List[str]:
@@ -2660,7 +2727,8 @@ class _Target:
                 "an object with __call__, or a Tool made by hand"
             )
         self.callable = function
-        if inspect.isroutine(function) or hasattr(function, "__wrapped__"):
+        is_function = inspect.isroutine(function) or hasattr(function, "__wrapped__")
+        if is_function and hasattr(function, "__name__"):  # a decorator's object may have none
             self.function = function
             self.name: str = function.__name__
             self.docstring = function.__doc__
@@ -2757,10 +2825,11 @@ class _Signature:
         self.description, notes = _read_docstring(target.docstring)
         self.injected: Dict[str, str] = {}
         self.variadic = ""
+        builder = _SchemaBuilder(target.closure())
+        # First, since what cannot be resolved is a NameError of `inspect` from Python 3.14 on.
+        hints = builder.resolve(target.function, {})
         parameters = target.parameters()
         self.by_position = _find_by_position(parameters)
-        builder = _SchemaBuilder(target.closure())
-        hints = builder.resolve(target.function, {})
         where = f"{target.name}: parameter"
         extra: Optional[_Type] = None
         reserved: Set[str] = set()
@@ -3386,15 +3455,17 @@ class _Driver:
         """Each call is prepared and executed, and its step added to the run, in order."""
         run = self.run
         started = set(run.started)
-        calls = []
+        calls: Deque[_PreparedCall] = collections.deque()
         for action in run.pending:
             calls.append(self._prepare(action, started))
         if len(calls) > 1:
             self._start_in_parallel_if_read_only(calls)
         try:
-            for call in calls:
+            while calls:
+                call = calls[0]
                 if self._is_next(call):  # else the caller closed it meanwhile
                     self._execute(call)
+                calls.popleft()  # only now: Ctrl-C may come before it has its step
                 while self.new_steps:
                     yield self._flush_step()
             if run.started:  # a call was closed while its start was written
@@ -3441,7 +3512,7 @@ class _Driver:
             return False
         return not run.steps or not _from_same_request(run.steps[-1].action, action)
 
-    def _start_in_parallel_if_read_only(self, calls: List[_PreparedCall]) -> None:
+    def _start_in_parallel_if_read_only(self, calls: Iterable[_PreparedCall]) -> None:
         """Run the calls at the same time, where all that can run change nothing."""
         runnable = [call for call in calls if isinstance(call, _ReadyCall)]
         if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
@@ -3508,7 +3579,7 @@ class _Driver:
         text = _strip_repeat_hint(_to_text(step.observation))
         return (step.action.tool, _to_text(step.action.tool_input), step.status, text)
 
-    def _salvage_results(self, calls: List[_PreparedCall]) -> None:
+    def _salvage_results(self, calls: Iterable[_PreparedCall]) -> None:
         """Add the steps of calls that have ended, when the stream is left in a reply's middle.
 
         By an exception, by Ctrl-C, or because its reader closed it. Of calls that run at
@@ -3597,7 +3668,9 @@ class _Driver:
         if type(log) is str:
             log = _to_text(log)
         if not isinstance(reply.reason, str):
-            raise TypeError(f"the reason of an AgentFinish is a str; got {reply.reason!r}")
+            raise TypeError(
+                f"the reason of an AgentFinish is a str; got {_short_repr(reply.reason)}"
+            )
         reason: Any = str.__str__(reply.reason)
         finish = AgentFinish(output, log, reply.message, reason)
         is_judged = self.accept is not None and finish.reason != "refusal"
@@ -3629,7 +3702,7 @@ class _Driver:
         self.call_count += 1
         name, call_id, log = action.tool, action.call_id, action.log
         if not type(name) is type(call_id) is type(log) is str or not log.isascii():
-            name = _to_text(name) if isinstance(name, str) else ""
+            name = _to_text(name) if issubclass(type(name), str) else ""
             call_id = _to_text(call_id or "")
             log = _to_text(log or "")
         if not call_id:
@@ -3637,7 +3710,7 @@ class _Driver:
         if name not in self.tools:
             name = _resolve_tool_name(name, self.tools)
         tool_input = action.tool_input
-        if isinstance(tool_input, dict):
+        if issubclass(type(tool_input), dict):
             try:
                 tool_input = _read_arguments(tool_input)  # the model may go on using its own
             except ValueError:
@@ -4235,8 +4308,8 @@ def _load_journal(path: Union[str, "os.PathLike[str]"]) -> AgentRun:
 
 # How systems report a lock that another holds: Windows says EACCES, Wine 0.
 _LOCK_IS_HELD = (0, errno.EACCES, errno.EAGAIN, errno.EDEADLK)
-_NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
-_NO_SYNC_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+# How a file system says that it has no locks, or that it cannot sync.
+_NOT_HERE = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def _open_regular_file(path: str, mode: str, flags: int) -> Any:
@@ -4319,7 +4392,7 @@ class _JournalFile:
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            if error.errno not in _NO_SYNC_HERE:
+            if error.errno not in _NOT_HERE:
                 raise
             self._can_sync = False
             self._warn("this file system cannot sync; a power cut may take the last events")
@@ -4380,7 +4453,7 @@ class _JournalFile:
         except OSError as error:
             if error.errno in _LOCK_IS_HELD:
                 raise self._held_by_another() from None
-            if error.errno not in _NO_LOCKS_HERE:
+            if error.errno not in _NOT_HERE:
                 raise
             self._warn("this file system has no locks; nothing keeps a second process away")
 
@@ -4813,14 +4886,14 @@ def _str(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _join_text(content: Any, part_type: str = "text") -> str:
-    """The text of a message's content: a str, or its parts of one type, joined.
+def _join_text(content: Any, *part_types: str) -> str:
+    """The text of a message's content: a str, or its parts of type "text" or these, joined.
 
     [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}] -> "ab"
     """
     if isinstance(content, str):
         return content
-    texts = [part for part in _dicts(content) if part.get("type") == part_type]
+    texts = [part for part in _dicts(content) if part.get("type") in ("text", *part_types)]
     return "".join(_str(part.get("text")) for part in texts)
 
 
@@ -5137,12 +5210,13 @@ class _Connection:
                     failure = OSError(f"timed out after {limit:g} s")
         else:
             raise failure
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A NAT box forgets what is silent. Probes prevent that, or show that it happened.
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):  # the second on macOS
-            if hasattr(socket, name):
-                self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), 45)
+        with contextlib.suppress(OSError):  # some systems refuse one that they have a name for
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            # A NAT box forgets what is silent. Probes prevent that, or show that it happened.
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE"):  # the second on macOS
+                if hasattr(socket, name):
+                    self._socket.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), 45)
 
     def start_tls(self, host: str, context: Any) -> None:
         if not context:
@@ -5194,9 +5268,10 @@ class _Connection:
                 left = self._time_left(time.monotonic())
                 self._socket.settimeout(min(left, _MAX_WRITE))
                 self._socket.sendall(data[start : start + (1 << 20)])
-        except OSError as error:  # TLS has classes of its own for a broken connection
-            # subtle: a server may refuse a long request before it has read it all
-            if _is_timeout(error):
+        except OSError as error:
+            # subtle: a server may refuse a long request before it has read it all. Over TLS
+            # the error is another one; by name, since ssl is imported for https alone.
+            if not isinstance(error, ConnectionError) and type(error).__name__ != "SSLEOFError":
                 raise
 
     def _receive(self) -> bytes:
@@ -5280,8 +5355,9 @@ class _Connection:
                 size = int(self._read_line().partition(b";")[0], 16)
             except ValueError:
                 raise _bad_reply("a chunk without its size") from None
-            if size <= 0:
-                self._read_headers()  # trailers
+            if size <= 0:  # the last; trailers follow
+                with contextlib.suppress(ConnectionError):  # some servers close at once
+                    self._read_headers()
                 return
             yield from self.read_exactly(size)
             self._read_line()
@@ -5662,6 +5738,7 @@ def _read_wait(text: str) -> Optional[float]:
     from email.utils import parsedate_to_datetime
 
     parts = []
+    # subtle: from the first digit on only, else digits without a unit take quadratic time
     for number, word in re.findall(r"(?<![0-9])([0-9]+(?:\.[0-9]+)?) ?([a-z]+)", text.lower()):
         parts += [float(number) * s for unit, s in _SECONDS_OF_UNITS if re.fullmatch(unit, word)]
     if parts:
@@ -5766,6 +5843,7 @@ class _HttpReply:
 
 def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     """The chunks of a body as it was before it was packed, of at most 64 MiB in all."""
+    chunks = _limit_size(chunks)
     first = b""
     for chunk in chunks:
         first += chunk
@@ -5773,8 +5851,12 @@ def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
             break
     chunks = itertools.chain([first], chunks)
     window = _find_zlib_window(first, encoding)
-    if window is not None:
-        chunks = _inflate(chunks, window)
+    if window is not None:  # limited in both forms: what is packed may go on for ever, empty
+        chunks = _limit_size(_inflate(chunks, window))
+    yield from chunks
+
+
+def _limit_size(chunks: Iterator[bytes]) -> Iterator[bytes]:
     size = 0
     for chunk in chunks:
         size += len(chunk)
@@ -5907,19 +5989,23 @@ def _read_events(reply: _HttpReply) -> Iterator[Optional[_JsonObject]]:
     the events end: that counts only where the reply is not complete.
     """
     name = b""
-    data: List[bytes] = []
+    data = bytearray()  # of an event, its lines; as many objects they would take ten times as much
+    lines = 0
     heard = time.monotonic()
     for line in _read_lines(reply.read_until_failure()):
         if line[:5] == b"data:":
-            if len(data) == 1 and _is_json(data[0]):  # some omit the blank line between events
+            if lines == 1 and _is_json(data):  # some omit the blank line between events
                 yield from _parse_event(name, data)
-                data = []
+                data.clear()
+                lines = 0
                 heard = time.monotonic()
-            data.append(line[5:])
+            data += line[5:] + b"\n"
+            lines += 1
         elif not line and (name or data):
             yield from _parse_event(name, data)
             name = b""
-            data = []
+            data.clear()
+            lines = 0
             heard = time.monotonic()
         elif line[:6] == b"event:":
             name = line[6:].strip()
@@ -5930,13 +6016,13 @@ def _read_events(reply: _HttpReply) -> Iterator[Optional[_JsonObject]]:
             reason = f"silence for {reply.timeout:g} s: only comments came"
             reply.failure = _RequestFailed(reason, "timeout")
             return
-    if _is_json(b"\n".join(data)):  # the last event may lack its blank line; or be cut
+    if _is_json(data):  # the last event may lack its blank line; or be cut
         yield from _parse_event(name, data)
 
 
-def _parse_event(name: bytes, data: List[bytes]) -> List[Optional[_JsonObject]]:
-    """(b"", [b' {"n": 1}']) -> [{"n": 1}]; [None] for [DONE]; [] where it is blank."""
-    text = b"\n".join(data).decode("utf-8", "replace").strip()
+def _parse_event(name: bytes, data: bytearray) -> List[Optional[_JsonObject]]:
+    """(b"", b' {"n": 1}') -> [{"n": 1}]; [None] for [DONE]; [] where it is blank."""
+    text = data.decode("utf-8", "replace").strip()
     if text == "[DONE]":
         return [None]
     if not text:
@@ -5948,7 +6034,7 @@ def _parse_event(name: bytes, data: List[bytes]) -> List[Optional[_JsonObject]]:
     return [event] if isinstance(event, dict) else []
 
 
-def _is_json(data: bytes) -> bool:
+def _is_json(data: bytearray) -> bool:
     try:
         _parse_json(data.decode("utf-8", "replace"), _lenient_decoder)
     except ValueError:
@@ -5974,6 +6060,7 @@ _MAX_SEARCHED = 1 << 20  # characters of a text with secrets; no more than that 
 _FLAGS = frozenset(("true", "false", "yes", "no", "on", "off", "0", "1"))
 # Headers whose values are no secret: what may be wrong with them, messages say.
 _PUBLIC_HEADERS = r"(?i)accept(-\w+)?|content-type|user-agent|anthropic-(beta|version)|openai-beta"
+_LOGIN_HEADERS = frozenset(("authorization", "api-key", "x-api-key"))
 _T = typing.TypeVar("_T")
 
 
@@ -6228,7 +6315,8 @@ class _Client:
             failure.status,
             _hide_secrets(error, secrets),
         )
-        made.was_key_sent = bool(key)
+        names = {name.lower() for name in self.headers}
+        made.was_key_sent = bool(key or _Url(self.url).userinfo or names & _LOGIN_HEADERS)
         return made
 
     def _find_secrets(self, key: str) -> List[str]:
@@ -6295,7 +6383,7 @@ def _text_with_causes(error: BaseException) -> str:
 def _parts_of_header(value: str) -> List[str]:
     """What may be secret in it: "Bearer X" -> X; 'a=X; b="Y"' -> X, Y; "Basic dTpw" -> u, p."""
     parts = value.strip().split(None, 1)[1:]
-    parts += re.findall(r'[=:]\s*"?([^\s;,"=:]+)', value)
+    parts += re.findall(r'=\s*"?([^\s;,"=]{8,})', value)  # shorter ones are theme=dark, n=3000
     login = re.match(r"(?i)\s*basic\s+([\w+/]+)", value)
     if login:
         parts += _decode_userinfo(login[1]).split(":", 1)
@@ -6303,7 +6391,7 @@ def _parts_of_header(value: str) -> List[str]:
 
 
 def _any_spelling(text: str) -> str:
-    r"""A pattern for a text as it is, and as URLs, JSON and HTML write it.
+    r"""A pattern for a text as it is, and as URLs, JSON, HTML and repr() write it.
 
     "a/b" matches a/b, a%2Fb, a%252fb, a\/b, a\u002Fb and a&#x2F;b.
     """
@@ -6315,7 +6403,7 @@ def _spellings_of(match: "re.Match[str]") -> str:
     data = match[0].encode("utf-8", "surrogatepass")
     spellings = [
         r"\\{0,4}" + re.escape(match[0]),
-        rf"\\{{1,4}}u{code:04x}",
+        rf"\\{{1,4}}(?:u{code:04x}|x{code:02x})",
         "".join(f"%(?:25){{0,3}}{byte:02x}" for byte in data),
         rf"&(?:[a-z]{{2,8}}|#{code}|#x{code:x});",
         re.escape(data.decode("latin-1")),  # a header of UTF-8 is read so
@@ -6414,7 +6502,20 @@ def _merge_texts(key: str, pieces: List[str]) -> str:
     """("content", ["a", "a"]) -> "aa"; ("channel", ["a", "a"]) -> "a": one repeated value."""
     if key not in _WRITTEN_TEXTS and pieces.count(pieces[0]) == len(pieces):
         return pieces[0]
+    if key in ("arguments", "partial_json") and _are_snapshots(pieces):
+        return pieces[-1]
     return "".join(pieces)
+
+
+def _are_snapshots(pieces: List[str]) -> bool:
+    """Whether each piece of arguments is all so far, and not what is new; the last is whole.
+
+    ['{"n"', '{"n": 1}', '{"n": 1}'] -> True; ['{"n"', ': 1}'] -> False
+    """
+    pairs = zip(pieces, pieces[1:])
+    if len(pieces) < 2 or not all(later.startswith(earlier) for earlier, later in pairs):
+        return False
+    return _is_strict_object(pieces[-1])
 
 
 def _merge_lists(key: str, pieces: List[Any]) -> List[Any]:
@@ -6790,8 +6891,9 @@ class _AnthropicAssembler(_Assembler):
             self.has_stopped = True
 
     def _add_fields(self, fields: _JsonObject) -> None:
+        reasons = [self.reason, fields.get("stop_reason")]
         _update(self.fields, fields)
-        self.reason = _str(self.fields.get("stop_reason"))
+        self.reason = _reason_of([{"finish_reason": reason} for reason in reasons])
 
     def _add_usage(self, usage: _JsonObject) -> None:
         # A 0 in `message_delta` does not replace the count of `message_start`.
@@ -6819,7 +6921,8 @@ class _AnthropicAssembler(_Assembler):
 
     def document(self) -> _JsonObject:
         content = [self._finish_block(_merge_collected(b)) for b in self.blocks.in_order()]
-        return {**self.fields, "content": content, "usage": _merge_collected(self.usage)}
+        usage = _merge_collected(self.usage)
+        return {**self.fields, "stop_reason": self.reason, "content": content, "usage": usage}
 
     @staticmethod
     def _finish_block(block: _JsonObject) -> _JsonObject:
@@ -6961,9 +7064,11 @@ _TOKEN = r"""(?x)              # a special token begins it, and there is no rule
   | <\uff5ctool | <\uff5cDSML   # DeepSeek
   | <\|channel\|>commentary\ to=functions\.   # gpt-oss
 """
-_TAGGED_CALLS = r"(?s)\A(?:<tool_call>(?:(?!</?tool_call>).)*</tool_call>\s*)+\Z"
-_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_CALL_IN_LIST = rf"""\s*([A-Za-z_][\w-]*)\((?:[^()'"]|{_QUOTED})*\)\s*"""  # look(n=1)
+_QUOTED = r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*\""""
+_UNQUOTED = r"""[^()'"]*"""
+_CALL_IN_LIST = (  # look(n=1)
+    rf"\s*([A-Za-z_][\w-]*)\({_UNQUOTED}(?:(?:{_QUOTED}){_UNQUOTED})*\)\s*"
+)
 
 
 def _read_tagged_calls(text: str, tools: Registry) -> List[AgentAction]:
@@ -6971,12 +7076,16 @@ def _read_tagged_calls(text: str, tools: Registry) -> List[AgentAction]:
 
     '<tool_call>{"name": "look", "arguments": {"n": 1}}</tool_call>' -> look(n=1)
     """
-    if not re.match(_TAGGED_CALLS, text):
+    *blocks, rest = text.split("</tool_call>")
+    if rest.strip():
         return []
     calls = []
-    for block in re.findall(r"(?s)<tool_call>(.*?)</tool_call>", text):
+    for block in blocks:
+        before, _, written = block.partition("<tool_call>")
+        if before.strip() or "<tool_call>" in written:
+            return []
         try:
-            call = _dict(_parse_loosely(block))
+            call = _dict(_parse_loosely(written))
         except ValueError:
             return []
         name = call.get("name")
@@ -7033,7 +7142,7 @@ _NAMED_PROPERTY = rf"""(?xi)
   | (?:{_REFUSED})                                # Unknown parameter: reasoning
     (?:\ (?:request|keyword|property|properties|parameters?|fields?|arguments?|keys?
           |supplied|in\ messages?|{_NOT_TAKEN}))*
-    (?:\(s\))? :? \ (\w+)
+    (?:\(s\))? :? \ (?! (?:{_REFUSED}) \b ) (\w [\w.\[\]-]*)
   | \b (\w+) \b                                  # reasoning is not supported
     (?=(?:\ is|\ are|\ was)? :? \ (?:{_REFUSED} | not\ ))
 """
@@ -7060,17 +7169,21 @@ def _judge_properties(words: str) -> List[Tuple[str, bool]]:
     return judged
 
 
+# Groq's codes for what its model wrote: no call, no JSON that was asked for, nothing to read.
+_FAILED_GENERATIONS = ("tool_use_failed", "json_validate_failed", "output_parse_failed")
+
+
 def _check_no_failed_generation(failure: _RequestFailed) -> None:
-    """InvalidResponse where the server cannot read the model's call (Groq): not our fault."""
+    """InvalidResponse where the server cannot read what the model wrote: not our fault."""
     error = failure.error
-    if error.get("code") != "tool_use_failed":
+    if error.get("code") not in _FAILED_GENERATIONS:
         # A proxy may pass on the error object alone, as a text that nothing else unwraps.
         text = _str(error.get("message"))
         try:
             error = _dict(_parse_loosely(text[text.find("{") : text.rfind("}") + 1]))
         except ValueError:
             return
-    if error.get("code") == "tool_use_failed":
+    if error.get("code") in _FAILED_GENERATIONS:
         words = _cut_middle(failure.words, 700)
         generation = _cut_middle(_to_text(error.get("failed_generation") or ""), 2000)
         raise InvalidResponse(f"{words} The reply was: {generation}")
@@ -7432,12 +7545,15 @@ class _Adapter(_Client):
     def _put_assistant(self, conversation: _Conversation, message: _JsonObject) -> None:
         """Put an assistant message without what is refused, with what is demanded."""
         for name in self._demanded:
-            if message.get(name) is None:
-                message[name] = _NO_TEXT
+            self._add_demanded(message, name)
         conversation.assistant_keys |= message.keys() - self._required_properties
         refused = self._refused - self._required_properties
         kept = {key: value for key, value in message.items() if key not in refused}
         conversation.add(_encode_json(kept))
+
+    def _add_demanded(self, message: _JsonObject, name: str) -> None:
+        if message.get(name) is None:
+            message[name] = _NO_TEXT
 
     def _put_user_text(self, conversation: _Conversation, parts: List[Any]) -> None:
         conversation.say(parts)
@@ -7747,6 +7863,10 @@ def _join_messages(messages: List[_JsonObject]) -> Any:
     return _merge_objects(messages)
 
 
+# What Google gives for a call that another model made.
+_FOREIGN_CALL = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+
+
 class OpenAIChat(_Adapter):
     """Chat Completions, for every server that speaks it.
 
@@ -7792,8 +7912,9 @@ class OpenAIChat(_Adapter):
     _variable = "OPENAI"
     _limit_names = ("max_completion_tokens", "max_tokens")
     _required_properties = frozenset(("role", "content", "tool_calls"))
-    # A server in a thinking mode demands the reasoning of each reply, others' too.
-    _can_be_added = frozenset(("reasoning_content",))
+    # A server in a thinking mode demands the reasoning of each reply, others' too. Gemini
+    # demands its signature of the calls.
+    _can_be_added = frozenset(("reasoning_content", "thought_signature"))
 
     def _login(self, key: str) -> Dict[str, str]:
         return {"Authorization": f"Bearer {key}"} if key else {}
@@ -7826,6 +7947,13 @@ class OpenAIChat(_Adapter):
         if conversation.after_results and not conversation.open_parts:
             self._put_assistant(conversation, {"role": "assistant", "content": _NO_TEXT})
         super()._put_user_text(conversation, parts)
+
+    def _add_demanded(self, message: _JsonObject, name: str) -> None:
+        if name != "thought_signature":
+            super()._add_demanded(message, name)
+            return
+        for call in _dicts(message.get("tool_calls"))[:1]:  # Gemini signs the first one
+            call.setdefault("extra_content", _FOREIGN_CALL)
 
     def _compose(self, text: str, actions: List[AgentAction]) -> Any:
         calls = [
@@ -8396,13 +8524,12 @@ _FORM_REMINDER = (
     "No Action and no Final Answer was found. Write 'Action: ...' or 'Final Answer: ...' "
     "at the start of a line."
 )
+_EMPTY_ANSWER = "Nothing stands behind 'Final Answer:'. Write the answer there."
 
 # A draft in think tags is no part of the reply; a tag that is not closed hides the rest.
 # The adapters have a rule of their own, `_without_draft`: in an answer, tags that do not
 # lead it may be meant.
 _THINKING = r"(?s)<think>.*?(?:</think>|\Z)"
-# R1's chat template writes the opening tag into the prompt: a reply may begin inside.
-_BEGUN_THINKING = r"(?s)\A(?:(?!<think>).)*?</think>"
 
 _REACT_LABEL = r"""(?imsx)
     ^```.*?(?:^```|\Z)                # a code block: what stands in one is no label
@@ -8423,11 +8550,12 @@ def _without_thinking(completion: str) -> str:
 
     "Final Answer: use </think> there" stays: the answer goes on behind the tag.
     """
-    begun = re.match(_BEGUN_THINKING, completion)
-    if begun:
-        rest = completion[begun.end() :].lstrip(" \t")
+    # R1's chat template writes the opening tag into the prompt: a reply may begin inside.
+    draft, closing, rest = completion.partition("</think>")
+    if closing and "<think>" not in draft:
+        rest = rest.lstrip(" \t")
         is_in_line = bool(rest.strip()) and rest[0] not in "\r\n"
-        labels = [match.group("label").lower() for match in _find_labels(begun.group())]
+        labels = [match.group("label").lower() for match in _find_labels(draft)]
         if not is_in_line or "final answer" not in labels or re.match(_REACT_LABEL, rest):
             completion = rest
     return re.sub(_THINKING, "", completion).strip()
@@ -8475,9 +8603,11 @@ class _ReActReply:
         answer = self.text[label.end() : invented.start() if invented else None].strip()
         if label.group("opening") and not label.group("closing"):
             answer = answer.rstrip("*_ ")
-        bold = re.fullmatch(r"\*\*((?:(?!\*\*).)+)\*\*", answer)
+        bold = re.fullmatch(r"\*\*(\*?[^*\n]+(?:\*[^*\n]+)*)\*\*", answer)
         if bold:
             answer = bold.group(1).strip()
+        if not answer:
+            raise InvalidResponse(_EMPTY_ANSWER, self.completion, self.text)
         return AgentFinish(answer, self.text, self.completion)
 
     def read_action(self, label: "re.Match[str]") -> AgentAction:
@@ -8508,6 +8638,10 @@ class _ReActReply:
             section_end = invented.start() if invented else len(text)
             rest = text[following.end() : section_end].strip()
             given, end = _read_json_input(text, following.end()) or (rest, section_end)
+        elif not inline:
+            json_input = _read_json_input(text, line_end)  # its label was forgotten
+            if json_input and json_input[0].lstrip().startswith("{"):
+                given, end = json_input
         name = name.strip(" \t\r*_`'\"[]()")  # "**`search`** "
         return AgentAction(name, given, "", text[:end].rstrip(), self.completion)
 
@@ -8672,6 +8806,8 @@ class ReActText:
         name = _to_text(wrapped.get("action", ""))
         tool_input = wrapped.get("action_input")
         if name.lower() == "final answer":
+            if tool_input is None or tool_input == "":
+                raise InvalidResponse(_EMPTY_ANSWER, reply.completion, reply.text)
             return AgentFinish(tool_input, reply.text, reply.completion)
         if name in tools:
             arguments = self._as_arguments(_to_text(tool_input), tools[name])
@@ -8723,14 +8859,17 @@ def _run_demo() -> int:
 
 
 def _is_terminal(stream: Any) -> bool:
-    """False also for None, which standard streams are under pythonw and some services."""
-    return stream is not None and bool(stream.isatty())
+    """False also for None, which standard streams are under pythonw and some services, and for
+    one of the caller's that can only be written to."""
+    return hasattr(stream, "isatty") and bool(stream.isatty())
 
 
 def _is_closed(stream: Any) -> bool:
-    """True for None, and for a number that is no open file (`2>&-` in a shell)."""
+    """True for None, a stream that was closed, a number that is no open file (`2>&-` in a shell)."""
     if not hasattr(stream, "fileno"):
         return stream is None
+    if getattr(stream, "closed", False):
+        return True
     try:
         os.fstat(stream.fileno())
     except OSError as error:  # a notebook's stream has no number, and no errno
@@ -8772,6 +8911,7 @@ class _Screen:
         self.streams_text = _is_terminal(sys.stdout)
         self.began = time.monotonic()
         self.streamed = ""  # the text of the reply that is under way, as far as it is shown
+        self._half = ""  # what came of it and cannot be shown yet
         self._wait_ended: Any = None
         self._counter: Any = None
 
@@ -8786,8 +8926,10 @@ class _Screen:
             import threading
 
             self._wait_ended = threading.Event()
-            self._counter = threading.Thread(target=self._count_seconds, daemon=True)
-            self._counter.start()
+            counter = threading.Thread(target=self._count_seconds, daemon=True)
+            with contextlib.suppress(RuntimeError):  # no more threads
+                counter.start()
+                self._counter = counter
 
     def stop_waiting(self) -> None:
         if self._counter is not None:
@@ -8806,10 +8948,12 @@ class _Screen:
     def show_text(self, text: str) -> None:
         """A piece of the reply, as it arrives."""
         self.stop_waiting()
-        begun = "\r" if self.streamed.endswith("\r") else ""  # of a CRLF in two pieces
-        self.streamed += text
-        text = begun + text
-        self._write_out(text[:-1] if text.endswith("\r") else text, end="")
+        # A piece may end within a CRLF or a character, or with a joiner: it waits for the rest.
+        text = _join_halves(self._half + text)
+        end = len(text) - 1 if re.match("[\r\ud800-\udbff\u200c\u200d]", text[-1:]) else len(text)
+        self._half = text[end:]
+        self.streamed += text[:end]
+        self._write_out(text[:end], end="")
 
     def show(self, text: str, colour: str = "") -> None:
         self._write_err(self._paint(_escape_lines(text), colour))
@@ -8825,7 +8969,7 @@ class _Screen:
 
     def show_answer(self, run: AgentRun) -> None:
         answer = _to_text(run.output)
-        shown = self.streamed.strip()
+        shown = (self.streamed + self._half).strip()
         self._end_streamed_line()
         if not shown or not shown.endswith(answer.strip()):  # a draft may stand before it
             self._write_out(answer, end="\n")
@@ -8857,7 +9001,7 @@ class _Screen:
     def _end_streamed_line(self) -> None:
         if self.streamed and not self.streamed.endswith("\n"):
             print(flush=True)
-        self.streamed = ""
+        self.streamed = self._half = ""
 
     def _write_out(self, text: str, end: str) -> None:
         if self.streams_text:
@@ -8878,7 +9022,7 @@ def _read_line(prompt: str) -> Optional[str]:
     if _is_terminal(sys.stdin):  # `input` would write the prompt into the answer
         _print_err(prompt, end="")
     line = sys.stdin.readline() if sys.stdin is not None else ""
-    return line.rstrip("\n") if line else None
+    return line.lstrip("\ufeff").rstrip("\n") if line else None  # a byte order mark
 
 
 def _decode_rest(text: str) -> str:
@@ -8982,9 +9126,8 @@ def _parse_options(arguments: List[str]) -> Any:
     return options
 
 
-def main(arguments: Optional[List[str]] = None) -> int:
-    """The command line; `arguments` as in sys.argv[1:]. Returns the exit status: 0 answer, 1 the
-    server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C."""
+def _prepare_streams() -> None:
+    """The standard streams may be closed, of a small encoding, or hold what is no text."""
     out: Any
     for name in ("stdout", "stderr"):
         if _is_closed(getattr(sys, name)):  # subtle: print(file=None) writes to the other
@@ -8992,6 +9135,15 @@ def main(arguments: Optional[List[str]] = None) -> int:
     for out in (sys.stdout, sys.stderr):
         if hasattr(out, "reconfigure"):
             out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
+    if hasattr(sys.stdin, "reconfigure"):
+        with contextlib.suppress(ValueError):  # it has been read from
+            sys.stdin.reconfigure(errors="replace")  # a byte that is no letter ends nothing
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """The command line; `arguments` as in sys.argv[1:]. Returns the exit status: 0 answer, 1 the
+    server failed, 2 wrong use, 3 budget spent, 4 refusal, 130 Ctrl-C."""
+    _prepare_streams()
     if arguments is None:
         arguments = sys.argv[1:]
     try:

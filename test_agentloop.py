@@ -108,6 +108,9 @@ _real_threads = unittest.skipIf(_BROWSER, "there are no threads")
 _real_stack = unittest.skipIf(
     _BROWSER or sys.implementation.name != "cpython", "it has another way to end its stack"
 )
+_counted_memory = unittest.skipUnless(
+    sys.implementation.name == "cpython", "only CPython counts its memory"
+)
 _processes = unittest.skipIf(_BROWSER, "there are no processes")
 _sockets = unittest.skipIf(_BROWSER, "there are no sockets")
 _forks = unittest.skipUnless(hasattr(os, "fork") and not _BROWSER, "needs os.fork")
@@ -122,6 +125,18 @@ def _at_once(test):
     start = time.process_time()
     yield
     test.assertLess(time.process_time() - start, 2)
+
+
+def _memory_of(function):
+    """The bytes that it took at most, besides what there was."""
+    import tracemalloc
+
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def _on_small_stack(function):
@@ -282,6 +297,10 @@ class _Mode(str, enum.Enum):  # texts, which are strs
 class _Corner(enum.Enum):  # values without a JSON form
     NEAR = (0, 0)
     FAR = (9, 9)
+
+
+class _Bottomless(enum.Enum):  # a number that JSON does not have
+    BOTTOM = float("-inf")
 
 
 class _Empty(enum.Enum):  # nothing to choose
@@ -1323,13 +1342,21 @@ class ShownTextTests(unittest.TestCase):
         yield agentloop.AgentFinish("x", reason=text)
 
     def test_letters_of_every_script_are_kept(self):
-        for text in ("Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301", "a\xa0b", "❤\ufe0f"):
+        texts = ["Größe", "城市", "Привет", "مرحبا", "नमस्ते", "😀", "e\u0301", "a\xa0b", "❤\ufe0f"]
+        texts += [
+            "می\u200cخواهم",
+            "PDF\u200cها",
+            "क्\u200d",
+            "👨\u200d👩",
+            "❤\ufe0f\u200d🔥",
+        ]  # joiners
+        for text in texts:
             for event in self.events(text):
                 self.assertIn(text, str(event), repr(event))
 
     def test_control_characters_and_lone_surrogates_are_escaped(self):
         bad = "\n\r\t\x00\x1b\x7f\x85\x9b\u2028\u2029\u202e\u2066\ud800\udfff"
-        bad += "\xad\u034f\u061c\u115f\u180e\u200b\u2060\u3164\ufeff\uffa0\U000e0041"  # unseen
+        bad += "\xad\u034f\u061c\u115f\u180e\u200b\u2060\u3164\ufeff\uffa0\U000e0041\u200c\u200d"  # unseen
         for character in bad:
             for event in self.events("a%sb" % character):
                 line = str(event)
@@ -1467,6 +1494,8 @@ class ArgumentTextTests(unittest.TestCase):
             ('```json\n{"x": "```\\n"}\n```', {"x": "```\n", "n": 1}),
             ("{'x': 'a'}", a),
             ("{'x': 'it\\'s', 'n': None}", {"x": "it's", "n": 1}),
+            ("{'x': 'a\nb\tc\x00\r\n',\n'n': 1}", {"x": "a\nb\tc\x00\r\n", "n": 1}),
+            ("{'x': \"a\\\nb\\d'\n\"}", {"x": "ab\\d'\n", "n": 1}),
             ('{"x": "b", "x": "a"}', a),
             ('{"x": "\\ud800"}', {"x": "\ud800", "n": 1}),
             ("a", whole),
@@ -1736,6 +1765,21 @@ class OneLineTests(unittest.TestCase):
             self.assertEqual(len(shown), 1, shown)
         long = json.dumps({"a": "x" * 20_000})  # is not read to be shown
         self.assertTrue(str(agentloop.AgentAction("f", long)).startswith('f({"a": "xxx'))
+
+    def test_a_long_argument_hides_no_other(self):
+        pay = agentloop.AgentAction("pay", {"note": "x" * 200, "amount": 1000})
+        self.assertTrue(str(pay).endswith(" ..., amount=1000)"), str(pay))
+        for given in ({"k" * 200: 1, "amount": 1000}, {"k%d" % n: 1 for n in range(200)}):
+            line = str(agentloop.AgentAction("pay", given))
+            self.assertRegex(line, r"\Apay\(k.{119} \.\.\.\)\Z")
+        shown = str(agentloop.AgentFinish({"k" * 999: 1}))
+        self.assertRegex(shown, r'\Afinish: \{"k+ \.\.\.\Z')
+
+    def test_a_tree_of_many_started_calls(self):
+        calls = [_act("look", "c%d" % n) for n in range(20_000)]
+        run = agentloop.AgentRun("go", pending=calls, started=[call.call_id for call in calls])
+        with _at_once(self):
+            self.assertEqual(str(run).count("\n      started"), 20_000)
 
     def test_a_run_is_a_tree(self):
         calls = [
@@ -2256,11 +2300,24 @@ class FaultTextTests(unittest.TestCase):
             ("List[int]", "[1, oops", "in brackets it must be JSON", "a single item"),
             ("List[int]", "oops", 'a single item is written ["oops"]', "in brackets"),
             ("List[int]", 5, "a single item is written [5]", "in brackets"),
+            ("List[int]", (1, 2), "expected array, got [1, 2] (tuple)", "in brackets"),
+            ("Colour", _Colour.RED, 'expected one of "r", "g", got r (_Colour)', "in brackets"),
             (many, "é00x", ', "é49", got "é00x", did you mean "é00"', "é50"),
             (many, 5, ', "é49", got 5', "did you mean"),
             ("Literal['512']", 51, 'expected one of "512", got 51', "did you mean"),
+            ("Literal[True, 'a']", "truer", 'did you mean "true"?', "True"),
             # of a union, the alternative that was meant, where that can be told
             ("Optional[int]", {"a": 1}, "expected integer or null, got", "args.x."),
+            ("Optional[Literal[1, 2]]", 3, "expected one of 1, 2, got 3", "integer"),
+            ("Optional[Literal['a', 1]]", ["a"], 'expected one of "a", 1 or null, got', "object"),
+            (
+                "Optional[List[str]]",
+                "a",
+                'or null, got "a"; a single item is written ["a"]',
+                "JSON",
+            ),
+            ("Optional[Dict[str, int]]", "{'a': 1}", "; in braces it must be JSON", "single"),
+            ("Union[int, List[int]]", "x", 'expected integer or array, got "x"', "single"),
             ("Union[float, List[int]]", 10**400, "expected number, got", " or "),
             ("Union[Literal[1, 2], List[int]]", "x", "expected integer or array, got", "one of"),
             ("Union[Literal['a', 1], List[int]]", "b", 'expected one of "a", 1, got', " or "),
@@ -2401,6 +2458,7 @@ class SchemaTests(unittest.TestCase):
             ("Dict[str, str]", {"type": "object", "additionalProperties": {"type": "string"}}),
             ("Dict[int, bool]", {"type": "object", "additionalProperties": {"type": "boolean"}}),
             ("Dict[Literal['lo', 'hi'], bool]", flags),
+            ("Dict[Level, str]", _object({"1": {"type": "string"}, "2": {"type": "string"}})),
             ("Mapping[str, int]", {"type": "object", "additionalProperties": {"type": "integer"}}),
             (
                 "MutableMapping[str, int]",
@@ -2643,6 +2701,23 @@ class ConversionTests(unittest.TestCase):
              ({"p": {}}, _bad(at="args.x.p.x"))],
         })  # fmt: skip
 
+    def test_a_class_that_is_made_in_its_own_way(self):
+        """A __new__ or a metaclass that takes anything: the fields are those of __init__."""
+        rows = [
+            "class C:\n    n: int\n    def __new__(cls, *args, **named): return super().__new__(cls)",
+            "class C(typing.Generic[AnyStr]):\n    n: int",  # on Python 3.8 it has such a __new__
+            "class C(metaclass=Once):\n    n: int",
+        ]
+        head = (
+            "import typing\nclass Once(type):\n"
+            "    def __call__(cls, *args, **named): return super().__call__(*args, **named)\n"
+            "@dataclasses.dataclass\n"
+        )
+        for source in rows:
+            with self.subTest(source):
+                tool = _source(head + source + "\ndef tool(x: C): return x.n")
+                self.assertEqual(_step_of(tool, {"x": {"n": "5"}}).observation, 5)
+
     def test_choices(self):
         red, green = _Colour
         _check_conversions(self, {
@@ -2663,7 +2738,7 @@ class ConversionTests(unittest.TestCase):
             "Literal['all', 0]": [("ALL", "all"), ("0", 0), (0, 0), (False, _bad())],
             "Literal[True]": [(True, True), ("true", True), (False, _bad("true")),
              (1, _bad())],
-            "Literal['a', None]": [(None, None), ("a", "a"), ("null", None)],
+            "Literal['a', None]": [(None, None), ("a", "a"), ("null", None), ("None", None)],
             "Literal[Colour.RED]": [("r", red), ("g", _bad("r"))],
             "Colour": [
                 ("r", red), ("RED", red), (" green ", green), ("G", green),
@@ -2768,7 +2843,7 @@ class ConversionTests(unittest.TestCase):
                 ("c", _bad('"a", "b"')), (1.5, _bad("string", "integer")), (True, _bad()),
             ],
             "Union[Literal[1, 2], List[int]]": [
-                (2, 2), ("2", 2), ([3], [3]), (5, _bad("integer")), (None, _bad()),
+                (2, 2), ("2", 2), ([3], [3]), (5, _bad("one of 1, 2")), (None, _bad()),
             ],
             "Union[List[Union[int, bool]], List[str]]": [(["5"], ["5"]), ([5, True], [5, True])],
             "Union[str, Path]": [("", ""), ("a", "a")],
@@ -2944,6 +3019,17 @@ def tool(x: Union[Counted, Named]): return x
 class TextFormTests(unittest.TestCase):
     """Dates, times, durations, UUIDs, paths and decimals, from the text that a model writes."""
 
+    def test_a_long_text_is_read_in_one_pass(self):
+        n = 100_000
+        texts = ["1" * n, "1" * n + ":00:00x", "1:00:00." + "1" * n, "P" + "1" * n, " " * n + "x"]
+        for kind in ("datetime.timedelta", "datetime.datetime", "datetime.time", "datetime.date",
+                     "Decimal", "UUID"):  # fmt: skip
+            for text in texts:
+                if kind == "Decimal" and text == "1" * n:
+                    continue  # it is a number
+                with self.subTest("%s: %s" % (kind, text[:10])), _at_once(self):
+                    _check(self, _step_of(_tool("x: " + kind), {"x": text}), _bad())
+
     def test_values_written_as_text(self):
         huge: Any = _bad("number")
         if sys.implementation.name != "cpython":
@@ -2995,6 +3081,7 @@ class TextFormTests(unittest.TestCase):
                 ("PT1.5S", datetime.timedelta(seconds=1.5)),
                 ("01:30:00", datetime.timedelta(minutes=90)), (90, datetime.timedelta(seconds=90)),
                 ("00:00:01.25", datetime.timedelta(seconds=1.25)),
+                ("-01:30:00", -datetime.timedelta(minutes=90)), ("1 01:30:00", bad),
                 (-1.5, datetime.timedelta(seconds=-1.5)),
                 ("2 hours", _bad("duration")), ("P", bad), ("PT", bad), ("P1DT", bad), ("", bad),
                 ("P1Y", bad), ("P1M", bad), ("90", bad), (True, bad), (None, bad), (1e300, bad),
@@ -3035,6 +3122,17 @@ class TextFormTests(unittest.TestCase):
                     self.assertEqual(step.status, "invalid_arguments")
                 else:
                     self.assertEqual(step.observation, {"x": want})
+
+    def test_a_long_text_costs_one_pass(self):
+        names = ["int", "float", "bool", "None", "datetime.date", "datetime.datetime", "UUID"]
+        for hint in [*names, "datetime.time", "datetime.timedelta", "Decimal"]:
+            with self.subTest(hint):
+                tool = _tool("x: " + hint)
+                start = time.process_time()
+                for piece in ("1", " ", "1:", "P1", " 00:00"):
+                    step = _step_of(tool, {"x": piece * 50_000 + "x"})
+                    self.assertEqual(step.status, "invalid_arguments")
+                self.assertLess(time.process_time() - start, 2)
 
 
 # -- constraints -----------------------------------------------------------------------------------
@@ -3095,15 +3193,19 @@ class ConstraintTests(unittest.TestCase):
             (Union[int, str], [{"ge": 1, "min_length": 2}],
              _either({**integer, "minimum": 1}, {**text, "minLength": 2}),
              [(5, 5), ("ab", "ab"), (0, _bad("at least 1")), ("a", _bad("at least 2"))]),
+            (Optional[List[int]], [{"min_length": 1}], _either({**_array("integer"), "minItems": 1}, "null"),
+             [([1], [1]), (5, _bad("a single item is written"))]),
             # other values that are compared, for which JSON Schema has no word
             (datetime.date, [{"ge": day}], {**text, "format": "date"}, [
                 ("2024-02-01", datetime.date(2024, 2, 1)), ("2024-01-30", _bad("at least 2024-01-31")),
             ]),
             (datetime.datetime, [{"ge": datetime.datetime(2024, 1, 1, tzinfo=utc)}],
              {**text, "format": "date-time"}, [("2024-01-31", _bad("2024-01-01"))]),
-            (decimal.Decimal, [{"ge": 1}, {"le": decimal.Decimal("2.5")}], {**number, "minimum": 1}, [
+            (decimal.Decimal, [{"ge": 1}, {"le": decimal.Decimal("2.5")}], {**number, "minimum": 1, "maximum": 2.5}, [
                 ("1.1", decimal.Decimal("1.1")), (0, _bad("at least 1")), (2.6, _bad("at most 2.5")),
             ]),
+            # JSON has no infinity: it would be no request
+            (float, [{"ge": 0, "le": float("inf")}], {**number, "minimum": 0}, [(-1, _bad("at least 0"))]),
             # what says nothing: None, 0 for a list, a limit of another kind, other metadata
             (int, [{"ge": None, "le": "10", "gt": True, "min_length": 3, "pattern": "x"}], integer, [(5, 5)]),
             (str, [{"pattern": 5, "max_length": 2.5, "ge": 1}], text, [("abc", "abc")]),
@@ -3223,6 +3325,8 @@ class DocstringTests(unittest.TestCase):
             ("Args:\n    path: file to read\n    nothing more", path),
             ("Args:\n    limit: most lines\n    nosuch: x\n    path: file to read", both),
             ("Args:\n    path: a: b", {"path": "a: b"}),
+            ("Args:\n    - path: file to read\n    * limit (int): most lines", both),
+            ("Args:\n    `path`: file to read\n    **limit** (int): most lines", both),
             ("Args:\n    path:\n        file to read", path),
             ("Args:\n\tpath: file to read\n\tlimit: most lines\n", both),
             ("Args:\n    Nothing here to see\n    path: file to read", path),
@@ -3242,6 +3346,7 @@ class DocstringTests(unittest.TestCase):
             (numpy + "path : str\n    file to read\n\nReturns\n-------\nlimit\n    no", path),
             # reST
             (":param path: file to read\n:param int limit: most lines\n:returns: x", both),
+            (":keyword path: file to read\n:kwarg limit: most lines", both),
             (
                 ":param path: file\n    to read\n:type path: str\n:param limit: most\n    lines",
                 both,
@@ -3355,6 +3460,8 @@ class AnnotationTests(unittest.TestCase):
             ("3.11", total, "Film", film, missing),
             ("3.11", future + total, "Film", film, missing),
             ("3.12", "type Ids = list[int]\n", "Ids", whole, [(["1"], [1])]),
+            ("3.13", in_full % "ReadOnly[str]", "Film", film, [({"name": "a"}, {"name": "a"})]),
+            ("3.13", in_full % "Required[ReadOnly[str]]", "Film", film, missing),
             ("3.12", json_type, "Json", {"$ref": "#/$defs/Json"}, [(value, value)]),
         ]  # fmt: skip
         for least, before, annotation, schema, cases in rows:
@@ -3383,6 +3490,46 @@ class AnnotationTests(unittest.TestCase):
                         agentloop.registry([made])
                     self.assertIn("cannot resolve the annotations of tool", str(caught.exception))
                     self.assertIn(words, str(caught.exception))
+
+    def test_the_annotation_of_a_result_is_not_read(self):
+        """It may name what is imported for type checkers alone."""
+        rows = [
+            "def tool(x: 'int') -> 'Nowhere': return x",
+            "from __future__ import annotations\ndef tool(x: int) -> nowhere.Row: return x",
+            "class C:\n    def __call__(self, x: 'int') -> 'Nowhere': return x\ntool = C()",
+            "class C:\n    def m(self, x: 'int') -> 'Nowhere': return x\ntool = C().m",
+            "@functools.lru_cache()\ndef tool(x: 'int') -> 'Nowhere': return x",
+            "async def tool(x: 'int') -> 'Nowhere': return x",
+        ]
+        for source in rows:
+            with self.subTest(source):
+                self.assertEqual(_step_of(_source(source), {"x": "5"}).observation, 5)
+
+    @unittest.skipUnless(importlib.util.find_spec("typing_extensions"), "it is not installed")
+    def test_types_of_typing_extensions(self):
+        """It has a Literal of its own before Python 3.10.1."""
+        head = "import typing_extensions as ext\nclass Film(ext.TypedDict):\n    n: %s\n"
+        for form, value, want in (
+            ("ext.Literal['a']", "A", "a"), ("ext.Literal[1, 2]", "2", 2),
+            ("ext.ReadOnly[int]", "5", 5), ("ext.Annotated[int, 'how many']", "5", 5),
+        ):  # fmt: skip
+            with self.subTest(form):
+                tool = _source(head % form + "def tool(x: Film): return x")
+                self.assertEqual(_step_of(tool, {"x": {"n": value}}).observation, {"n": want})
+
+    def test_annotations_that_inspect_cannot_resolve(self):
+        """From Python 3.14 on it looks at them, although they are no text."""
+
+        class Look:
+            @property
+            def __signature__(self):
+                raise NameError("name 'Unknown' is not defined")
+
+            def __call__(self, x: "Unknown"):  # noqa: F821
+                return x
+
+        with self.assertRaisesRegex(TypeError, "'Unknown' is not defined; define or import"):
+            agentloop.registry([Look()])
 
     @unittest.skipUnless(_new_enough("3.12"), "there is no `type` statement")
     def test_a_type_with_parameters_is_refused(self):
@@ -3575,6 +3722,7 @@ class NoJsonFormTests(unittest.TestCase):
             ("x: Bound", "x", "Bound"),
             ("x: Corner", "x", "Corner"),  # its values have no JSON form
             ("x: Literal[Corner.NEAR]", "x", "Corner"),
+            ("x: Bottomless", "x", "Bottomless"),
             ("x: dataclasses.InitVar[int]", "x", "InitVar"),
             ("x: [int]", "x", "int"),
             ("x: 'Nowhere'", "tool", "Nowhere"),
@@ -3607,6 +3755,13 @@ class NoJsonFormTests(unittest.TestCase):
             with self.subTest(source), self.assertRaises(TypeError) as caught:
                 agentloop.registry([_source(head + source)])
             self.assertRegex(str(caught.exception), r"'?conn'?.*Conn")
+
+    def test_a_class_whose_fields_are_not_named(self):
+        head = "@dataclasses.dataclass(init=False)\nclass C:\n    n: int\n    def __init__(self, %s): pass"
+        for parameters, told in (("**given", "given"), ("*given", "given"), ("n, /", "n")):
+            with self.subTest(parameters), self.assertRaises(TypeError) as caught:
+                agentloop.registry([_source(head % parameters + "\ndef tool(x: C): pass")])
+            self.assertRegex(str(caught.exception), "'x': C takes .*%s" % told)
 
 
 class DefaultTests(unittest.TestCase):
@@ -3867,6 +4022,20 @@ class SignatureTests(unittest.TestCase):
         step = _step_of(Described(), {"self": 1, "run": 2})
         _check(self, step, _bad("unknown name", at=["args.self", "args.run"]))
         _check(self, _step_of(Search(1), {"text": "a", "self": 1}), _bad(at="args.self"))
+
+    def test_an_object_that_cannot_be_read(self):
+        """`inspect` takes one with a __get__ for a method of C."""
+
+        class Retry:
+            def __get__(self, owner, cls=None):
+                return functools.partial(self, owner)
+
+            def __call__(self, n: int) -> int:
+                return n
+
+        with self.assertRaises(TypeError) as caught:
+            agentloop.tool(Retry())
+        self.assertIn("retry has no signature to read: wrap it in a def", str(caught.exception))
 
     def test_methods_of_an_object_a_class_and_none(self):
         for method, name in ((_Shop().sell, "sell"), (_Shop.of, "of"), (_Shop.ping, "ping")):
@@ -5073,6 +5242,7 @@ class LoopStartTests(unittest.TestCase):
                 with self.subTest(repr(task)), self.assertRaises(TypeError) as caught:
                     call(agentloop.Scripted([_end()]), task)
                 self.assertIn("task", str(caught.exception))
+                self.assertIn("got %r" % (task,), str(caught.exception))
 
     def test_max_requests(self):
         rows = [(v, TypeError) for v in (True, False, None, 1.0, "3", [3])]
@@ -5226,6 +5396,22 @@ class OneDriverTests(_PendingCase):
 
 class PendingTests(_PendingCase):
     """Runs that were interrupted and are resumed."""
+
+    def test_a_stream_is_left_in_the_middle_of_many_calls(self):
+        def look(n: int) -> int:
+            return n
+
+        for made in (look, agentloop.tool(read_only=True)(look)):
+            run = agentloop.AgentRun("go")
+            model = agentloop.Scripted([[_act("look", n=n) for n in range(20_000)]])
+            with _at_once(self):
+                events = agentloop.stream(model, run, [made])
+                for event in events:
+                    if isinstance(event, agentloop.AgentStep) and len(run.steps) >= 10_000:
+                        break
+                events.close()
+            self.assertEqual(len(run.steps) + len(run.pending), 20_000)
+            self.assertGreaterEqual(len(run.steps), 10_000)
 
     def test_pending_actions_are_yielded_again_before_any_runs(self):
         run, model, events = self.start("c1", "c2", "c3")
@@ -6069,9 +6255,47 @@ class ReplyTests(unittest.TestCase):
                         self.assertNotIn("\n", str(step))
                     json.dumps(agentloop.to_json(run))
 
+    def test_arguments_of_a_class_of_the_callers(self):
+        class Lying:
+            def __init__(self, cls):
+                self.cls = cls
+
+            @property
+            def __class__(self):
+                return self.cls()  # raises, where there is no class
+
+        class Lazy(dict):
+            def items(self):
+                raise RuntimeError("lazy")
+
+            __iter__ = keys = values = items
+
+        class Text(str):
+            pass
+
+        def f(n: int):
+            return n
+
+        rows = [
+            (collections.OrderedDict(n=1), "ok", "f(n=1)"),
+            (collections.Counter("n"), "ok", "f(n=1)"), (Text('{"n": 1}'), "ok", "f(n=1)"),
+            (Text("{n"), "invalid_arguments", "f({n)"), (None, "invalid_arguments", "f(null)"),
+            (Lying(lambda: str), "invalid_arguments", "f("),
+            (Lying(lambda: dict), "invalid_arguments", "f("),
+            (Lying({}.popitem), "invalid_arguments", "f("),
+            (Lazy(n=1), "invalid_arguments", "f({'n': 1})"),
+        ]  # fmt: skip
+        for tool_input, status, shown in rows:
+            with self.subTest(type(tool_input).__name__):
+                run, error = _drive([agentloop.AgentAction("f", tool_input), _end()], tools=[f])
+                self.assertIsNone(error)
+                self.assertEqual(_statuses(run), [status])
+                self.assertEqual(str(run.steps[0].action)[: len(shown)], shown)
+                json.dumps(agentloop.to_json(run))
+
     def test_a_reason_that_is_no_text(self):
         """A bug in the model's code, said before anything of it is in the run."""
-        for reason in (None, 5, ["stop"]):
+        for reason in (None, 5, ["stop"], _Unshowable()):
             with self.subTest(reason):
                 run, error = _drive([_end("x", reason=reason)])
                 self.assertIsInstance(error, TypeError)
@@ -7151,8 +7375,9 @@ class LockTests(_JournalCase):
         next(events)
         data = play.data()
         with mock.patch.object(os, "getpid", lambda: 0):
-            with self.assertRaisesRegex(BlockingIOError, re.escape(play.journal)):
+            with self.assertRaises(BlockingIOError) as caught:
                 next(events)
+        self.assertEqual(caught.exception.filename, play.journal)
         self.assertEqual((play.data(), play.count("pay 1")), (data, 0))
         self.assertEqual(play.go().state, "model_ended")
 
@@ -7160,7 +7385,7 @@ class LockTests(_JournalCase):
     def test_a_file_system_without_locks(self):
         import fcntl
 
-        for number in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP):
+        for number in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL):
             play = self.play([["pay 1"], "ok"])
             with mock.patch.object(fcntl, "flock", side_effect=OSError(number, "no locks")):
                 with self.assertLogs("agentloop") as logged:
@@ -10900,6 +11125,10 @@ class ConnectionTests(_HttpCase):
             slices.append(self.gettimeout())
             return super(socket.socket, self).recv(size)
 
+        def refuse(self, *option):
+            if threading.current_thread() is threading.main_thread():  # not the server's
+                raise OSError(errno.ENOPROTOOPT, "Protocol not available")
+
         with _Http(self.answer("chat")) as server, mock.patch("socket.create_connection", connect):
             model = agentloop.OpenAIChat("m", base_url=server.url, timeout=600)
             with mock.patch.object(socket.socket, "recv", receive):
@@ -10910,6 +11139,9 @@ class ConnectionTests(_HttpCase):
                 if hasattr(socket, name):
                     idle = made[0].getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
                     self.assertLessEqual(idle, 60)
+            # A system that refuses them is used without.
+            with mock.patch.object(socket.socket, "setsockopt", refuse):
+                self.assertEqual(self.ask(server.url, retries=0).output, "ok")
             # The system's own time limit: keep-alive probes that were not answered.
             late = TimeoutError(errno.ETIMEDOUT, "Connection timed out")
             with mock.patch.object(socket.socket, "recv", side_effect=late):
@@ -10953,6 +11185,7 @@ class ConnectionTests(_HttpCase):
             ("a length that is none", [old + b"content-length: x\r\n\r\n" + document, None], 2),
             ("extensions", [start, *chunks, b"0\r\n\r\n"], 1),
             ("trailers", [start, *chunks, b"0\r\nX-Trailer: 1\r\n\r\n"], 1),
+            ("no line behind the last chunk", [start, *chunks, b"0\r\n", None], 2),
             ("line feeds alone", [b"HTTP/1.1 200 OK\n" + length.replace(b"\r", b"") + document], 1),
             ("no phrase", [b"HTTP/1.1 200\r\n" + length + document], 1),
             ("byte by byte", [*_pieces(body[:size], 1), body[size:], b"0\r\n\r\n"], 1),
@@ -11870,9 +12103,17 @@ class ErrorKindTests(_ModelCase):
 
     @_each_protocol
     def test_whether_a_key_was_sent(self, protocol):
-        for key, words in (("", "no key was sent"), (_KEY, "a key was sent")):
-            with self.subTest(key=key):
-                error, _ = self.fails(protocol, [(401, {}, "no")], "auth", 401, api_key=key)
+        rows = [  # settings; what is said
+            ({"api_key": ""}, "no key was sent"),
+            ({"api_key": "", "headers": {"X-Title": "my app"}}, "no key was sent"),
+            ({"api_key": _KEY}, "a key was sent"),
+            ({"api_key": "", "headers": {"Api-Key": "k"}}, "a key was sent"),
+            ({"api_key": "", "headers": {"authorization": "Bearer k"}}, "a key was sent"),
+            ({"api_key": "", "base_url": "http://u:p@h.test"}, "a key was sent"),
+        ]
+        for settings, words in rows:
+            with self.subTest(settings=settings):
+                error, _ = self.fails(protocol, [(401, {}, "no")], "auth", 401, **settings)
                 self.assertIn(words, str(error))
                 name = "ANTHROPIC" if protocol == "anthropic" else "OPENAI"
                 self.assertIn(name + "_API_KEY", str(error))
@@ -11946,6 +12187,15 @@ class RetryAfterTests(_ModelCase):
                         with mock.patch("time.time", lambda: now):
                             run, _ = self.play("chat", answers)
                     self.assertEqual((run.output, self.waits), ("ok", [wait]))
+
+    def test_a_long_wait_is_read_in_one_pass(self):
+        digits = "9" * 100_000
+        for text in (digits, digits + "!", digits + "." + digits, digits + "." + digits + "s"):
+            for headers, details in (({"retry-after": text}, []), ({}, [{"retryDelay": text}])):
+                with self.subTest(text=text[-9:], headers=len(headers)), _at_once(self):
+                    body = json.dumps({"error": {"message": "Slow down", "details": details}})
+                    run, _ = self.play("chat", [(429, headers, body), _text("chat", "ok")])
+                    self.assertEqual(run.output, "ok")
 
     def test_a_wait_is_named_in_many_places(self):
         retry_info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "38.5s"}
@@ -12132,6 +12382,10 @@ class ReplyBodyTests(_ModelCase):
         megabyte = b"a" * (1 << 20)
         packer = zlib.compressobj(9, zlib.DEFLATED, 31)
         bomb = b"".join(packer.compress(megabyte) for _ in range(65)) + packer.flush()
+        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+        document = json.dumps(_text("chat", "ok")).encode()
+        begun = packer.compress(document) + packer.flush(zlib.Z_SYNC_FLUSH)
+        empty_blocks = [b"\0\0\0\xff\xff" * 200_000] * 70
         rows = [  # status, headers, chunks; kind, status of the error
             (200, _JSON, [b'{"a": "', *[megabyte] * 65], "bad_response", None),
             (200, _JSON, [b" " * (1 << 20)] * 65, "bad_response", None),
@@ -12139,6 +12393,14 @@ class ReplyBodyTests(_ModelCase):
             (200, _SSE, [b"data: " + megabyte + b"\n"] * 65, "bad_response", None),
             (200, _JSON, [bomb], "bad_response", None),
             (200, _JSON, _pieces(bomb, 9999), "bad_response", None),
+            (200, _JSON, [begun, *empty_blocks, packer.flush()], "bad_response", None),
+            (
+                200,
+                _JSON,
+                [gzip.compress(document), *[b"\0" * (1 << 20)] * 65],
+                "bad_response",
+                None,
+            ),
             (401, _JSON, [megabyte] * 65, "auth", 401),
             (200, _JSON, [b'{"choices": ' + b"[" * 100_000], "bad_response", None),
         ]
@@ -12151,6 +12413,18 @@ class ReplyBodyTests(_ModelCase):
 
 class EventStreamTests(_ModelCase):
     """Lines become events; a stream that is cut is asked for again."""
+
+    @_counted_memory
+    def test_an_event_of_many_lines_takes_memory_in_proportion(self):
+        document = {"choices": [{"delta": {"content": "ok"}, "finish_reason": "stop"}]}
+        body = b"data:   \n" * 200_000 + b"data: %s\n\n" % json.dumps(document).encode()
+        answer = _pieces(body, 9_999)
+
+        def play():
+            run, _ = self.play("chat", [answer], on_text=len)
+            self.assertEqual(run.output, "ok")
+
+        self.assertLess(_memory_of(play), 4 * len(body))
 
     def test_a_line_end_in_two_pieces(self):
         """The blank line after it still ends the event."""
@@ -12899,6 +13173,7 @@ class SecretTests(_ModelCase):
             (key, "sk-ab\\\\/c+d\\\\u002699"),
             (key, "sk-ab&#x2F;c&#43;d&amp;99"),
             ({"api_key": "it's-99"}, "it\\'s-99"),
+            ({"api_key": "schl\xfcssel-99"}, "schl\\xfcssel-99"),
             ({"api_key": "schl\xfcssel-99"}, "schl\xfcssel-99".encode().decode("latin-1")),
             ({"base_url": url}, "ab+c/d99"),
             ({"base_url": url}, "ab%2bc%2Fd99"),
@@ -12925,7 +13200,6 @@ class SecretTests(_ModelCase):
             ("Bearer\tSECRET-99", "SECRET-99"),
             ("theme=dark; session=SECRET-99; x=1", "SECRET-99"),
             ('Token token="SECRET-99", x="1"', "SECRET-99"),
-            ("ApiKey ann:SECRET-99", "SECRET-99"),
             (basic, "HUNTER-22"),
             (basic, "an-user-99"),
             ("Basic SECRET-99", "SECRET-99"),
@@ -12936,10 +13210,11 @@ class SecretTests(_ModelCase):
                 answers = [(401, {}, f"wrong: ({part}), x is 1")]
                 error, _ = self.fails("chat", answers, headers={"X-Own": value})
                 self.assertIn("wrong: ([hidden]), x is 1", str(error))
-        for key in ("Bearer SECRET-99", "ann:SECRET-99"):
-            with self.subTest(key=key):
-                error, _ = self.fails("chat", [(401, {}, "not SECRET-99")], api_key=key)
-                self.assertIn("not [hidden]", str(error))
+        error, _ = self.fails("chat", [(401, {}, "not SECRET-99")], api_key="Bearer SECRET-99")
+        self.assertIn("not [hidden]", str(error))
+        headers = {"HTTP-Referer": "http://localhost:3000/?n=3000", "Cookie": "theme=dark; n=12"}
+        error, _ = self.fails("chat", [(400, {}, "dark: 13000 of 12")], headers=headers)
+        self.assertIn("dark: 13000 of 12", str(error))
 
     def test_what_a_transport_raises_holds_no_secret(self):
         def chained(error, cause):
@@ -13230,6 +13505,9 @@ class ChatDeltaTests(_ModelCase):
             ("null index", [[p("f", x, "null", "a")], [p("f", y, "null", "b")]], [one, two]),
             ("no ids by index", [[p("f", x, 0)], [p("f", y, 1)]], [one, two]),
             ("arguments as an object", [[p("f", {"city": "x"}, 0, "a")]], [one]),
+            ("all so far in each piece", [[p("f", "", 0, "a")], [p(None, x[:5], 0)],
+              [p(None, x, 0)]], [one]),
+            ("all of it twice", [[p("f", "", 0, "a")], [p(None, x, 0)], [p(None, x, 0)]], [one]),
             ("no list around it", [{"tool_calls": p("f", x[:4], 0, "a")},
               {"tool_calls": p(None, x[4:], 0)}], [one]),
             ("no arguments", [[p("f", None, 0, "a")]], [("f", 0)]),
@@ -13694,6 +13972,21 @@ class AnthropicDeltaTests(_ModelCase):
                 self.assertEqual("".join(texts), told + "ok")
                 self.assertEqual(_statuses(run), statuses)
 
+    def test_of_several_stop_reasons_the_one_that_is_no_clean_end_counts(self):
+        start = {"type": "content_block_start", "index": 0, "content_block": _ANTHROPIC_CALL}
+        rows = [  # the stop reasons; the statuses
+            (["max_tokens", "tool_use"], ["invalid_response"]),
+            (["tool_use", "max_tokens", None], ["invalid_response"]),
+            ([None, "end_turn", "tool_use", ""], ["ok"]),
+        ]
+        for reasons, statuses in rows:
+            with self.subTest(reasons=reasons):
+                ends = [{"type": "message_delta", "delta": {"stop_reason": r}} for r in reasons]
+                stream = _sse(start, *ends, {"type": "message_stop"}, done=False)
+                answers = [stream, _text("anthropic", "ok")]
+                run, _ = self.play("anthropic", answers, on_text=len)
+                self.assertEqual((_statuses(run), run.output), (statuses, "ok"))
+
     def test_anthropic_deltas_without_a_start(self):
         delta = {"type": "content_block_delta", "index": 0}
         cited = {**delta, "delta": {"type": "citations_delta", "citation": {"a": 1}}}
@@ -14004,6 +14297,12 @@ class ReadingTests(_ModelCase):
         rows = [  # protocol, reply, answer
             ("chat", _chat({"role": "assistant", "content": parts}), "a b"),
             ("responses", {"status": "completed", "output": items}, "a\n b b"),
+            # Not every server names its texts as OpenAI does.
+            (
+                "responses",
+                {"status": "completed", "output": [{"type": "message", "content": blocks}]},
+                "a\n b",
+            ),
             ("anthropic", {"content": blocks, "stop_reason": "end_turn"}, "a\n b"),
         ]
         for protocol, document, output in rows:
@@ -14448,6 +14747,16 @@ class WireIdTests(_ModelCase):
 class ReplyTextTests(_ModelCase):
     """Calls, drafts and JSON in the text of a reply."""
 
+    @_counted_memory
+    def test_a_long_reply_takes_memory_in_proportion(self):
+        n = 500_000
+        for text in ("x" * n, "\n" * n + "[" * 101, "<tool_call>" + "x" * n, "[get_weather(" + "x" * n,
+                     "[get_weather('" + "x" * n, "<function=f>" + "x" * n):  # fmt: skip
+            reply = _text("chat", text)
+            with self.subTest(text[-20:]):
+                peak = _memory_of(lambda reply=reply: self.play("chat", [reply], max_requests=1))
+                self.assertLess(peak, 20 * n)
+
     @_each_protocol
     def test_calls_in_tags_are_calls(self, protocol):
         """A text that is nothing but <tool_call> blocks of known tools (hermes-agent#742)."""
@@ -14673,6 +14982,8 @@ class RepairTests(_ModelCase):
             {"error": {"message": "Additional properties are not allowed ('reasoning' was unexpected)"}},
             "Unrecognized field: reasoning",
             "unsupported property reasoning",
+            "Unsupported field: messages[1].reasoning.",
+            "Invalid request: unknown property reasoning in message 1",
             {"error": {"message": "messages.1.assistant.reasoning: Extra inputs are not permitted"}},
             {"error": {"message": "reasoning: Extra inputs are not permitted; only the required fields may be sent"}},
             {"error": {"message": 'Unknown name "reasoning" at \'messages[1]\': `role` is required'}},
@@ -14823,6 +15134,29 @@ class RepairTests(_ModelCase):
                     agentloop.run(model, run.follow_up("more"))
                 self.assertEqual(len(server.raw), 1)
 
+    def test_a_signature_that_is_demanded_stands_on_the_calls_of_other_models(self):
+        """Gemini takes the calls of another model with a word in its place."""
+        words = (
+            "Function call is missing a thought_signature in functionCall parts. This is required "
+            "for tools to work correctly. Additional data, function call `default_api:get_weather`"
+        )
+        two = [("a", "get_weather", {"city": "B"}), ("b", "get_weather", {"city": "C"})]
+        run, _ = self.play("anthropic", [_call("anthropic", *two), _text("anthropic", "fine")])
+        signed = {"extra_content": {"google": {"thought_signature": "s"}}}
+        own = _chat({"content": None, "tool_calls": [{**_CHAT_CALL, "id": "c", **signed}]})
+        refusal = [{"error": {"code": 400, "message": words, "status": "INVALID_ARGUMENT"}}]
+        answers = [(400, {}, json.dumps(refusal)), own, _text("chat", "ok")]
+        server = _Server("chat", answers, prefix=False)
+        run = agentloop.run(_model("chat", server), run.follow_up("more"), [get_weather])
+        self.assertEqual((run.output, len(server.raw)), ("ok", 3))
+        word = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+        calls = [c for m in server.said() for c in m.get("tool_calls", ())]
+        want = [word, None, signed["extra_content"]]
+        self.assertEqual([call.get("extra_content") for call in calls], want)
+        self.assertNotIn("thought_signature", json.dumps(server.said(0)))
+        for message in server.said():
+            self.assertNotIn("thought_signature", message)
+
     def test_a_property_that_is_demanded_and_not_permitted(self):
         words = "reasoning_content: Extra inputs are not permitted; only the required fields may be sent"
         answers = [_asks("chat"), (400, {}, {"error": {"message": words}}), _text("chat", "ok")]
@@ -14878,6 +15212,12 @@ class FailedGenerationTests(_ModelCase):
         self.assertIn("<function=get_weather>{x", _notice(server.sent[1]))
         del error["failed_generation"]
         self.assertEqual(self.play("chat", answers)[0].output, "ok")
+        for code in ("json_validate_failed", "output_parse_failed"):  # no JSON, nothing to read
+            with self.subTest(code=code):
+                error.update(code=code, failed_generation='{"city": ')
+                run, server = self.play("chat", answers)
+                self.assertEqual((_statuses(run), run.output), (["invalid_response"], "ok"))
+                self.assertIn('{"city": ', _notice(server.sent[1]))
 
     def test_tool_use_failed_inside_the_message_of_a_proxy(self):
         """The model is shown what it wrote (OpenHands#10187)."""
@@ -15419,6 +15759,25 @@ class AnthropicTests(_ModelCase):
 class ReActReplyTests(_ReActCase):
     """Calls and answers, as models really write them."""
 
+    @_counted_memory
+    def test_a_long_reply_takes_memory_in_proportion(self):
+        n = 500_000
+        texts = ("x" * n, "x" * n + "</think>", "Final Answer: **" + "x" * n, "```\n" + "x" * n,
+                 'Action: find\nAction Input: {"text": "' + "\\n" * n + "[" * 101)  # fmt: skip
+        for text in texts:
+            with self.subTest(text[:30]):
+                peak = _memory_of(lambda text=text: self.drive([text, "Final Answer: end"]))
+                self.assertLess(peak, 20 * n)
+
+    def test_a_long_reply_is_read_in_one_pass(self):
+        n = 100_000
+        for text in ("a\n" + " " * n + "x", "a\n> " + " " * n + "**" + " " * n + "x",
+                     "a\n" + "*" * n + " " * n + "x", "Action " + "1" * n + "x",
+                     "Action: find\nFound\n" + " " * n + "Final"):  # fmt: skip
+            with self.subTest(text[:30]), _at_once(self):
+                run, ran, _ = self.drive([text, "Final Answer: end"])
+                self.assertEqual(run.state, "model_ended")
+
     def test_one_reply(self):
         x, both = ("find", "x"), 'Thought: t\nAction: find\nAction Input: {"text": "x"}'
         rows = [  # the reply; what runs, or the answer
@@ -15475,6 +15834,11 @@ class ReActReplyTests(_ReActCase):
             ('Action: find ({"text": "x"})', [x]),
             ('Action: find({"text": "x"}\nAction Input: {"text": "y"}', [x]),
             ('Action: find {\n"text": "x"\n}\nI wait.', [x]),
+            # The label of the input was forgotten.
+            ('Action: find\n{"text": "x"}\nI wait.', [x]),
+            ('Action: find\n\n```json\n{"text": "x"}\n```\nObservation: fake', [x]),
+            ("Action: now\n[1] says so.", [("now",)]),
+            ("Action: now\nI wait for {this}.", [("now",)]),
             ('Action: **find** ("x")', [x]),
             ("Action: now()", [("now",)]),
             ('Action: find\nAction Input: {"text": "a\nObservation: b"}',
@@ -15534,6 +15898,10 @@ class ReActReplyTests(_ReActCase):
             ('{"action": "unknown", "action_input": {}}', reminder, "Final Answer"),
             ('{"action": 5}', reminder, "Final Answer"),
             ("Thought: hm", reminder, "Final Answer"),
+            ("Thought: hm\nFinal Answer:", reminder, "the answer"),
+            ("**Final Answer:** \n\nObservation: 5", reminder, "the answer"),
+            ('{"action": "Final Answer", "action_input": ""}', reminder, "the answer"),
+            ('{"action": "Final Answer"}', reminder, "the answer"),
             ("Action: Find\nAction Input: x", "unknown_tool", "find"),
             ("Action: nope\nAction Input: {}", "unknown_tool", "find"),
             ("Action: find", "invalid_arguments", "text"),
@@ -15838,6 +16206,28 @@ class ScreenTests(_CommandLineCase):
         self.assertEqual(out.getvalue(), "the answer\n")
 
     @_sockets
+    def test_streams_of_the_caller(self):
+        """Closed ones, and such as can only be written to, as for a log."""
+        written = []
+        log = types.SimpleNamespace(write=written.append, flush=lambda: None)
+        closed = io.TextIOWrapper(io.BytesIO())
+        closed.close()
+        args = ["q", "--model", "m", "--base-url", self.server.url]
+        for out, err, shown in (
+            (closed, closed, ""),
+            (closed, log, "model_ended"),
+            (log, log, "yes"),
+        ):
+            self.server.seen[:], self.server.answers[:] = [], ["yes"]
+            with self.subTest(out=out, err=err), mock.patch.object(sys, "stdout", out):
+                with mock.patch.object(sys, "stderr", err):
+                    written.clear()
+                    self.assertEqual(agentloop.main(args), 0)
+                    for stream in (s for s in (sys.stdout, sys.stderr) if s is not log):
+                        stream.close()
+                self.assertIn(shown, "".join(written))
+
+    @_sockets
     def test_a_question(self):
         status, out, err = self.ask(
             "How many?",
@@ -15936,6 +16326,8 @@ class ScreenTests(_CommandLineCase):
             (["x\n"], "x\n"),
             (["<think>", "So", "</think>\n", "ok"], "<think>So</think>\nok\n"),
             (["one\r", "\ntwo\r\n", "a\rb"], "one\ntwo\na\\rb\n"),
+            (["a\ud83d", "\ude00", "\ud83d", "b", "\ud83d"], "a\U0001f600\\ud83db\n"),
+            (["\u2764", "\u200d", "\U0001f525"], "\u2764\u200d\U0001f525\n"),
         ]
         for pieces, shown in rows:
             with self.subTest(pieces=pieces):
@@ -15950,6 +16342,15 @@ class ScreenTests(_CommandLineCase):
         for args in (["--json"], ["--api", "text"]):
             status, out, _ = self.ask("q", *args, answers=["Final Answer: x"], terminal=True)
             self.assertNotIn("stream", self.bodies[0])
+
+    def test_where_no_thread_can_be_started(self):
+        """The wait is not visible then."""
+        full = mock.patch("threading.Thread.start", side_effect=RuntimeError("can't start"))
+        model = agentloop.Scripted([agentloop.AgentFinish("the answer")])
+        with full, mock.patch.object(agentloop, "OpenAIChat", lambda *a, **k: model):
+            status, out, err = self.call("q", "--model", "m", terminal=True)
+        self.assertEqual((status, out), (0, "the answer\n"))
+        self.assertIn("model_ended", err)
 
     @_sockets
     @_real_threads
@@ -16034,7 +16435,7 @@ class TypedTests(_CommandLineCase):
         for data, question in rows:
             typed = data.decode("ascii", "surrogateescape")
             with self.subTest(question=question):
-                with mock.patch("os.fsencode", lambda text: text.encode("ascii", "surrogateescape")):
+                with mock.patch("os.fsencode", lambda text, data=data: data):
                     self.ask(typed, "--system", typed, answers=["x"])
                     said = [m["content"] for m in self.bodies[0]["messages"]]
                     self.ask(stdin=typed, answers=["x"])
@@ -16429,6 +16830,10 @@ class CommandLineConversationTests(_CommandLineCase):
         self.assertIn("request 2/10", err)
         self.assertNotIn("request 3/10", err, "each turn has a budget of its own")
         self.assertEqual(self.ask(stdin="")[:2], (0, ""))
+        typed = io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfcaf\xe9\r\nt\xeda\n"), encoding="utf-8")
+        self.assertEqual(self.ask(stdin=typed, answers=["1", "2"])[:2], (0, "1\n2\n"))
+        said = [m["content"] for m in self.bodies[1]["messages"]]
+        self.assertEqual(said, ["caf\ufffd", "1", "t\ufffda"])
         # What fails does not end it.
         status, out, err = self.ask(stdin="one\ntwo\n", answers=[401, "2"])
         self.assertEqual(out, "2\n")
@@ -18435,6 +18840,27 @@ class ExampleAgentTests(_ExampleCase):
         self.assertTrue(table.isprintable(), ascii(table))
         self.assertIn("\\x1b[2J", table)
 
+    @_sockets
+    def test_class_server_keeps_its_key(self):
+        """Also where the provider repeats it, in pieces, under status 200, in a header."""
+        server = self.module("class_server")
+        key, body = "sk-teacher-99", b'{"messages": [{"role": "user", "content": "hi"}]}'
+        head, *pieces = _chunked(
+            [b"sk-s, wrong: sk-tea", b"cher-99", b"! sk-"], "content-type: " + key
+        )
+        for status in (200, 401):
+            answer = [head.replace(b"200", b"%d" % status), *pieces]
+            replies = self.path("%d.jsonl" % status)
+            with self.subTest(status=status), _Http(lambda n, head, body: answer) as provider:
+                address = ("127.0.0.1", 0)
+                room = server.ClassServer(address, replies, 9, (), provider.url, key, "small")
+                self.addCleanup(room.server_close)
+                _, headers, chunks = room.answer("anna", body)
+                self.assertEqual(b"".join(chunks), b"sk-s, wrong: [the key]! sk-")
+                self.assertEqual(headers, {"content-type": "[the key]"})
+                self.assertEqual(len(room.recorded), 1 if status == 200 else 0)
+                self.assertNotIn(key, str(room.recorded))
+
     def test_trace_viewer(self):
         viewer = self.module("trace_viewer")
         for odd in (
@@ -18698,6 +19124,19 @@ class McpExampleTests(_ExampleCase):
                         found = str(error)
                     self.assertIn(expected, found)
                 self.assertIsNotNone(server.process.poll())
+
+    @_sockets
+    def test_mcp_errors_hold_no_key(self):
+        mcp = self.module("mcp_tools")
+        with _Http(lambda n, head, body: _http(b"no", 401)) as server:
+            places = [server.url, "http://127.0.0.1:bad", "http://127.0.0.1:1"]
+            for place in places:
+                url = place.replace("//", "//ann:PASSWORD-9@") + "/mcp?key=SECRET-99"
+                with self.subTest(url=url):
+                    with self.assertRaisesRegex(mcp.MCPError, re.escape(place)) as caught:
+                        mcp.MCPServer(url, timeout=5)
+                    self.assertNotRegex(str(caught.exception), "PASSWORD-9|SECRET-99|ann")
+            self.assertIn("/mcp?key=SECRET-99 ", server.heads[0])
 
     def test_mcp_contents(self):
         mcp = self.module("mcp_tools")

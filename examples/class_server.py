@@ -184,30 +184,45 @@ class ClassServer(Server):
         except FAILURES as exc:
             status, headers, chunks = refusal(502, "the provider: %s" % exc)
         headers = {
-            k: v for k, v in dict(headers).items() if k.lower() in ("content-type", "retry-after")
+            name: b"".join(self.without_key([value.encode()])).decode()
+            for name, value in dict(headers).items()
+            if name.lower() in ("content-type", "retry-after")
         }
         if status == 200:
             return status, headers, self.recording(text, headers, chunks)
         with self.lock:
             self.paid[name] -= 1  # what failed is not the pupil's
-        return status, headers, self.without_key(chunks)
+        return status, headers, self.beginning(chunks)
 
-    def without_key(self, chunks):
-        """The beginning of an error, in which some providers repeat the key that they were sent."""
+    def beginning(self, chunks):
+        """The beginning of an error."""
         said = b""
         try:
-            for chunk in chunks:
+            for chunk in self.without_key(chunks):
                 said += chunk
                 if len(said) > 65536:
                     break
         except FAILURES:
             pass
-        return [said.replace(self.key.encode(), b"[the key]") if self.key else said]
+        return [said]
+
+    def without_key(self, chunks):
+        """The chunks as they come, without the key: some providers repeat it in an error, also in
+        one with status 200."""
+        key, rest = (self.key or "").encode(), b""
+        for chunk in chunks:
+            rest += chunk
+            if key:
+                rest = rest.replace(key, b"[the key]")
+            begun = max((n for n in range(len(key)) if rest.endswith(key[:n])), default=0)
+            yield rest[: len(rest) - begun]
+            rest = rest[len(rest) - begun :]
+        yield rest
 
     def recording(self, text, headers, chunks):
         """Pass the chunks on as they come, and keep the reply once it is whole."""
         came = []
-        for chunk in chunks:
+        for chunk in self.without_key(chunks):
             came.append(chunk)
             yield chunk
         reply = b"".join(came).decode("utf-8", "replace")

@@ -617,6 +617,8 @@ class Endpoint:
 
     def __init__(self, url, headers, answer):
         self.url, self.headers, self.answer, self.session = url, headers, answer, {}
+        # What a model may read: some servers have their key in the query, or in the login.
+        self.shown_url = re.sub("(?<=//)[^/]*@|[?#].*", "", url)
 
     def exchange(self, message, timeout, headers):
         """Send a request, read on until its answer has come; TimeoutError closes the stream, which
@@ -632,7 +634,7 @@ class Endpoint:
                     return {**reply, "status": status}
                 if "method" in reply and reply.get("id") is not None:  # an older server asks
                     self.send({**self.answer(reply["method"]), "id": reply["id"]}, headers)
-        raise MCPError(f"{self.url} answers {status}{self._hint(status)}", status=status)
+        raise MCPError(f"{self.shown_url} answers {status}{self._hint(status)}", status=status)
 
     def _hint(self, status):
         if status in (401, 403):
@@ -670,7 +672,7 @@ class Endpoint:
             for chunk in chunks:
                 total += len(chunk)
                 if total > LONGEST:
-                    raise MCPError(f"{self.url}: an answer of more than {LONGEST} bytes")
+                    raise MCPError(f"{self.shown_url}: an answer of more than {LONGEST} bytes")
                 if time.monotonic() > end:
                     raise TimeoutError
                 rest += chunk
@@ -695,9 +697,9 @@ class Endpoint:
             # Until Python 3.10 socket.timeout is no TimeoutError.
             if isinstance(error, TimeoutError) or "timed out" in str(error):
                 raise TimeoutError from None
-            raise MCPError(f"{self.url}: {error}", status="unreachable") from None
+            raise MCPError(f"{self.shown_url}: {error}", status="unreachable") from None
         except (HTTPException, ValueError) as error:
-            raise MCPError(f"{self.url}: {error!r}", status="unreachable") from None
+            raise MCPError(f"{self.shown_url}: {error!r}", status="unreachable") from None
 
     def close(self, grace=2):
         if self.session:
