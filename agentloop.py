@@ -3403,7 +3403,7 @@ class _Driver:
         """Give an id to the calls that have none, in a run made by hand."""
         calls = self._done_calls() + self.run.pending
         taken = {action.call_id for action in calls}
-        if "" not in taken:
+        if all(taken):
             return
         for number, action in enumerate(calls, 1):
             self.call_count = number
@@ -3983,12 +3983,15 @@ def _pack_done(step: AgentStep, finish: Optional[AgentFinish], turn: AgentRun) -
 
 
 def _apply_done(run: AgentRun, event: _JsonObject) -> None:
-    """Add the step, unless it was written twice: see `_Driver._flush_step`."""
+    """Add the step, unless it was written twice: see `_Driver._flush_step`.
+
+    Equal notices in a run made by hand, which have no request, are not one written twice.
+    """
     observation = _unpack_value(event, "observation")
     step = AgentStep(_find_done(run, event), observation, event["status"])
     if step.action.call_id:
         run._add_step(step)
-    elif run.steps[-1:] != [step]:
+    elif not step.action.request or run.steps[-1:] != [step]:
         run.steps.append(step)
     run.finish = None
     if "finish" in event:

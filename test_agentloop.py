@@ -6476,8 +6476,10 @@ class CallIdTests(unittest.TestCase):
         notice = agentloop.AgentStep(
             agentloop.AgentAction("", {}), "unreadable", "invalid_response"
         )
-        for steps in ([], [notice]):
-            pending = [_act("look", n=1), _act("look", "c00000002", n=2), _act("look", n=3)]
+        for steps, no_id in (([], ""), ([notice], ""), ([], None)):
+            pending = [
+                _act("look", name, n=n) for n, name in ((1, no_id), (2, "c00000002"), (3, no_id))
+            ]
             run = agentloop.AgentRun("go", list(steps), list(pending))
             run, error = _drive([_end()], run, [_look_at])
             done = run.steps[len(steps) :]
@@ -7629,6 +7631,16 @@ class CopyOfRunTests(_JournalCase):
         self.assertEqual([_named(s.action) for s in found.steps], ["pay 1", "nix 3"])
         self.assertEqual(_named(found.history[0].steps[0].action), "look 2")
         self.assertEqual(agentloop.run(script, by_hand(), journal=path), run)
+
+    def test_equal_notices_of_a_run_made_by_hand(self):
+        """They have no request that tells them apart; the file has as many."""
+        path = self.path("notices.jsonl")
+        notice = agentloop.AgentStep(_act(""), "unreadable", "invalid_response")
+        script = agentloop.Scripted([_end()])
+        run = agentloop.AgentRun("go", [notice, copy.copy(notice)])
+        for _ in range(2):
+            agentloop.run(script, run, journal=path)
+            self.assertEqual(agentloop.AgentRun.load(path), run)
 
     def test_an_older_copy_takes_over_what_the_file_has_more(self):
         play = self.play([["pay 1", "pay 2"], ["pay 3"], "ok"])
