@@ -5476,6 +5476,10 @@ class _HttpTransport:
             connection = self._connect(parts, proxy, timeout, deadline)
             head = connection.request(data)
         status, reply_headers = head
+        if proxy and status == 407:
+            connection.close()
+            reason = f"the proxy {proxy.host}:{proxy.port} wants a login, or another one"
+            raise _RequestFailed(reason, retryable=False, status=status)
         body_chunks = _IncomingBody(connection, status, reply_headers, pool, key)
         return status, reply_headers, body_chunks
 

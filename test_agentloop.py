@@ -11610,7 +11610,7 @@ class ProxyTests(_HttpCase):
         with _Http(lambda n, head, body: _http(b"no", 407, "")) as proxy:
             with mock.patch.dict(os.environ, {"http_proxy": proxy.url}):
                 error = self.refused("http://model.test", "connection", retries=3)
-        self.assertIn("the proxy", str(error))
+        self.assertIn("the proxy 127.0.0.1:%d wants a login" % proxy.port, str(error))
         self.assertEqual((error.status, len(proxy.heads)), (407, 1))
 
     def test_addresses_that_a_proxy_is_given(self):
