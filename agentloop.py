@@ -5367,6 +5367,9 @@ class _Connection:
             self._read_line()
 
 
+_CONTENT_LENGTH = r"([0-9]{1,15})(?:, ?\1)*\Z"  # "83", or "83, 83" (RFC 9110, 8.6)
+
+
 class _IncomingBody:
     """The body of a reply in chunks as they come.
 
@@ -5383,13 +5386,13 @@ class _IncomingBody:
         self._was_released = False  # then another request may have the connection
         self._can_be_kept = "close" not in headers.get("connection", "").lower()
         self._chunks: Iterator[bytes] = iter(())
-        length = headers.get("content-length", "")
+        length = re.match(_CONTENT_LENGTH, headers.get("content-length", ""))
         if status in (204, 304):
             pass
         elif "chunked" in headers.get("transfer-encoding", "").lower():
             self._chunks = connection.read_chunked()
-        elif re.match(r"[0-9]{1,15}\Z", length):
-            self._chunks = connection.read_exactly(int(length))
+        elif length:
+            self._chunks = connection.read_exactly(int(length[1]))
         else:
             self._chunks = connection.read_to_close()
             self._can_be_kept = False

@@ -11686,6 +11686,14 @@ class HttpReplyTests(_HttpCase):
             self.assertEqual(self.ask(server.url).output, "ok")
             self.assertEqual((self.waits, server.connections), ([3.0], 1))
 
+    def test_a_length_said_twice(self):
+        """By a gateway that joins two equal headers: the server leaves the connection open."""
+        body = json.dumps(_text("chat", "ok")).encode()
+        head = b"HTTP/1.1 200 OK\r\ncontent-length: %d, %d\r\n\r\n" % (len(body), len(body))
+        with _Http(lambda n, _, sent: head + body) as server:
+            for _ in range(2):
+                self.assertEqual(self.ask(server.url, timeout=5, retries=0).output, "ok")
+
     def test_heads_that_are_none(self):
         line = b"HTTP/1.1 200 OK\r\n"
         chunked = line + b"transfer-encoding: chunked\r\n\r\n"
