@@ -6417,8 +6417,10 @@ def _spellings_of(match: "re.Match[str]") -> str:
         rf"\\{{1,4}}(?:u{code:04x}|x{code:02x})",
         "".join(f"%(?:25){{0,3}}{byte:02x}" for byte in data),
         rf"&(?:[a-z]{{2,8}}|#{code}|#x{code:x});",
-        re.escape(data.decode("latin-1")),  # a header of UTF-8 is read so
     ]
+    # subtle: no two that match the same; the work would double with each character
+    if code > 127:
+        spellings.append(re.escape(data.decode("latin-1")))  # a header of UTF-8 is read so
     return f"(?i:{'|'.join(spellings)})"
 
 
@@ -6429,8 +6431,12 @@ def _hide_secrets(value: Any, secrets: List[str]) -> Any:
     hidden only where it is a word of its own: ("a bad badge", ["bad"]) -> "a [hidden] badge".
     """
     patterns = []
+    text = _to_text(value)
     for secret in secrets:  # the longest first
-        pattern = _any_spelling(secret)
+        # Letters and digits are spelled as they are. To compile a long pattern takes seconds.
+        if not all(word in text for word in re.findall("[A-Za-z0-9]+", secret)):
+            continue
+        pattern = _any_spelling(secret) if len(secret) <= 2000 else re.escape(secret)
         if re.fullmatch(r"(?s).{1,3}|[A-Za-z]{4,7}", secret):
             pattern = rf"(?<!\w){pattern}(?!\w)"
         patterns.append(pattern)

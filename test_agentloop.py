@@ -13229,6 +13229,15 @@ class SecretTests(_ModelCase):
                     self.assertFalse(self.secret_in(error, shown))
                     self.assertIn("[hidden]", str(error))
 
+    @unittest.skipIf(_BROWSER, "a limit of time")
+    def test_a_long_secret_is_looked_for_in_bounded_time(self):
+        long = "; ".join("c%d=%%2F-_+/.%s" % (n, "-_/%+" * 9) for n in range(80))
+        for words in ("no session", "no session %2F-_+/." + "-_/%+" * 8, long[:-1]):
+            with self.subTest(words=words[:40]):
+                began = time.process_time()
+                error, _ = self.fails("chat", [(401, {}, words)], headers={"Cookie": long})
+                self.assertLess(time.process_time() - began, 5)
+
     def test_a_part_of_a_header(self):
         basic = "basic " + base64.b64encode(b"an-user-99:HUNTER-22").decode()
         rows = [  # a header; what of it comes back
