@@ -608,7 +608,8 @@ class AgentAction(_Data):
     Attributes:
         tool: the tool's name, for example "lookup_stock".
         tool_input: the arguments: a dict, or a str with their JSON text as it came. Use
-            `arguments` to read them.
+            `arguments` to read them. Do not edit them: what runs would differ from what
+            the journal holds. `AgentRun.close` gives a call another result.
         call_id: what ties the result to the call; the loop fills it in where it is "".
         log: the text that came beside the call.
         message: the assistant message it came in, untouched; one object for all actions
