@@ -3734,7 +3734,7 @@ class Scripted:
         if isinstance(decision, type) and issubclass(decision, BaseException):
             raise decision
         if isinstance(decision, BaseException):
-            raise decision
+            raise decision.with_traceback(None)  # else that of each earlier run would hang on it
         return decision
 
 

@@ -6367,6 +6367,16 @@ class ExceptionTests(unittest.TestCase):
 class ScriptedTests(unittest.TestCase):
     """The model for tests and lessons."""
 
+    def test_an_exception_keeps_no_trace_of_earlier_runs(self):
+        model = agentloop.Scripted([OSError("no")])
+        lengths = set()
+        for _ in range(3):
+            try:
+                agentloop.run(model, "go")
+            except OSError as error:  # assertRaises would take the traceback away
+                lengths.add(len(traceback.extract_tb(error.__traceback__)))
+        self.assertEqual(len(lengths), 1)
+
     def test_the_nth_request_of_a_conversation_gets_the_nth_decision(self):
         model = agentloop.Scripted(_end(n) for n in range(1, 4))
         run = agentloop.AgentRun("go")
