@@ -11817,6 +11817,7 @@ class ReplyBodyTests(_ModelCase):
         packer = zlib.compressobj(9, zlib.DEFLATED, 31)
         document = json.dumps(_text("chat", "ok")).encode()
         begun = packer.compress(document) + packer.flush(zlib.Z_SYNC_FLUSH)
+        padding = [b"\0" * (1 << 20)] * 65
         empty_blocks = [b"\0\0\0\xff\xff" * 200_000] * 70
         rows = [  # status, headers, chunks; kind, status of the error
             (200, _JSON, [b'{"a": "', *[megabyte] * 65], "bad_response", None),
@@ -11826,7 +11827,7 @@ class ReplyBodyTests(_ModelCase):
             (200, _JSON, [bomb], "bad_response", None),
             (200, _JSON, _pieces(bomb, 9999), "bad_response", None),
             (200, _JSON, [begun, *empty_blocks, packer.flush()], "bad_response", None),
-            (200, _JSON, [gzip.compress(document), *[b"\0" * (1 << 20)] * 65], "bad_response", None),
+            (200, _JSON, [gzip.compress(document), *padding], "bad_response", None),
             (401, _JSON, [megabyte] * 65, "auth", 401),
             (200, _JSON, [b'{"choices": ' + b"[" * 100_000], "bad_response", None),
         ]
