@@ -3829,7 +3829,7 @@ class Scripted:
         if isinstance(decision, type) and issubclass(decision, BaseException):
             raise decision
         if isinstance(decision, BaseException):
-            raise decision
+            raise decision.with_traceback(None)  # else that of each earlier run would hang on it
         return decision
 
 
@@ -6407,10 +6407,12 @@ def _any_spelling(text: str) -> str:
 
     "a/b" matches a/b, a%2Fb, a%252fb, a\/b, a\u002Fb and a&#x2F;b.
     """
-    return re.sub("[^A-Za-z0-9]", _spellings_of, text)
+    return re.sub(r"\\+|[^A-Za-z0-9]", _spellings_of, text)
 
 
 def _spellings_of(match: "re.Match[str]") -> str:
+    if match[0][0] == "\\":
+        return r"(?:\\|%(?:25){0,3}5[Cc])+"  # any number: each spelling doubles them
     code = ord(match[0])
     data = match[0].encode("utf-8", "surrogatepass")
     spellings = [
