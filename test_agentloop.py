@@ -14887,6 +14887,7 @@ class ReplyTextTests(_ModelCase):
         fine = [
             "<tool_call> is the tag that Hermes uses.",
             "<tool_call>" + good + "</tool_call> is how a call looks.",
+            "A call: <tool_call>" + good + "</tool_call>",
             "Like this: [TOOL_CALLS] [" + good + "]",
             "<functions>",
             "[other(city=1)]",
