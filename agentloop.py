@@ -7221,25 +7221,54 @@ _OTHER_NAMES = {
 }
 
 
+_SETTINGS: List[Tuple[str, str, Callable[[Any], bool]]] = [
+    # names, what they are, whether a value is that
+    ("base_url system", "a str", lambda v: isinstance(v, str)),
+    ("api_key", "a str, or a function that returns one", lambda v: isinstance(v, str) or callable(v)),
+    ("headers", "a dict", lambda v: isinstance(v, dict)),
+    ("timeout deadline", "a number of seconds above 0",
+     lambda v: isinstance(v, (int, float)) and v is not True and v > 0),
+    ("retries", "an int from 0 up", lambda v: type(v) is int and v >= 0),
+    ("trim", "an int from 0 up, or a function", lambda v: callable(v) or type(v) is int and v >= 0),
+    ("max_observation", "an int above 0", lambda v: type(v) is int and v > 0),
+    ("on_text transport", "a function", lambda v: v is None or callable(v)),
+]  # fmt: skip
+
+
+def _check_setting(name: str, value: Any) -> None:
+    """TypeError where a setting is none of its kind; other names are fields of the body."""
+    for names, expected, fits in _SETTINGS:
+        if name in names.split() and not fits(value):
+            # Of other values only the type is shown: they may be secret.
+            shown = value if isinstance(value, (int, float)) else type(value).__name__
+            raise TypeError(f"{name} is {expected}; got {shown}")
+
+
 _Init = typing.TypeVar("_Init", bound=Callable[..., None])
 
 
-def _refuse_misspelt_settings(init: _Init) -> _Init:
-    """A constructor that takes settings by name alone, and no misspelt one.
+def _check_settings_of(init: _Init) -> _Init:
+    """A constructor that takes settings by name alone, no misspelt one and none of a wrong type.
 
-    OpenAIChat("m", "http://...") and OpenAIChat("m", baseurl="...") are a TypeError.
+    OpenAIChat("m", "http://..."), OpenAIChat("m", baseurl="...") and
+    OpenAIChat("m", timeout="5") are a TypeError.
     """
 
     @functools.wraps(init)
     def checked(self: Any, *arguments: Any, **settings: Any) -> None:
         # Here, not above: a signature costs as much as a hundredth of the import.
-        names = inspect.signature(init).parameters.keys() - {"self", "body"}
+        parameters = inspect.signature(init).parameters
+        names = parameters.keys() - {"self", "body"}
         if len(arguments) > 1:
             raise TypeError(
                 f"{type(self).__name__} takes the model's name, and settings by name: "
                 f"{type(self).__name__}(model, base_url=...)"
             )
         _check_fields(settings.keys() - names, names)
+        for name, value in settings.items():
+            is_default = name in parameters and value is parameters[name].default
+            if not is_default:
+                _check_setting(name, value)
         init(self, *arguments, **settings)
 
     return typing.cast(_Init, checked)
@@ -7288,7 +7317,7 @@ class _Adapter(_Client):
     # Properties of a message that can be added where a server demands them.
     _can_be_added: FrozenSet[str] = frozenset()
 
-    @_refuse_misspelt_settings
+    @_check_settings_of
     def __init__(
         self,
         model: str,
@@ -8301,7 +8330,7 @@ class AnthropicMessages(_Adapter):
     _limit_names = ("max_tokens",)
     _id_pattern = r"[a-zA-Z0-9_-]+\Z"
 
-    @_refuse_misspelt_settings
+    @_check_settings_of
     def __init__(
         self,
         model: str,
@@ -9305,30 +9334,26 @@ def _parse_settings(pairs: List[str]) -> _JsonObject:
             ) from None
         if not name.isidentifier() or name in _NOT_SETTABLE:
             raise ValueError(f"{option}: this cannot be set")
-        _check_setting(option, name, value)
+        _check_option(option, name, value)
         settings[name] = value
     return settings
 
 
-def _check_setting(option: str, name: str, value: Any) -> None:
+def _check_option(option: str, name: str, value: Any) -> None:
     """ValueError for a setting of the adapter that does not look as it must.
 
     Other names are fields of the request.
     """
     shapes: List[Tuple[str, str, Callable[[Any], bool]]] = [
-        ("api_key system", "a text", lambda v: type(v) is str),
         # An empty one, of a shell's variable that is not set, would mean the default server.
-        ("base_url", "a URL", lambda v: type(v) is str and v.strip() != ""),
-        ("timeout deadline", "a number of seconds above 0, at most 1e9",
-         lambda v: type(v) in (int, float) and 0 < v <= 1e9),
-        ("retries trim", "an integer from 0 up", lambda v: type(v) is int and v >= 0),
-        ("max_observation max_tokens", "an integer above 0", lambda v: type(v) is int and v > 0),
+        ("base_url", "a URL", lambda v: v.strip() != ""),
+        ("timeout deadline", "a number of seconds above 0, at most 1e9", lambda v: v <= 1e9),
+        ("max_tokens", "an int above 0", lambda v: type(v) is int and v > 0),
         ("tools", "a list of objects", lambda v: type(v) is list and all(type(t) is dict for t in v)),
-        ("headers", "an object of texts",
-         lambda v: type(v) is dict and all(type(t) is str for t in v.values())),
+        ("headers", "an object of texts", lambda v: all(type(t) is str for t in v.values())),
         (name, "a JSON value", _is_plain_json),
     ]  # fmt: skip
-    for names, expected, fits in shapes:
+    for names, expected, fits in (*_SETTINGS, *shapes):
         if name in names.split() and not fits(value):
             raise ValueError(f"{option}: {name} is {expected}")
 
@@ -9350,7 +9375,7 @@ class _Session:
         for name in ("base_url", "system", "timeout", "deadline"):
             value = getattr(options, name)
             if value is not None:
-                _check_setting(f"--{name.replace('_', '-')} {value}", name, value)
+                _check_option(f"--{name.replace('_', '-')} {value}", name, value)
                 settings[name] = value
         settings.update(_parse_settings(options.set))
         api = options.api or "chat"

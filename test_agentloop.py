@@ -14137,6 +14137,34 @@ class SettingsTests(_ModelCase):
                     _CLASSES[protocol]("m", **{name: 1})
 
     @_each_protocol
+    def test_settings_of_a_wrong_type(self, protocol):
+        """Found at once, not at the first request; a value that may be secret is not shown."""
+        rows = [
+            ("base_url", [b"http://h"], "a str; got bytes"), ("system", [["x"]], "a str; got list"),
+            ("api_key", [["sk-1"], b"sk-1"], "a str, or a function that returns one; got (list|bytes)"),
+            ("headers", ["x", [("a", "b")]], "a dict; got (str|list)"),
+            ("timeout", [None, "5", 0, -1.5, True], "a number of seconds above 0; got "),
+            ("deadline", ["5", 0, float("nan"), {}], "a number of seconds above 0; got "),
+            ("retries", [None, -1, 1.0, True, "4"], "an int from 0 up; got "),
+            ("trim", [-1, "x", 0.5, True], "an int from 0 up, or a function; got "),
+            ("max_observation", [None, 0, "x", 1e4], "an int above 0; got "),
+            ("on_text", ["x", []], "a function; got (str|list)"), ("transport", [5], "a function; got 5"),
+        ]  # fmt: skip
+        for name, values, words in rows:
+            for value in values:
+                with self.subTest(name=name, value=value):
+                    with self.assertRaisesRegex(TypeError, "^%s is %s" % (name, words)):
+                        _CLASSES[protocol]("m", **{name: value})
+        fine = {
+            "deadline": None,
+            "trim": None,
+            "api_key": str,
+            "timeout": math.inf,
+            "on_text": None,
+        }
+        _CLASSES[protocol]("m", **fine)
+
+    @_each_protocol
     def test_calls_that_do_not_fit_the_signature(self, protocol):
         with self.assertRaisesRegex(TypeError, "modle: did you mean model"):
             _CLASSES[protocol](modle="m")
