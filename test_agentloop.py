@@ -14159,7 +14159,7 @@ class SettingsTests(_ModelCase):
             "deadline": None,
             "trim": None,
             "api_key": str,
-            "timeout": math.inf,
+            "timeout": float("inf"),
             "on_text": None,
         }
         _CLASSES[protocol]("m", **fine)
