@@ -2569,10 +2569,12 @@ def _without_result(function: Any) -> Any:
 
     That may name what is imported for type checkers alone, and no model is told of it.
     """
-    annotations = dict(getattr(function, "__annotations__", {}))
-    annotations.pop("return", None)
-    module_names = getattr(inspect.unwrap(function), "__globals__", {})
-    return types.SimpleNamespace(__annotations__=annotations, __globals__=module_names)
+    inner = inspect.unwrap(function)
+    # Objects of lru_cache have none of their own from Python 3.14 on.
+    annotations = getattr(function, "__annotations__", {}) or getattr(inner, "__annotations__", {})
+    shown = {name: hint for name, hint in annotations.items() if name != "return"}
+    module_names = getattr(inner, "__globals__", {})
+    return types.SimpleNamespace(__annotations__=shown, __globals__=module_names)
 
 
 def _no_json_form(hint: Any, where: str) -> TypeError:

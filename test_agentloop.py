@@ -3519,7 +3519,8 @@ class AnnotationTests(unittest.TestCase):
         ]
         for source in rows:
             with self.subTest(source):
-                self.assertEqual(_step_of(_source(source), {"x": "5"}).observation, 5)
+                (made,) = agentloop.registry([_source(source)]).values()
+                self.assertEqual(made.parameters["properties"], {"x": {"type": "integer"}})
 
     @unittest.skipUnless(importlib.util.find_spec("typing_extensions"), "it is not installed")
     def test_types_of_typing_extensions(self):
