@@ -6313,7 +6313,7 @@ class ReplyTests(unittest.TestCase):
     def test_a_reason_that_is_no_text(self):
         """A bug in the model's code, said before anything of it is in the run."""
         for reason in (None, 5, ["stop"], _Unshowable()):
-            with self.subTest(reason):
+            with self.subTest(type(reason).__name__):
                 run, error = _drive([_end("x", reason=reason)])
                 self.assertIsInstance(error, TypeError)
                 self.assertIn("reason", str(error))
