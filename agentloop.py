@@ -3872,7 +3872,7 @@ class Scripted:
 #  4. a field of `AgentRun`, as the last one: in the docstring, in the class, and twice in
 #     `__init__`; with a default, so that JSON of an older file is read. Two tests list all
 #     fields: `test_fields_and_defaults` and `test_repr`;
-#  5. its lines in `_missing_events`, by which run and file catch up when a run is resumed;
+#  5. its lines in `_catch_up`, by which run and file catch up when a run is resumed;
 #  6. where a difference means another run, a check in `_WrittenTurn.check`.
 #
 # `_VERSION` stays: an older copy of this file refuses an event that it does not know, with
@@ -4054,28 +4054,28 @@ _APPLY: Dict[str, Callable[[AgentRun, _JsonObject], None]] = {
 # that the other has is again a list of events; they are applied to the run, or written.
 
 
-def _missing_events(behind: AgentRun, ahead: AgentRun) -> Iterator[_JsonObject]:
-    """What has to happen to one state of a turn until it has all that the other has.
+def _catch_up(behind: AgentRun, ahead: AgentRun, add: Callable[[_JsonObject], Any]) -> None:
+    """Add to one state of a turn what it lacks, until it has all that the other has.
 
-    Each event must be applied to `behind` before the next one is asked for: what is still
-    missing is seen from it. Both directions are asked for, one after the other, so that
-    `behind` may also have something more. The state comes last: after a crash in between, a
-    turn must not be ended and lack its finish.
+    `add` applies an event to `behind`: what is still missing is seen from that. It is done
+    in both directions, one after the other, so that `behind` may also have something more.
+    The state comes last: after a crash in between, a turn must not be ended and lack its
+    finish.
     """
     is_later = _age(ahead) > _age(behind)  # now: the events to come make both of one age
     # Requests and tokens are only ever added: the larger are the later ones.
     if ahead.requests > behind.requests:
-        yield _make_event("updated", requests=ahead.requests)
+        add(_make_event("updated", requests=ahead.requests))
     if _sum_of_usage(ahead) > _sum_of_usage(behind):
-        yield _make_event("updated", usage=ahead.usage)
+        add(_make_event("updated", usage=ahead.usage))
     if len(ahead.steps) >= len(behind.steps):
-        yield from _missing_replies(behind, ahead)
+        _add_missing_replies(behind, ahead, add)
     unknown = {action.call_id for action in behind.pending}.difference(behind.started)
     call_ids = [call_id for call_id in ahead.started if call_id in unknown]
     if call_ids:
-        yield _make_event("started", call_ids=call_ids)
+        add(_make_event("started", call_ids=call_ids))
     if is_later:
-        yield _make_event("updated", state=ahead.state)
+        add(_make_event("updated", state=ahead.state))
 
 
 def _sum_of_usage(turn: AgentRun) -> Tuple[float, int]:
@@ -4088,7 +4088,9 @@ def _age(turn: AgentRun) -> Tuple[int, bool]:
     return (turn.requests, turn.state != "running")
 
 
-def _missing_replies(behind: AgentRun, ahead: AgentRun) -> Iterator[_JsonObject]:
+def _add_missing_replies(
+    behind: AgentRun, ahead: AgentRun, add: Callable[[_JsonObject], Any]
+) -> None:
     """The replies that `behind` lacks, each with its steps as far as they are done."""
     steps = ahead.steps[len(behind.steps) :]
     actions = [step.action for step in steps]
@@ -4096,13 +4098,13 @@ def _missing_replies(behind: AgentRun, ahead: AgentRun) -> Iterator[_JsonObject]
     for reply in _group_by_reply(actions + ahead.pending):
         proposed = _find_unknown(behind, reply)
         if proposed:
-            yield _make_event("proposed", actions=proposed)
+            add(_make_event("proposed", actions=proposed))
         for step in steps[number : number + len(reply)]:
             answer = _answer_of(ahead, step)
-            yield _make_event("done", step=step, finish=answer, turn=behind)
+            add(_make_event("done", step=step, finish=answer, turn=behind))
         number += len(reply)
     if ahead.finish is not None and behind.finish is None:
-        yield _make_event("finished", finish=ahead.finish)
+        add(_make_event("finished", finish=ahead.finish))
 
 
 def _find_unknown(turn: AgentRun, reply: List[AgentAction]) -> List[AgentAction]:
@@ -4505,18 +4507,18 @@ class _Journal:
         self._run = run
         self._written = AgentRun(run.task)
         task = _pack_value("task", run.task)
-        self._append({"event": "turn", "version": _VERSION, **task})
-        self._catch_up()
+        self._add({"event": "turn", "version": _VERSION, **task})
+        _catch_up(self._written, self._run, self._add)
 
     def continue_turn(self, run: AgentRun, written: AgentRun) -> None:
         """Go on with the last turn of the file. `written`: what the file has of it."""
         self._run = run
         self._written = written
-        self._catch_up()
+        _catch_up(self._written, self._run, self._add)
 
     def write(self, kind: str, **fields: Any) -> None:
         """write("started", call_ids=["c00000001"])"""
-        self._append(_make_event(kind, **fields))
+        self._add(_make_event(kind, **fields))
 
     def write_step(self, step: AgentStep) -> None:
         """A `done` event, with the finish where the step is the answer."""
@@ -4527,11 +4529,7 @@ class _Journal:
         """May be called twice."""
         self._file.close()
 
-    def _catch_up(self) -> None:
-        for event in _missing_events(self._written, self._run):
-            self._append(event)
-
-    def _append(self, event: _JsonObject) -> None:
+    def _add(self, event: _JsonObject) -> None:
         """Write an event, with the totals that changed; not where nothing is left of it.
 
         A tool or the model may have changed the counts at any time. The state is the
@@ -4575,8 +4573,7 @@ def _open_journal(path: str, run: AgentRun) -> _Journal:
             file.cut(complete)
         journal = _Journal(file, len(written_turns) > len(turns))
         for turn, written in zip(turns, written_turns):
-            for event in _missing_events(turn, written.run):
-                _apply(turn, event)
+            _catch_up(turn, written.run, functools.partial(_apply, turn))
             if written is written_turns[-1]:
                 journal.continue_turn(turn, written.run)
         for turn in turns[len(written_turns) :]:
