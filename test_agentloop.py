@@ -17207,7 +17207,7 @@ class ProcessTests(_CommandLineCase):
         for file in ({}, {"__file__": "<stdin>"}, {"__file__": str(_FILE) + ".gone"}):
             with self.subTest(file=file):
                 names = {"__name__": "elsewhere", **file}
-                exec(compile(_FILE.read_bytes(), "cell", "exec", dont_inherit=True), names)
+                exec(compile(_FILE.read_bytes(), agentloop.__file__, "exec", dont_inherit=True), names)
                 with contextlib.redirect_stdout(io.StringIO()) as out:
                     self.assertEqual(names["main"](["--version"]), 0)
                 self.assertRegex(out.getvalue(), r"^agentloop \d+\.\d+\.\d+, sha256 unknown")
