@@ -658,7 +658,7 @@ class AgentAction(_Data):
         """lookup_stock(sku="A1")"""
         shown = self.tool_input
         is_long = type(shown) is str and len(shown) > _SHOWN_ARGUMENTS
-        if type(shown) is not dict and shown is not None and not is_long:
+        if type(shown) is not dict and not is_long:
             arguments = self.arguments
             shown = shown if arguments is None else arguments
         if type(shown) is dict:
@@ -1185,11 +1185,11 @@ def _check_field(name: str, value: Any, expected: Any) -> None:
         raise ValueError(f"state: there is no {_preview(value)}")
     if name == "status" and not value:
         raise ValueError("status is empty")
-    if expected is list and not all(type(item) is str for item in value):
+    if expected is list and not all(isinstance(item, str) for item in value):
         raise TypeError(f"{name} holds something else than texts: {_preview(value)}")
     if expected is dict:
         for key, number in value.items():
-            if type(key) is not str or not isinstance(number, (int, float)):
+            if not isinstance(key, str) or not isinstance(number, (int, float)):
                 entry = f"{_short_repr(key)}: {_short_repr(number)}"
                 raise TypeError(f"run.{name} holds a number for each name; got {entry}")
 
@@ -1774,10 +1774,13 @@ class _Union(_Type):
         meant = [each for each in mismatches if each.distance(value) == shortest]
         if shortest is not None and len(meant) == 1:
             return mismatches[meant[0]]
-        words = [each.word() for each in self.alternatives]
         others = [each for each in self.alternatives if not each.takes_null()]
         advice = others[0].advice if len(others) == 1 else None  # an Optional
-        return [place.expected(" or ".join(dict.fromkeys(words)), value, advice)]
+        return [place.expected(self.word(), value, advice)]
+
+    def word(self) -> str:
+        words = [each.word() for each in self.alternatives]
+        return " or ".join(dict.fromkeys(words))
 
     def distance(self, value: Any) -> Optional[Tuple[int, int]]:
         distances = [alternative.distance(value) for alternative in self.alternatives]
@@ -2153,6 +2156,14 @@ def _applies(limited: _Type, name: str, limit: Any) -> bool:
     return isinstance(limit, limited.limit_types) and type(limit) is not bool
 
 
+def _has_keyword(name: str, limit: Any) -> bool:
+    """Whether the schema can say it: JSON Schema has no word for a date's limit."""
+    if name == "pattern":
+        # llama.cpp's grammar converter refuses one that is not anchored at both ends.
+        return type(limit) is str and re.match(r"\^.*(?<!\\)\$\Z", limit) is not None
+    return type(limit) in (int, float)
+
+
 class _Constrained(_Type):
     """A type whose values have to keep limits too, for example [("ge", 1), ("le", 10)]."""
 
@@ -2165,19 +2176,15 @@ class _Constrained(_Type):
         self.length_keyword = inner.length_keyword
         self.has_own_description = inner.has_own_description
         for name, limit in limits:
+            if name == "pattern":
+                re.compile(limit)  # a wrong one is an error of the developer, now
             keyword, _, _ = _LIMITS[name]
             if keyword in ("min", "max"):
                 keyword += inner.length_keyword
-            shown: Any = None
             with contextlib.suppress(ValueError):  # infinity, which JSON does not have
                 shown = _scalar_to_json(limit)
-            is_shown = type(shown) in (int, float)  # JSON Schema has no word for a date's limit
-            if name == "pattern":
-                re.compile(limit)  # a wrong one is an error of the developer, now
-                # llama.cpp's grammar converter refuses one that is not anchored at both ends.
-                is_shown = bool(re.match(r"\^.*(?<!\\)\$\Z", shown or ""))
-            if is_shown:
-                self.schema[keyword] = shown
+                if _has_keyword(name, shown):
+                    self.schema[keyword] = shown
 
     def advice(self, value: Any) -> str:
         return self.inner.advice(value)
@@ -2595,15 +2602,18 @@ def _class_docstring(cls: Any) -> str:
     return text
 
 
+# The kinds of parameters that can be given by name.
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
 def _constructor_parameters(cls: Any, where: str) -> List[inspect.Parameter]:
     """What a dataclass or a NamedTuple is made of. TypeError where that has no names."""
-    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     parameters = list(inspect.signature(cls).parameters.values())
-    if any(p.kind not in by_name for p in parameters):
+    if any(p.kind not in _BY_NAME for p in parameters):
         # A __new__ or a metaclass may take anything, and pass it on to __init__.
         parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
     for parameter in parameters:
-        if parameter.kind not in by_name:
+        if parameter.kind not in _BY_NAME:
             text = f"{cls.__name__} takes {parameter}, which has no name in JSON"
             raise TypeError(f"{where}: {text}: name each field in its __init__")
     return parameters
@@ -2780,9 +2790,8 @@ class _Target:
     def taken_names(self) -> Set[str]:
         """The names of all its parameters, bound ones and `self` included."""
         function = getattr(self.function, "__func__", self.function)
-        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         parameters = inspect.signature(function).parameters.values()
-        return self.bound_names.union(p.name for p in parameters if p.kind in kinds)
+        return self.bound_names.union(p.name for p in parameters if p.kind in _BY_NAME)
 
     def closure(self) -> _JsonObject:
         """The variables that it closes over: its annotations may name them."""
@@ -3416,22 +3425,18 @@ class _Driver:
     def _loop(self) -> Iterator[Event]:
         """The loop. One call, one step; what goes wrong on the way is an observation."""
         run = self.run
-        try:
-            while not self.has_ended:
-                if run.pending:
-                    yield from self._show_pending()
-                    yield from self._execute_pending()
-                if run.finish is not None:
-                    self._judge_finish()
-                elif run.requests < self.max_requests:
-                    self._ask_model()
-                else:
-                    self._end("budget_exhausted")
-                while self.new_steps:  # an unreadable reply, a rejected finish
-                    yield self._flush_step()
-        except StopIteration as error:  # out of a generator it would look like its end
-            text = f"StopIteration from the model or from accept: {error}"
-            raise RuntimeError(text) from error
+        while not self.has_ended:
+            if run.pending:
+                yield from self._show_pending()
+                yield from self._execute_pending()
+            if run.finish is not None:
+                self._judge_finish()
+            elif run.requests < self.max_requests:
+                self._ask_model()
+            else:
+                self._end("budget_exhausted")
+            while self.new_steps:  # an unreadable reply, a rejected finish
+                yield self._flush_step()
         if self.should_yield_finish:
             yield typing.cast(AgentFinish, run.finish)
 
@@ -3525,10 +3530,12 @@ class _Driver:
         if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
             return
         self._mark_started([call.action.call_id for call in runnable if not call.has_started])
+        pending = {id(action) for action in self.run.pending}
         jobs = []
         for call in runnable:
-            call.job = _Job(call.execute)
-            jobs.append(call.job)
+            if id(call.action) in pending:  # else it was closed while its start was written
+                call.job = _Job(call.execute)
+                jobs.append(call.job)
         self.pool = _WorkerPool(jobs)
         self.pool.start()
 
@@ -4189,16 +4196,16 @@ class _WrittenTurn:
 
     def _count_same_steps(self, steps: List[AgentStep]) -> int:
         """How many steps both begin with: [a, b, c], where it has [a, b, x] -> 2."""
-        written = self.run.steps
-        count = 0
-        for reply in _group_by_reply(steps):  # its actions share one message
-            if not _is_same(reply[0].action.message, written[count].action.message):
-                return count
-            for step in reply:
-                if not self._is_same_step(step, written[count]):
+        compared: Tuple[Any, Any] = (None, None)  # messages: most calls of a reply share one
+        for count, (step, written) in enumerate(zip(steps, self.run.steps)):
+            one, other = step.action.message, written.action.message
+            if one is not compared[0] or other is not compared[1]:
+                if not _is_same(one, other):
                     return count
-                count += 1
-        return count
+                compared = (one, other)
+            if not self._is_same_step(step, written):
+                return count
+        return len(steps)
 
     def _is_same_step(self, step: AgentStep, written: AgentStep) -> bool:
         """Whether they are the same, but for the messages that their actions came in."""
@@ -4361,11 +4368,7 @@ class _JournalFile:
             self._file = _open_regular_file(path, "r+b", os.O_RDWR | os.O_CREAT)
             _sync_folder(path)
         try:
-            try:
-                self._lock()
-            except BlockingIOError:
-                gc.collect()  # as for a run: a dropped stream may hold it that is not collected yet
-                self._lock()
+            self._lock_after_dropped_streams()
             self._identity = self._identify()
         except BaseException:
             self._file.close()
@@ -4438,6 +4441,14 @@ class _JournalFile:
         if self._identity is not None and not os.path.samestat(status, self._identity):
             reason = "another file is in its place"
             raise FileNotFoundError(errno.ENOENT, reason, self.path)
+
+    def _lock_after_dropped_streams(self) -> None:
+        """One that was dropped holds its file until it is collected: on PyPy some time later."""
+        try:
+            self._lock()
+        except BlockingIOError:
+            gc.collect()
+            self._lock()
 
     def _lock(self) -> None:
         """Lock the file for this process, without waiting.
@@ -5479,10 +5490,6 @@ class _HttpTransport:
             connection = self._connect(parts, proxy, timeout, deadline)
             head = connection.request(data)
         status, reply_headers = head
-        if proxy and status == 407:
-            connection.close()
-            reason = f"the proxy {proxy.host}:{proxy.port} wants a login, or another one"
-            raise _RequestFailed(reason, retryable=False, status=status)
         body_chunks = _IncomingBody(connection, status, reply_headers, pool, key)
         return status, reply_headers, body_chunks
 
@@ -6000,23 +6007,23 @@ def _read_events(reply: _HttpReply) -> Iterator[Optional[_JsonObject]]:
     the events end: that counts only where the reply is not complete.
     """
     name = b""
-    data = bytearray()  # of an event, its lines; as many objects they would take ten times as much
-    lines = 0
+    data = bytearray()  # the data lines of an event: as a list they would take ten times as much
+    line_count = 0  # of them
     heard = time.monotonic()
     for line in _read_lines(reply.read_until_failure()):
         if line[:5] == b"data:":
-            if lines == 1 and _is_json(data):  # some omit the blank line between events
-                yield from _parse_event(name, data)
+            if line_count == 1 and _is_json(data):  # some omit the blank line between events
+                yield from _parse_event(b"", data)  # a name that came since is the next one's
                 data.clear()
-                lines = 0
+                line_count = 0
                 heard = time.monotonic()
             data += line[5:] + b"\n"
-            lines += 1
+            line_count += 1
         elif not line and (name or data):
             yield from _parse_event(name, data)
             name = b""
             data.clear()
-            lines = 0
+            line_count = 0
             heard = time.monotonic()
         elif line[:6] == b"event:":
             name = line[6:].strip()
@@ -6733,8 +6740,7 @@ class _StreamedChoice:
 
     def add(self, choice: _JsonObject) -> None:
         _update(self.fields, choice)
-        if choice.get("finish_reason") or choice.get("native_finish_reason"):
-            self.reason = _reason_of([{"finish_reason": self.reason}, choice])
+        self.reason = _pick_reason([self.reason, *_reasons_in(choice)])
         delta = _dict(choice.get("delta"))
         message = _dict(choice.get("message"))
         if message:  # MiniMax: at last all of it once more
@@ -6909,9 +6915,8 @@ class _AnthropicAssembler(_Assembler):
             self.has_stopped = True
 
     def _add_fields(self, fields: _JsonObject) -> None:
-        reasons = [self.reason, fields.get("stop_reason")]
         _update(self.fields, fields)
-        self.reason = _reason_of([{"finish_reason": reason} for reason in reasons])
+        self.reason = _pick_reason([self.reason, fields.get("stop_reason")])
 
     def _add_usage(self, usage: _JsonObject) -> None:
         # A 0 in `message_delta` does not replace the count of `message_start`.
@@ -7019,16 +7024,19 @@ def _end_of(reason: str) -> str:
     return "unknown"  # taken for a clean end
 
 
-def _reason_of(choices: List[_JsonObject]) -> str:
-    """The finish reason: the first that is no clean end, else the first.
+def _pick_reason(reasons: Iterable[Any]) -> str:
+    """The first finish reason that is no clean end, else the first; "" for none.
 
-    Some servers end a stream twice, "length" and then "stop". OpenRouter says "stop" where
-    the server behind it, in `native_finish_reason`, says that the reply was cut.
+    ("stop", None, "length") -> "length": some servers end a stream twice.
     """
-    names = ("finish_reason", "native_finish_reason")
-    reasons = [_str(choice.get(name)) for choice in choices for name in names]
-    doubtful = [reason for reason in reasons if _end_of(reason) not in ("whole", "unknown")]
-    return (doubtful or list(filter(None, reasons)) or [""])[0]
+    known = [reason for reason in reasons if isinstance(reason, str) and reason]
+    doubtful = [reason for reason in known if _end_of(reason) not in ("whole", "unknown")]
+    return (doubtful or known or [""])[0]
+
+
+def _reasons_in(choice: _JsonObject) -> List[Any]:
+    """OpenRouter says "stop" where the server behind it says that the reply was cut."""
+    return [choice.get("finish_reason"), choice.get("native_finish_reason")]
 
 
 class _ParsedReply:
@@ -8078,7 +8086,7 @@ class OpenAIChat(_Adapter):
             choices = choices[:1]
         for choice in choices:
             _check_no_error(choice)
-        reason = _reason_of(choices)
+        reason = _pick_reason(reason for choice in choices for reason in _reasons_in(choice))
         messages = [c["message"] for c in choices if isinstance(c.get("message"), dict)]
         if not messages and _end_of(reason) not in _ENDS_OF_NOTHING:
             words = f"no choices in the reply: {_to_text(document)}"
@@ -8855,7 +8863,7 @@ class ReActText:
         name = _to_text(wrapped.get("action", ""))
         tool_input = wrapped.get("action_input")
         if name.lower() == "final answer":
-            if tool_input is None or tool_input == "":
+            if tool_input is None or not _to_text(tool_input).strip():
                 raise InvalidResponse(_EMPTY_ANSWER, reply.completion, reply.text)
             return AgentFinish(tool_input, reply.text, reply.completion)
         if name in tools:
@@ -9064,14 +9072,14 @@ def _read_line(prompt: str) -> Optional[str]:
         with contextlib.suppress(ImportError):  # Windows has none, its console edits lines itself
             import readline  # noqa: F401  importing it gives `input` its line editing
         try:
-            return input(prompt)
+            return _decode_rest(input(prompt))
         except EOFError:
             print()  # ends the line of the prompt
             return None
     if _is_terminal(sys.stdin):  # `input` would write the prompt into the answer
         _print_err(prompt, end="")
     line = sys.stdin.readline() if sys.stdin is not None else ""
-    return line.lstrip("\ufeff").rstrip("\n") if line else None  # a byte order mark
+    return _decode_rest(line).lstrip("\ufeff").rstrip("\n") if line else None  # a byte order mark
 
 
 def _decode_rest(text: str) -> str:
@@ -9091,12 +9099,13 @@ def _read_all() -> str:
     if not hasattr(sys.stdin, "buffer"):
         return str(sys.stdin.read()).strip()
     data = sys.stdin.buffer.read()
-    encoding = sys.stdin.encoding
     if data.startswith(codecs.BOM_UTF8):
-        encoding = "utf-8-sig"
+        text = data.decode("utf-8-sig", "replace")
     elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        encoding = "utf-16"
-    return str(data.decode(encoding, "replace")).strip()
+        text = data.decode("utf-16", "replace")
+    else:
+        text = _decode_rest(data.decode(sys.stdin.encoding, "surrogateescape"))
+    return str(text).strip()
 
 
 # -- the program -----------------------------------------------------------------------------------
@@ -9186,7 +9195,7 @@ def _prepare_streams() -> None:
             out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
     if hasattr(sys.stdin, "reconfigure"):
         with contextlib.suppress(ValueError):  # it has been read from
-            sys.stdin.reconfigure(errors="replace")  # a byte that is no letter ends nothing
+            sys.stdin.reconfigure(errors="surrogateescape")  # for `_decode_rest`
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
@@ -9459,9 +9468,8 @@ class _Session:
                 line = _read_line("> ")
                 if line is None:
                     return status
-                question = _decode_rest(line).lstrip("\ufeff").strip()  # a byte order mark
-                if question:
-                    run = run.follow_up(question) if run else AgentRun(question)
+                if line.strip():
+                    run = run.follow_up(line.strip()) if run else AgentRun(line.strip())
                     status = self._run_turn(run)
             except KeyboardInterrupt:
                 self.screen.show("\ninterrupted", "1")
