@@ -149,7 +149,7 @@ _UNPRINTABLE = (
     "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
-_JOINERS = "\u200c\u200d"  # kept too, but beside what needs them alone
+_JOINERS = "\u200c\u200d"  # kept only next to a character that needs them
 _NEEDS_JOINERS = "[\u0300-\u1fff\u2190-\ufefe\U00010000-\U0001ffff]"
 
 
@@ -421,7 +421,7 @@ def _parse_literal(text: str) -> Any:
     if not re.fullmatch(_LITERAL_TOKENS, outline) or _is_deeper(outline, _MAX_LITERAL_DEPTH):
         raise ValueError("not a Python literal, or too deeply nested for one")
     try:
-        value = ast.literal_eval(re.sub(_LITERAL_STRING, _spell_string, text.strip()))
+        value = ast.literal_eval(re.sub(_LITERAL_STRING, _escape_for_python, text.strip()))
     except (SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise ValueError(f"not a Python literal: {type(error).__name__}") from None
     if not _is_plain_json(value):
@@ -429,8 +429,8 @@ def _parse_literal(text: str) -> Any:
     return value
 
 
-def _spell_string(string: "re.Match[str]") -> str:
-    r"""'a\d<newline>' -> 'a\\d\x0a': of these Python warns about one, and refuses the other."""
+def _escape_for_python(string: "re.Match[str]") -> str:
+    r"""A string as Python reads it without a warning or an error: 'a\d<newline>' -> 'a\\d\x0a'."""
 
     def spell(match: "re.Match[str]") -> str:
         if match.group(1) is None:
@@ -612,8 +612,8 @@ class AgentAction(_Data):
             the journal holds. `AgentRun.close` gives a call another result.
         call_id: what ties the result to the call; the loop fills it in where it is "".
         log: the text that came beside the call.
-        message: the assistant message it came in, untouched; one object for all actions
-            of a reply.
+        message: the assistant message it came in, untouched; usually one object
+            for all actions of a reply.
         request: the number, within the turn and from 1, of the request that gave it;
             filled in by the loop.
     """
@@ -1316,12 +1316,12 @@ class _Place:
     def expected(
         self, what: str, value: Any, advice: Optional[Callable[[Any], str]] = None
     ) -> _Fault:
-        """The fault 'expected integer, got "many"', followed by an advice about the value."""
+        """The fault 'expected integer, got "many"', followed by advice about the value."""
 
         def describe() -> str:
             text = f"expected {what}, got {_preview(value)}"
             if type(value) not in (list, dict, *_SCALAR_TYPES):
-                text += f" ({type(value).__name__})"  # of Python: JSON has none
+                text += f" ({type(value).__name__})"  # from a model of the caller's own: JSON has no such type
             return text if advice is None else text + advice(value)
 
         return _Fault(self.path, describe)
@@ -1494,7 +1494,7 @@ class _Mapping(_Object):
     def __init__(self, key: _Type, value: _Type) -> None:
         super().__init__({"type": "object"})
         if "enum" in key.schema:
-            names = [str(name) for name in key.schema["enum"]]  # that of 1 is "1"
+            names = [str(name) for name in key.schema["enum"]]  # keys are texts: 1 is "1"
             self.schema["properties"] = dict.fromkeys(names, value.schema)
             self.schema["required"] = []
             self.schema["additionalProperties"] = False
@@ -2343,15 +2343,15 @@ def _is_union(hint: Any) -> bool:
     return typing.get_origin(hint) is Union or type(hint).__name__ == "UnionType"
 
 
+_QUALIFIERS = ("Final", "Required", "NotRequired", "ReadOnly")
+
+
 def _form_of(hint: Any) -> str:
     """Required[int] -> "Required", Literal[1] -> "Literal"; "" for what is no such form.
 
     By name: typing_extensions has forms of its own for an older Python.
     """
     return getattr(typing.get_origin(hint), "_name", None) or ""
-
-
-_QUALIFIERS = ("Final", "Required", "NotRequired", "ReadOnly")
 
 
 _ABSTRACT_CONTAINERS = {
@@ -2628,7 +2628,7 @@ def _unite(alternatives: List[_Type]) -> _Type:
     """The type of a union: [int, null] -> Optional[int]."""
     if any(isinstance(alternative, _AnyType) for alternative in alternatives):
         return _ANY
-    # Before 3.11 get_type_hints wraps what has None as its default in one more Optional.
+    # Optional of what takes null already, such as Literal["a", None], needs no null of its own.
     without_null = [a for a in alternatives if a.schema.get("type") != "null"]
     if any(alternative.takes_null() for alternative in without_null):
         alternatives = without_null
@@ -3725,10 +3725,8 @@ class _Driver:
             name = _resolve_tool_name(name, self.tools)
         tool_input = action.tool_input
         if issubclass(type(tool_input), dict):
-            try:
+            with contextlib.suppress(ValueError):  # else it will be invalid_arguments
                 tool_input = _read_arguments(tool_input)  # the model may go on using its own
-            except ValueError:
-                pass  # it will be invalid_arguments
         request = self.run.requests
         return AgentAction(name, tool_input, call_id, log, action.message, request)
 
@@ -3871,8 +3869,9 @@ class Scripted:
 #  2. its `self.journal.write` in `_Driver`, in the order of what happens: for what each
 #     reply brings, readable or not, at the end of `_ask_model`, when the reply is in the
 #     run. Written before, it would lose the reply where the disk is full;
-#  3. a function that applies it to a run, and its row in `_APPLY`; where a field is not
-#     plain JSON, also one that packs it, in `_PACK`.
+#  3. a function that applies it to a run, and its row in `_APPLY`; its fields that
+#     are of one type, in `_EVENT_FIELDS`; where a field is not plain JSON, also a function
+#     that packs it, in `_PACK`.
 #
 # If it keeps something in the run, also:
 #
@@ -3916,7 +3915,7 @@ _EVENT_FIELDS = {
 
 
 def _check_event(event: _JsonObject) -> None:
-    """Of an event that is read; or to be written, for a line that cannot be read is damage."""
+    """Raises for a field of the wrong type. Before writing too: a line that cannot be read is damage."""
     for name, value in event.items():
         if name in _EVENT_FIELDS:
             _check_field(name, value, _EVENT_FIELDS[name])
@@ -4073,7 +4072,7 @@ def _catch_up(behind: AgentRun, ahead: AgentRun, add: Callable[[_JsonObject], An
     # Requests and tokens are only ever added: the larger are the later ones.
     if ahead.requests > behind.requests:
         add(_make_event("updated", requests=ahead.requests))
-    if _sum_of_usage(ahead) > _sum_of_usage(behind):
+    if _usage_order(ahead) > _usage_order(behind):
         add(_make_event("updated", usage=ahead.usage))
     if len(ahead.steps) >= len(behind.steps):
         _add_missing_replies(behind, ahead, add)
@@ -4085,8 +4084,8 @@ def _catch_up(behind: AgentRun, ahead: AgentRun, add: Callable[[_JsonObject], An
         add(_make_event("updated", state=ahead.state))
 
 
-def _sum_of_usage(turn: AgentRun) -> Tuple[float, int]:
-    """To compare which counts are the later ones; a count of 0 is one more than none."""
+def _usage_order(turn: AgentRun) -> Tuple[float, int]:
+    """To compare which counts are the later ones: more tokens; of equal ones, more names."""
     return (sum(turn.usage.values()), len(turn.usage))
 
 
@@ -4325,7 +4324,7 @@ def _load_journal(path: Union[str, "os.PathLike[str]"]) -> AgentRun:
 # How systems report a lock that another holds: Windows says EACCES, Wine 0.
 _LOCK_IS_HELD = (0, errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 # How a file system says that it has no locks, or that it cannot sync.
-_NOT_HERE = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_UNSUPPORTED = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def _open_regular_file(path: str, mode: str, flags: int) -> Any:
@@ -4404,7 +4403,7 @@ class _JournalFile:
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            if error.errno not in _NOT_HERE:
+            if error.errno not in _UNSUPPORTED:
                 raise
             self._can_sync = False
             self._warn("this file system cannot sync; a power cut may take the last events")
@@ -4473,7 +4472,7 @@ class _JournalFile:
         except OSError as error:
             if error.errno in _LOCK_IS_HELD:
                 raise self._held_by_another() from None
-            if error.errno not in _NOT_HERE:
+            if error.errno not in _UNSUPPORTED:
                 raise
             self._warn("this file system has no locks; nothing keeps a second process away")
 
@@ -5212,12 +5211,12 @@ class _Connection:
         failure = OSError("the name has no address")
         address: Any
         for *_, address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
-            number = address[0]
-            if len(address) == 4 and address[3] and "%" not in number:
-                number += f"%{address[3]}"  # the interface of a link-local address: "fe80::1%2"
+            ip = address[0]
+            if len(address) == 4 and address[3] and "%" not in ip:
+                ip += f"%{address[3]}"  # the interface of a link-local address: "fe80::1%2"
             limit = min(_MAX_CONNECT, self._time_left(time.monotonic()))
             try:
-                self._socket = socket.create_connection((number, address[1]), limit)
+                self._socket = socket.create_connection((ip, address[1]), limit)
                 break
             except OSError as error:
                 failure = error
@@ -5225,7 +5224,7 @@ class _Connection:
                     failure = OSError(f"timed out after {limit:g} s")
         else:
             raise failure
-        with contextlib.suppress(OSError):  # some systems refuse one that they have a name for
+        with contextlib.suppress(OSError):  # some systems name an option and refuse it
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             # A NAT box forgets what is silent. Probes prevent that, or show that it happened.
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -5240,7 +5239,7 @@ class _Connection:
             except ImportError as error:  # it was built without
                 raise _RequestFailed(f"https needs ssl: {error}", retryable=False) from None
             context = ssl.create_default_context()  # counts SSL_CERT_FILE and SSL_CERT_DIR
-        self._data = b""  # what a proxy sent behind its reply is no reply of the server
+        self._data = b""  # drop what a proxy sent after its reply: it is not the server's
         self._at = 0
         limit = min(_MAX_CONNECT, self._time_left(time.monotonic()))
         self._socket.settimeout(limit)
@@ -5490,6 +5489,10 @@ class _HttpTransport:
             connection = self._connect(parts, proxy, timeout, deadline)
             head = connection.request(data)
         status, reply_headers = head
+        if proxy and status == 407:
+            connection.close()
+            reason = f"the proxy {proxy.host}:{proxy.port} wants a login, or another one"
+            raise _RequestFailed(reason, retryable=False, status=status)
         body_chunks = _IncomingBody(connection, status, reply_headers, pool, key)
         return status, reply_headers, body_chunks
 
@@ -5501,7 +5504,7 @@ class _HttpTransport:
         name = f"{peer.host}:{peer.port}"
         if proxy:
             name = f"the proxy {name}"
-        status = 200
+        status = 200  # where no tunnel is needed
         try:
             connection.connect(peer.host, peer.port)
             if proxy and url.scheme == "https":
@@ -5869,7 +5872,7 @@ def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
             break
     chunks = itertools.chain([first], chunks)
     window = _find_zlib_window(first, encoding)
-    if window is not None:  # limited in both forms: what is packed may go on for ever, empty
+    if window is not None:  # limited before and after: packed data may unpack to nothing for ever
         chunks = _limit_size(_inflate(chunks, window))
     yield from chunks
 
@@ -6182,7 +6185,7 @@ class _Client:
         elif callable(key):
             key = key()
         if not isinstance(key, str):
-            # Also for None: the key of the environment may be another server's.
+            # None too: the environment's key may belong to another server.
             kind = type(key).__name__
             raise TypeError(f"api_key is a str, or a function that returns one; got {kind}")
         return key.strip()
@@ -6470,6 +6473,54 @@ def _backoff(tries: int) -> float:
     return 0.5 * 2.0 ** min(tries - 1, 4) * random.uniform(0.75, 1.25)
 
 
+# -- how a reply ended -----------------------------------------------------------------------------
+
+# How a reply ended, by its finish reason in lower-case letters, on every protocol.
+_REASONS = {
+    "whole": (
+        "", "stop", "end_turn", "stop_sequence", "eos", "eos_token", "completed", "tool_calls",
+        "tool_use", "function_call",
+    ),
+    "cut": (
+        "length", "max_tokens", "max_output_tokens", "model_length",
+        "model_context_window_exceeded", "incomplete",
+    ),
+    "aborted": (
+        "error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled",
+        "canceled", "timeout",
+    ),
+    "refused": (
+        "content_filter", "refusal", "safety", "sensitive", "recitation", "prohibited_content",
+        "blocklist", "spii", "image_safety",  # Gemini
+        "content_filtered", "guardrail_intervened",  # Bedrock
+    ),
+    "paused": ("pause_turn",),
+}  # fmt: skip
+
+
+def _end_of(reason: str) -> str:
+    """How a reply with this finish reason ended: "length" -> "cut", "STOP" -> "whole"."""
+    for end, reasons in _REASONS.items():
+        if reason.lower() in reasons:
+            return end
+    return "unknown"  # taken for a clean end
+
+
+def _pick_reason(reasons: Iterable[Any]) -> str:
+    """The first finish reason that is no clean end, else the first; "" for none.
+
+    ("stop", None, "length") -> "length": some servers end a stream twice.
+    """
+    known = [reason for reason in reasons if isinstance(reason, str) and reason]
+    doubtful = [reason for reason in known if _end_of(reason) not in ("whole", "unknown")]
+    return (doubtful or known or [""])[0]
+
+
+def _reasons_in(choice: _JsonObject) -> List[Any]:
+    """OpenRouter says "stop" where the server behind it says that the reply was cut."""
+    return [choice.get("finish_reason"), choice.get("native_finish_reason")]
+
+
 # -- what the deltas of a stream add up to ---------------------------------------------------------
 #
 # `_merge_values` has the rules. The assemblers collect the values that belong together, and
@@ -6740,7 +6791,9 @@ class _StreamedChoice:
 
     def add(self, choice: _JsonObject) -> None:
         _update(self.fields, choice)
-        self.reason = _pick_reason([self.reason, *_reasons_in(choice)])
+        reasons = _reasons_in(choice)
+        if any(reasons):  # the last chunk has one
+            self.reason = _pick_reason([self.reason, *reasons])
         delta = _dict(choice.get("delta"))
         message = _dict(choice.get("message"))
         if message:  # MiniMax: at last all of it once more
@@ -6979,30 +7032,9 @@ class _AnthropicAssembler(_Assembler):
 
 _MAX_CHANGES = 8  # of one request, whose properties a server refuses one after the other
 
-# How a reply ended, by its finish reason in lower-case letters, on every protocol.
-_REASONS = {
-    "whole": (
-        "", "stop", "end_turn", "stop_sequence", "eos", "eos_token", "completed", "tool_calls",
-        "tool_use", "function_call",
-    ),
-    "cut": (
-        "length", "max_tokens", "max_output_tokens", "model_length",
-        "model_context_window_exceeded", "incomplete",
-    ),
-    "aborted": (
-        "error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled",
-        "canceled", "timeout",
-    ),
-    "refused": (
-        "content_filter", "refusal", "safety", "sensitive", "recitation", "prohibited_content",
-        "blocklist", "spii", "image_safety",  # Gemini
-        "content_filtered", "guardrail_intervened",  # Bedrock
-    ),
-    "paused": ("pause_turn",),
-}  # fmt: skip
 _ANNOUNCES_CALLS = ("tool_calls", "tool_use", "function_call")
-# Ends that a reply without any content may have, null in its place. Else it is no reply.
-_ENDS_OF_NOTHING = ("cut", "aborted", "refused")
+# Replies that ended so may have null as their content. Any other without content is none.
+_ENDS_WITHOUT_CONTENT = ("cut", "aborted", "refused")
 
 _CUT_REPLY = "The reply was cut at the output limit: nothing of it was executed. Be shorter."
 _EMPTY_REPLY = "The reply held neither a call nor an answer. Call a tool, or give the answer."
@@ -7014,29 +7046,6 @@ _PARSER_HINT = (
     "the server does not read this model's tool calls: they came as text "
     "(llama.cpp: --jinja; vLLM: --enable-auto-tool-choice and --tool-call-parser)"
 )
-
-
-def _end_of(reason: str) -> str:
-    """How a reply with this finish reason ended: "length" -> "cut", "STOP" -> "whole"."""
-    for end, reasons in _REASONS.items():
-        if reason.lower() in reasons:
-            return end
-    return "unknown"  # taken for a clean end
-
-
-def _pick_reason(reasons: Iterable[Any]) -> str:
-    """The first finish reason that is no clean end, else the first; "" for none.
-
-    ("stop", None, "length") -> "length": some servers end a stream twice.
-    """
-    known = [reason for reason in reasons if isinstance(reason, str) and reason]
-    doubtful = [reason for reason in known if _end_of(reason) not in ("whole", "unknown")]
-    return (doubtful or known or [""])[0]
-
-
-def _reasons_in(choice: _JsonObject) -> List[Any]:
-    """OpenRouter says "stop" where the server behind it says that the reply was cut."""
-    return [choice.get("finish_reason"), choice.get("native_finish_reason")]
 
 
 class _ParsedReply:
@@ -8088,7 +8097,7 @@ class OpenAIChat(_Adapter):
             _check_no_error(choice)
         reason = _pick_reason(reason for choice in choices for reason in _reasons_in(choice))
         messages = [c["message"] for c in choices if isinstance(c.get("message"), dict)]
-        if not messages and _end_of(reason) not in _ENDS_OF_NOTHING:
+        if not messages and _end_of(reason) not in _ENDS_WITHOUT_CONTENT:
             words = f"no choices in the reply: {_to_text(document)}"
             raise _RequestFailed(words, "bad_response")
         message = _join_messages(messages)
@@ -8253,7 +8262,7 @@ class OpenAIResponses(_Adapter):
     def _read(self, document: _JsonObject) -> _ParsedReply:
         output = document.get("output")
         reason = self._find_reason(document)
-        if output is None and _end_of(reason) in _ENDS_OF_NOTHING:
+        if output is None and _end_of(reason) in _ENDS_WITHOUT_CONTENT:
             output = []
         if document.get("status") == "failed" or not isinstance(output, list):
             words = f"no output in the reply: {_to_text(document)}"
@@ -8519,7 +8528,7 @@ class AnthropicMessages(_Adapter):
     def _read(self, document: _JsonObject) -> _ParsedReply:
         content = document.get("content")
         reason = _str(document.get("stop_reason"))
-        if content is None and _end_of(reason) in _ENDS_OF_NOTHING:
+        if content is None and _end_of(reason) in _ENDS_WITHOUT_CONTENT:
             content = []
         if isinstance(content, str):
             content = [self._block(content)]
@@ -8581,7 +8590,7 @@ _FORM_REMINDER = (
     "No Action and no Final Answer was found. Write 'Action: ...' or 'Final Answer: ...' "
     "at the start of a line."
 )
-_EMPTY_ANSWER = "Nothing stands behind 'Final Answer:'. Write the answer there."
+_EMPTY_ANSWER = "Nothing follows 'Final Answer:'. Write the answer there."
 
 # A draft in think tags is no part of the reply; a tag that is not closed hides the rest.
 # The adapters have a rule of their own, `_without_draft`: in an answer, tags that do not
@@ -8968,7 +8977,7 @@ class _Screen:
         self.streams_text = _is_terminal(sys.stdout)
         self.began = time.monotonic()
         self.streamed = ""  # the text of the reply that is under way, as far as it is shown
-        self._half = ""  # what came of it and cannot be shown yet
+        self._held_back = ""  # received, but not shown yet
         self._wait_ended: Any = None
         self._counter: Any = None
 
@@ -9006,9 +9015,9 @@ class _Screen:
         """A piece of the reply, as it arrives."""
         self.stop_waiting()
         # A piece may end within a CRLF or a character, or with a joiner: it waits for the rest.
-        text = _join_halves(self._half + text)
+        text = _join_halves(self._held_back + text)
         end = len(text) - 1 if re.match("[\r\ud800-\udbff\u200c\u200d]", text[-1:]) else len(text)
-        self._half = text[end:]
+        self._held_back = text[end:]
         self.streamed += text[:end]
         self._write_out(text[:end], end="")
 
@@ -9026,7 +9035,7 @@ class _Screen:
 
     def show_answer(self, run: AgentRun) -> None:
         answer = _to_text(run.output)
-        shown = (self.streamed + self._half).strip()
+        shown = (self.streamed + self._held_back).strip()
         self._end_streamed_line()
         if not shown or not shown.endswith(answer.strip()):  # a draft may stand before it
             self._write_out(answer, end="\n")
@@ -9058,7 +9067,7 @@ class _Screen:
     def _end_streamed_line(self) -> None:
         if self.streamed and not self.streamed.endswith("\n"):
             print(flush=True)
-        self.streamed = self._half = ""
+        self.streamed = self._held_back = ""
 
     def _write_out(self, text: str, end: str) -> None:
         if self.streams_text:
@@ -9185,7 +9194,7 @@ def _parse_options(arguments: List[str]) -> Any:
 
 
 def _prepare_streams() -> None:
-    """The standard streams may be closed, of a small encoding, or hold what is no text."""
+    """Make the standard streams usable: closed ones, small encodings, undecodable bytes."""
     out: Any
     for name in ("stdout", "stderr"):
         if _is_closed(getattr(sys, name)):  # subtle: print(file=None) writes to the other
@@ -9260,7 +9269,7 @@ def _hash_of_this_file() -> str:
             with open(path, "rb") as file:
                 data = file.read()
     except OSError:  # run by exec, read from standard input, frozen into a program
-        return "unknown: this file is not to be found"
+        return "unknown: this file cannot be found"
     return hashlib.sha256(data).hexdigest()
 
 

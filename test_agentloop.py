@@ -2293,6 +2293,12 @@ class FaultTextTests(unittest.TestCase):
         self.assertLess(len(step.observation), 600)
         self.assertIn("qqq", step.observation)
 
+    @unittest.skipUnless(_new_enough("3.9"), "Annotated is new in 3.9")
+    def test_a_union_within_a_union(self):
+        tool = _tool("x: List[Optional[Annotated[Union[int, bool], 'n']]]")
+        text = _step_of(tool, {"x": [{}]}).observation
+        self.assertIn("args.x[0]: expected integer or boolean or null, got {}", text)
+
     def test_what_a_refusal_advises(self):
         """Only what helps: that it must be JSON is said of a text that looks like it."""
         many = "Literal[%s]" % ", ".join("'é%02d'" % n for n in range(51))
@@ -6296,7 +6302,7 @@ class ReplyTests(unittest.TestCase):
         rows = [
             (collections.OrderedDict(n=1), "ok", "f(n=1)"),
             (collections.Counter("n"), "ok", "f(n=1)"), (Text('{"n": 1}'), "ok", "f(n=1)"),
-            (Text("{n"), "invalid_arguments", "f({n)"), (None, "invalid_arguments", "f(null)"),
+            (Text("{n"), "invalid_arguments", "f({n)"), (None, "invalid_arguments", "f()"),
             (Lying(lambda: str), "invalid_arguments", "f("),
             (Lying(lambda: dict), "invalid_arguments", "f("),
             (Lying({}.popitem), "invalid_arguments", "f("),
@@ -6582,7 +6588,7 @@ class ExceptionTests(unittest.TestCase):
             run, error = _drive(**options)
             self.assertIs(type(error), RuntimeError)
             self.assertIn("StopIteration", str(error))
-            self.assertIn("dry", str(error))
+            self.assertEqual(str(error.__cause__), "dry")
             self.assertEqual(run.requests, 1)
 
     def test_an_exception_that_takes_no_attributes(self):
@@ -7516,6 +7522,35 @@ class OtherRunTests(_JournalCase):
         done = agentloop.run(lambda r, t: agentloop.AgentFinish("four"), run, journal=other)
         self.assertEqual(agentloop.AgentRun.load(other), done)
         self.assertEqual([t.output for t in done.history], ["this", "three"])
+
+    def test_each_call_s_message_counts(self):
+        """The calls of a reply may have messages of their own."""
+        first = agentloop.AgentAction("pay", {}, "a", "", {"id": 1}, 1)
+
+        def made(message):
+            second = agentloop.AgentAction("pay", {}, "b", "", message, 1)
+            steps = [agentloop.AgentStep(action, 1) for action in (first, second)]
+            return agentloop.AgentRun("go", steps=steps, requests=1)
+
+        path = self.path("messages.jsonl")
+        ask = agentloop.Scripted([_end("no"), _end()])
+        done = agentloop.run(ask, made({"id": 2}), journal=path)
+        self.assertEqual(agentloop.AgentRun.load(path), done)
+        with self.assertRaisesRegex(ValueError, "with another step"):
+            agentloop.run(ask, made({"id": 3}), journal=path)
+
+    def test_an_id_of_a_class_of_its_own(self):
+        """In a run made by hand; a str is a str, in a field and in a list."""
+
+        class Id(str):
+            pass
+
+        path = self.path("ids.jsonl")
+        call = agentloop.AgentAction("tool", {}, Id("x"), "", None, 1)
+        run = agentloop.AgentRun("go", pending=[call], usage={Id("input_tokens"): 3}, requests=1)
+        ask = agentloop.Scripted([_end("no"), _end()])
+        run = agentloop.run(ask, run, [_tool("")], journal=path)
+        self.assertEqual((_statuses(run), agentloop.AgentRun.load(path)), (["ok"], run))
 
     def test_an_unfinished_copy_does_not_end_a_continued_turn(self):
         """The run has more in a turn that the file continues with another."""
@@ -8733,7 +8768,7 @@ class JournalCloseTests(_JournalCase):
                     play.go(run)
                 self.assertEqual(run.steps[0].status, "denied")
                 self.assertEqual((run.started, play.load()), ([], run))
-                self.assertEqual(play.count("pay 1"), 0)
+                self.assertEqual([play.count(call) for call in plan], [0, 1][: len(plan)])
 
     def test_one_of_two_calls_with_the_same_id_is_closed(self):
         """The file says which, where they came in one reply."""
@@ -12732,6 +12767,7 @@ class StreamErrorTests(_ModelCase):
             b'event: error\ndata: {"message":"boom","code":500}\n\n',
             b"event:error\r\ndata:boom\r\n\r\n",
             b'data: {"message":"boom"}\nevent: error\n\n',
+            b'event: x\ndata: {"choices":[]}\nevent: error\ndata: {"message":"boom"}\n\n',
             b'data: {"object":"error","message":"boom","code":500}\n\n',
             b'data: {"choices":[{"error":{"code":502,"message":"boom"},"finish_reason":"error"}]}\n\n',
         ]  # fmt: skip
@@ -15999,6 +16035,7 @@ class ReActReplyTests(_ReActCase):
             ("Thought: hm\nFinal Answer:", reminder, "the answer"),
             ("**Final Answer:** \n\nObservation: 5", reminder, "the answer"),
             ('{"action": "Final Answer", "action_input": ""}', reminder, "the answer"),
+            ('{"action": "Final Answer", "action_input": "  "}', reminder, "the answer"),
             ('{"action": "Final Answer"}', reminder, "the answer"),
             ("Action: Find\nAction Input: x", "unknown_tool", "find"),
             ("Action: nope\nAction Input: {}", "unknown_tool", "find"),
@@ -16539,6 +16576,10 @@ class TypedTests(_CommandLineCase):
                     self.ask(stdin=typed, answers=["x"])
                     said.append(self.bodies[0]["messages"][0]["content"])
                 self.assertEqual(said, [question] * 3)
+                for args in ([], ["-"]):
+                    stdin = io.TextIOWrapper(io.BytesIO(data), encoding="ascii")
+                    self.ask(*args, stdin=stdin, answers=["x"])
+                    self.assertEqual(self.bodies[0]["messages"][0]["content"], question)
 
     @_sockets
     def test_ask(self):
@@ -17207,7 +17248,10 @@ class ProcessTests(_CommandLineCase):
         for file in ({}, {"__file__": "<stdin>"}, {"__file__": str(_FILE) + ".gone"}):
             with self.subTest(file=file):
                 names = {"__name__": "elsewhere", **file}
-                exec(compile(_FILE.read_bytes(), agentloop.__file__, "exec", dont_inherit=True), names)
+                exec(
+                    compile(_FILE.read_bytes(), agentloop.__file__, "exec", dont_inherit=True),
+                    names,
+                )
                 with contextlib.redirect_stdout(io.StringIO()) as out:
                     self.assertEqual(names["main"](["--version"]), 0)
                 self.assertRegex(out.getvalue(), r"^agentloop \d+\.\d+\.\d+, sha256 unknown")
