@@ -8933,18 +8933,20 @@ class _Interrupt:
 
     @classmethod
     @functools.lru_cache(maxsize=None)
-    def watches(cls, code):
-        """Whether a function has such lines; the others run untraced, which takes less time."""
+    def lines_of(cls, code):
+        """The lines of a function that are among these."""
         if code.co_filename != agentloop.run.__code__.co_filename:
-            return False
-        return bool(cls.lines() & {line for _, line in dis.findlinestarts(code)})
+            return frozenset()
+        return frozenset(cls.lines() & {line for _, line in dis.findlinestarts(code)})
 
     def __call__(self, frame, event, arg):
-        return self.line if self.watches(frame.f_code) else None
+        """Functions without a line that counts run untraced, which takes less time."""
+        lines = self.lines_of(frame.f_code)
+        return self.line if (lines if self.at is None else self.at[0] in lines) else None
 
     def line(self, frame, event, arg):
         line = frame.f_lineno
-        if event == "line" and not self.hit and line in self.lines():
+        if event == "line" and not self.hit and line in self.lines_of(frame.f_code):
             passed = self.passed[line]
             self.passed[line] += 1
             if (line, passed) == self.at:
@@ -9123,10 +9125,8 @@ class CrashTests(_JournalCase):
         ]
         for name, make, args, begun in rows:
 
-            def errand(make=make, args=args, begun=begun):
-                made = make(*args)
-                if begun:  # what the lost process did
-                    made.ran.update([1])
+            def errand(made=make(*args), begun=begun):
+                made.ran = collections.Counter([1] if begun else ())  # what the lost process did
                 return made
 
             def start(begun=begun):
