@@ -2750,7 +2750,7 @@ class _Target:
             self.name: str = function.__name__
             self.docstring = function.__doc__
         else:
-            cls = type(function)
+            cls: Any = type(function)
             self.function = cls.__call__
             self.name = cls.__name__.lower()
             self.docstring = cls.__call__.__doc__ or _class_docstring(cls)
@@ -9196,15 +9196,16 @@ def _parse_options(arguments: List[str]) -> Any:
 def _prepare_streams() -> None:
     """Make the standard streams usable: closed ones, small encodings, undecodable bytes."""
     out: Any
+    stdin: Any = sys.stdin
     for name in ("stdout", "stderr"):
         if _is_closed(getattr(sys, name)):  # subtle: print(file=None) writes to the other
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for out in (sys.stdout, sys.stderr):
         if hasattr(out, "reconfigure"):
             out.reconfigure(errors="backslashreplace")  # a console that is cp1252 or ASCII
-    if hasattr(sys.stdin, "reconfigure"):
+    if hasattr(stdin, "reconfigure"):
         with contextlib.suppress(ValueError):  # it has been read from
-            sys.stdin.reconfigure(errors="surrogateescape")  # for `_decode_rest`
+            stdin.reconfigure(errors="surrogateescape")  # for `_decode_rest`
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
