@@ -9124,8 +9124,9 @@ class CrashTests(_JournalCase):
             ("resumed", _Errand, (whole,), b"".join(lines[: started[1]])),
         ]
         for name, make, args, begun in rows:
+            made = make(*args)
 
-            def errand(made=make(*args), begun=begun):
+            def errand(made=made, begun=begun):
                 made.ran = collections.Counter([1] if begun else ())  # what the lost process did
                 return made
 
