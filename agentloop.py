@@ -9093,9 +9093,11 @@ def _read_line(prompt: str) -> Optional[str]:
 
 def _decode_rest(text: str) -> str:
     r"""What the locale could not decode, as where LANG is C, is UTF-8: "\udcc3\udcbc" -> "\xfc"."""
-    if re.search("[\udc80-\udcff]", text) is None:
-        return text
-    return os.fsencode(text).decode("utf-8", "replace")
+
+    def decode(match: "re.Match[str]") -> str:
+        return match.group().encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+    return re.sub("[\udc80-\udcff]+", decode, text)
 
 
 def _read_all() -> str:

@@ -16561,7 +16561,6 @@ class TypedTests(_CommandLineCase):
             self.assertEqual(self.call("--model", "m", stdin=None)[:2], (0, ""))
 
     @_sockets
-    @unittest.skipIf(os.name == "nt", "arguments are no bytes there")
     def test_what_the_locale_cannot_decode(self):
         """It is UTF-8; what is not even that is marked, never taken for question marks."""
         rows = [  # the bytes, what is sent
@@ -16571,11 +16570,10 @@ class TypedTests(_CommandLineCase):
         for data, question in rows:
             typed = data.decode("ascii", "surrogateescape")
             with self.subTest(question=question):
-                with mock.patch("os.fsencode", lambda text, data=data: data):
-                    self.ask(typed, "--system", typed, answers=["x"])
-                    said = [m["content"] for m in self.bodies[0]["messages"]]
-                    self.ask(stdin=typed, answers=["x"])
-                    said.append(self.bodies[0]["messages"][0]["content"])
+                self.ask(typed, "--system", typed, answers=["x"])
+                said = [m["content"] for m in self.bodies[0]["messages"]]
+                self.ask(stdin=typed, answers=["x"])
+                said.append(self.bodies[0]["messages"][0]["content"])
                 self.assertEqual(said, [question] * 3)
                 for args in ([], ["-"]):
                     stdin = io.TextIOWrapper(io.BytesIO(data), encoding="ascii")
