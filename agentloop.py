@@ -64,7 +64,7 @@ import sys
 import time
 import types
 import typing
-from _thread import RLock, _local
+from _thread import RLock, _local, allocate_lock
 from dataclasses import dataclass, field
 from typing import Any, Callable, Deque, Dict, FrozenSet, Generator, Iterable, Iterator, List
 from typing import Literal, MutableMapping, NoReturn, Optional, Sequence, Set, Tuple, Union
@@ -475,16 +475,8 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
         "{'n': None}"             {"n": None}               a Python literal
         '{"n": 1', "[1]", 5       ValueError
     """
-    # A model of the caller's own may put anything there: `isinstance` would ask the object.
-    if issubclass(type(tool_input), dict):
-        try:
-            return {
-                name: value if type(value) in _SCALAR_TYPES else copy.deepcopy(value)
-                for name, value in tool_input.items()
-            }
-        except Exception as error:
-            raise ValueError(f"cannot be copied: {type(error).__name__}") from None
     value = tool_input
+    # A model of the caller's own may put anything there: `isinstance` would ask the object.
     if issubclass(type(value), str):
         value = str.__str__(value)
         try:
@@ -493,6 +485,14 @@ def _read_arguments(tool_input: Any) -> _JsonObject:
             if not value or value.isspace():
                 return {}
             value = _parse_leniently(value, json_error)
+    elif issubclass(type(value), dict):
+        try:
+            return {
+                name: item if type(item) in _SCALAR_TYPES else copy.deepcopy(item)
+                for name, item in value.items()
+            }
+        except Exception as error:
+            raise ValueError(f"cannot be copied: {type(error).__name__}") from None
     if type(value) is str:  # encoded once more
         value = _parse_loosely(value) if value.strip() else None
     if type(value) is dict:
@@ -3125,25 +3125,30 @@ class _Job:
 
     def __init__(self, function: Callable[[], Any]) -> None:
         import contextvars
-        import threading
 
         self.value: Any = None
         self.error: Optional[BaseException] = None
         self._function = function
         self._context = contextvars.copy_context()
-        self._ended = threading.Event()
+        self._has_ended = False
+        # subtle: no Event. Ctrl-C inside its wait may come out as a RuntimeError.
+        self._running = allocate_lock()
+        self._running.acquire()
 
     def run(self) -> None:
         try:
             self.value = self._context.run(self._function)
         except BaseException as error:
             self.error = error
-        self._ended.set()
+        self._has_ended = True
+        self._running.release()
 
     def wait(self) -> Any:
         """What the function returned; what it raised is raised here."""
-        while not self._ended.wait(1):
-            pass  # subtle: without a bound Ctrl-C would not get through on Windows
+        while not self._has_ended:
+            # subtle: without a bound Ctrl-C would not get through on Windows
+            if self._running.acquire(timeout=1):
+                self._running.release()
         if self.error is not None:
             raise self.error
         return self.value
@@ -3274,6 +3279,8 @@ class _ReadyCall:
 
 class _RefusedCall:
     """A pending action that does not run: its step says why."""
+
+    is_answer = False
 
     def __init__(self, action: AgentAction, observation: str, status: Status) -> None:
         self.action = action
@@ -3467,24 +3474,24 @@ class _Driver:
         """Each call is prepared and executed, and its step added to the run, in order."""
         run = self.run
         started = set(run.started)
-        calls: Deque[_PreparedCall] = collections.deque()
+        calls = []
         for action in run.pending:
             calls.append(self._prepare(action, started))
         if len(calls) > 1:
             self._start_in_parallel_if_read_only(calls)
+        done = 0
         try:
-            while calls:
-                call = calls[0]
+            for call in calls:
                 if self._is_next(call):  # else the caller closed it meanwhile
                     self._execute(call)
-                calls.popleft()  # only now: Ctrl-C may come before it has its step
+                done += 1  # only now: Ctrl-C may come before it has its step
                 while self.new_steps:
                     yield self._flush_step()
             if run.started:  # a call was closed while its start was written
                 run._drop_done()
         except BaseException as error:
             try:
-                self._salvage_results(calls)
+                self._salvage_results(calls[done:])
             except Exception:  # a full disk; the run has the steps
                 if isinstance(error, GeneratorExit):
                     raise
@@ -3524,7 +3531,7 @@ class _Driver:
             return False
         return not run.steps or not _from_same_request(run.steps[-1].action, action)
 
-    def _start_in_parallel_if_read_only(self, calls: Iterable[_PreparedCall]) -> None:
+    def _start_in_parallel_if_read_only(self, calls: List[_PreparedCall]) -> None:
         """Run the calls at the same time, where all that can run change nothing."""
         runnable = [call for call in calls if isinstance(call, _ReadyCall)]
         if len(runnable) < 2 or not all(call.tool.read_only for call in runnable):
@@ -3551,7 +3558,7 @@ class _Driver:
         else:
             if not call.has_started:
                 self._mark_started([call.action.call_id])
-                if not self._is_next(call):
+                if self.journal is not None and not self._is_next(call):
                     return  # the caller closed it while its start was written
             step = call.execute()
         self._add_result(call, step)
@@ -3567,7 +3574,7 @@ class _Driver:
         run = self.run
         if run._add_step(step) and step.status in _FAILURES:
             self._add_repeat_hint(step)
-        is_answer = isinstance(call, _ReadyCall) and call.is_answer and step.status == "ok"
+        is_answer = call.is_answer and step.status == "ok"
         if is_answer and run.steps and run.steps[-1] is step:
             run.finish = AgentFinish(
                 step.observation, step.action.log, step.action.message, "return_direct"
@@ -3593,7 +3600,7 @@ class _Driver:
         text = _strip_repeat_hint(_to_text(step.observation))
         return (step.action.tool, _to_text(step.action.tool_input), step.status, text)
 
-    def _salvage_results(self, calls: Iterable[_PreparedCall]) -> None:
+    def _salvage_results(self, calls: List[_PreparedCall]) -> None:
         """Add the steps of calls that have ended, when the stream is left in a reply's middle.
 
         By an exception, by Ctrl-C, or because its reader closed it. Of calls that run at
@@ -3724,7 +3731,7 @@ class _Driver:
         if name not in self.tools:
             name = _resolve_tool_name(name, self.tools)
         tool_input = action.tool_input
-        if issubclass(type(tool_input), dict):
+        if type(tool_input) is not str and issubclass(type(tool_input), dict):
             with contextlib.suppress(ValueError):  # else it will be invalid_arguments
                 tool_input = _read_arguments(tool_input)  # the model may go on using its own
         request = self.run.requests
