@@ -9159,6 +9159,35 @@ class CrashTests(_JournalCase):
             return []
         return [*run.history, run]
 
+    @_real_threads
+    def test_ctrl_c_while_a_parallel_call_is_waited_for(self):
+        """It stays one: inside the wait of an Event it may come out as a RuntimeError."""
+        asked = []
+
+        def interrupt(frame, event, arg):
+            asked.append(frame.f_code.co_name)
+            if frame.f_code.co_name == "_acquire_restore":  # a Condition's, as its wait ends
+                caller = frame
+                while caller.f_code.co_filename != agentloop.run.__code__.co_filename:
+                    caller = caller.f_back
+                if caller.f_code.co_name == "wait":
+                    sys.settrace(None)
+                    raise KeyboardInterrupt
+
+        @agentloop.tool(read_only=True)
+        def look(n: int):
+            return threading.Event().wait(0.05)
+
+        calls = [_act("look", n=n) for n in range(2)]
+        before = sys.gettrace()
+        sys.settrace(interrupt)
+        try:
+            run, error = _drive([calls, _end()], tools=[look])
+        finally:
+            sys.settrace(before)
+        self.assertIn("_execute_pending", asked)
+        self.assertTrue(error is None or isinstance(error, KeyboardInterrupt), repr(error))
+
     @_forks
     def test_killed_at_every_boundary(self):
         """SIGKILL at each note and at each sync, and at 40 random moments."""
