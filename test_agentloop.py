@@ -9123,6 +9123,23 @@ class CrashTests(_JournalCase):
             ("in parallel", _Errand, ([looks, [("pay", 4)], "end"],), b""),
             ("resumed", _Errand, (whole,), b"".join(lines[: started[1]])),
         ]
+        found = {}
+        if hasattr(os, "fork") and sys.implementation.name == "cpython":  # on both cores
+            pid = _fork(lambda: self.write("found.json", json.dumps(self.interrupt_all(rows[:2]))))
+            found = self.interrupt_all(rows[2:])
+            self.assertEqual(os.waitpid(pid, 0)[1], 0)
+            found.update(json.loads(_bytes(self.path("found.json"))))
+        else:
+            found = self.interrupt_all(rows)
+        self.assertEqual(set(found), {row[0] for row in rows})
+        for name, (tried, faults) in found.items():
+            with self.subTest(name):
+                self.assertEqual(faults, {})
+                self.assertGreater(tried, 100)
+
+    def interrupt_all(self, rows):
+        """{row: [how many interrupts came, {a fault: its lines}]}"""
+        found = {}
         for name, make, args, begun in rows:
             made = make(*args)
 
@@ -9130,25 +9147,24 @@ class CrashTests(_JournalCase):
                 made.ran = collections.Counter([1] if begun else ())  # what the lost process did
                 return made
 
-            def start(begun=begun):
+            def start(name=name, begun=begun):
                 if begun is None:
                     return None
-                path = self.path("run%d.jsonl" % next(self.files))
+                path = self.path("%s%d.jsonl" % (name, next(self.files)))
                 if begun:
                     self.write(os.path.basename(path), begun)
                 return path
 
-            with self.subTest(name):
-                trace, _ = self.interrupted(errand, None, start())
-                tried, faults = 0, {}
-                for line, times in trace.passed.items():
-                    for passed in {0, times - 1}:
-                        trace, found = self.interrupted(errand, (line, passed), start())
-                        tried += trace.hit
-                        for fault in found:
-                            faults.setdefault(fault, []).append(line)
-                self.assertEqual(faults, {})
-                self.assertGreater(tried, 100)
+            trace, _ = self.interrupted(errand, None, start())
+            tried, faults = 0, {}
+            for line, times in trace.passed.items():
+                for passed in {0, times - 1}:
+                    trace, wrong = self.interrupted(errand, (line, passed), start())
+                    tried += trace.hit
+                    for fault in wrong:
+                        faults.setdefault(fault, []).append(line)
+            found[name] = [tried, faults]
+        return found
 
     def turns(self, path):
         """The turns of a journal; none, where it was cut before the first."""
