@@ -597,10 +597,15 @@ def _env(**more):
     return {**env, "PYTHONIOENCODING": "utf-8", **more}
 
 
+# What is installed beside Python does not count, and loading it takes as long as Python itself.
+# But it is how coverage comes into a process.
+_NO_SITE = [] if any(name.startswith("COVERAGE") for name in os.environ) else ["-S"]
+
+
 def _python(*args, stdin="", timeout=60, cwd=None, **env):
     """Run this Python in a process of its own: (exit status, standard output, standard error)."""
     done = subprocess.run(
-        [sys.executable, *args], input=stdin.encode("utf-8"), timeout=timeout, cwd=cwd,
+        [sys.executable, *_NO_SITE, *args], input=stdin.encode("utf-8"), timeout=timeout, cwd=cwd,
         capture_output=True, env=_env(**env),
     )  # fmt: skip
     out, err = (
@@ -11973,7 +11978,7 @@ class TimeLimitTests(_HttpCase):
                 over.clear()
                 pieces = [first, *[drip, lambda: over.wait(0.02)] * 400, None]
                 with _Http(lambda n, head, body: pieces) as server:
-                    settings = {"on_text": len, "deadline": 0.2, "timeout": 9}
+                    settings = {"on_text": len, "deadline": 0.1, "timeout": 9}
                     self.refused(server.url, "timeout", **settings)
                     over.set()
                 self.assertEqual(len(server.heads), 1)
@@ -19262,54 +19267,64 @@ class McpExampleTests(_ExampleCase):
     def test_mcp_versions(self):
         """Which protocol a server speaks is found out, however it answers."""
         mcp = self.module("mcp_tools")
-        for mode, version in [
-            ("new", "2026-07-28"),
-            ("old", "2025-06-18"),
-            ("silent", "2025-06-18"),
-            ("slow to start", "2026-07-28"),
-            ("dies of discovery", "2025-06-18"),
-            ("names old versions", "2025-06-18"),
-            ("newer", None),
-            ("ends at once", None),
-        ]:
+        versions = {
+            "new": "2026-07-28",
+            "old": "2025-06-18",
+            "silent": "2025-06-18",
+            "slow to start": "2026-07-28",
+            "dies of discovery": "2025-06-18",
+            "names old versions": "2025-06-18",
+            "newer": None,
+            "ends at once": None,
+        }
+
+        def find(mode):
+            timeout = 1 if mode in ("silent", "slow to start") else 10
+            try:
+                with mcp.MCPServer([sys.executable, "-c", _BAD_MCP, mode], timeout) as server:
+                    return server.version, list(server.tools())
+            except mcp.MCPError:
+                return None, []
+
+        with self.assertLogs("mcp_tools") as left_out:
+            found = _side_by_side({mode: functools.partial(find, mode) for mode in versions})
+        self.assertEqual(len(left_out.output), 2 * len(list(filter(None, versions.values()))))
+        for mode, version in versions.items():
             with self.subTest(mode):
-                command = [sys.executable, "-c", _BAD_MCP, mode]
-                try:
-                    timeout = 1 if mode in ("silent", "slow to start") else 10
-                    with mcp.MCPServer(command, timeout=timeout) as server:
-                        with self.assertLogs("mcp_tools") as left_out:
-                            found = server.version, list(server.tools())
-                        self.assertEqual(len(left_out.output), 2)
-                except mcp.MCPError:
-                    found = None, []
-                self.assertEqual(found, (version, ["tool", "tool_2"] if version else []))
+                self.assertEqual(found[mode], (version, ["tool", "tool_2"] if version else []))
 
     def test_mcp_server_that_misbehaves(self):
         mcp = self.module("mcp_tools")
-        for mode, expected in [
-            ("new", "right"),
-            ("chatters", "right"),
-            ("dies", "The server has ended. out of paper"),
-            ("asks for ever", "asked back 5 times"),
-            ("asks for a login", "does not do elicitation/create"),
-            ("odd kind", "a kind that is not known: 'task'"),
-            ("no result", "has no result"),
-            ("floods", "a message of more than 100000 bytes"),
-            ("hangs", "timed out after 0.4 s, effect unknown. The server hangs and was ended."),
-            ("is slow", "timed out after 0.4 s, effect unknown. The server is alive, only slow."),
-        ]:
-            with self.subTest(mode), mock.patch.object(mcp, "LONGEST", 100_000):
-                command = [sys.executable, "-c", _BAD_MCP, mode]
-                with mcp.MCPServer(command, timeout=10) as server:
-                    with self.assertLogs("mcp_tools"):
-                        tools = server.tools()
-                    server.timeout = 0.4 if mode in ("hangs", "is slow") else 10
-                    try:
-                        found = tools["tool"].function()
-                    except mcp.MCPError as error:
-                        found = str(error)
-                    self.assertIn(expected, found)
-                self.assertIsNotNone(server.process.poll())
+        told = {
+            "new": "right",
+            "chatters": "right",
+            "dies": "The server has ended. out of paper",
+            "asks for ever": "asked back 5 times",
+            "asks for a login": "does not do elicitation/create",
+            "odd kind": "a kind that is not known: 'task'",
+            "no result": "has no result",
+            "floods": "a message of more than 100000 bytes",
+            "hangs": "timed out after 0.4 s, effect unknown. The server hangs and was ended.",
+            "is slow": "timed out after 0.4 s, effect unknown. The server is alive, only slow.",
+        }
+
+        def call(mode):
+            with mcp.MCPServer([sys.executable, "-c", _BAD_MCP, mode], timeout=10) as server:
+                tools = server.tools()
+                server.timeout = 0.4 if mode in ("hangs", "is slow") else 10
+                try:
+                    said = tools["tool"].function()
+                except mcp.MCPError as error:
+                    said = str(error)
+            return said, server.process.poll()
+
+        with mock.patch.object(mcp, "LONGEST", 100_000), self.assertLogs("mcp_tools"):
+            found = _side_by_side({mode: functools.partial(call, mode) for mode in told})
+        for mode, expected in told.items():
+            with self.subTest(mode):
+                said, status = found[mode]
+                self.assertIn(expected, said)
+                self.assertIsNotNone(status)
 
     @_sockets
     def test_mcp_errors_hold_no_key(self):
