@@ -1321,7 +1321,8 @@ class _Place:
         def describe() -> str:
             text = f"expected {what}, got {_preview(value)}"
             if type(value) not in (list, dict, *_SCALAR_TYPES):
-                text += f" ({type(value).__name__})"  # from a model of the caller's own: JSON has no such type
+                # From a model of the caller's own: JSON has no such type.
+                text += f" ({type(value).__name__})"
             return text if advice is None else text + advice(value)
 
         return _Fault(self.path, describe)
@@ -3922,7 +3923,10 @@ _EVENT_FIELDS = {
 
 
 def _check_event(event: _JsonObject) -> None:
-    """Raises for a field of the wrong type. Before writing too: a line that cannot be read is damage."""
+    """TypeError or ValueError for a field of the wrong type.
+
+    Of an event that was read, and of one to be written: a line that cannot be read is damage.
+    """
     for name, value in event.items():
         if name in _EVENT_FIELDS:
             _check_field(name, value, _EVENT_FIELDS[name])
@@ -5885,6 +5889,7 @@ def _unpack(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
 
 
 def _limit_size(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The chunks, up to 64 MiB; _RequestFailed where more come."""
     size = 0
     for chunk in chunks:
         size += len(chunk)
@@ -6170,7 +6175,7 @@ class _Client:
             "url": url,
         }
 
-    def _check_settings(self) -> None:
+    def _check_secrets_are_set(self) -> None:
         """Raises ValueError where a pickle left out what was given."""
         settings = {
             "api_key": self.api_key,
@@ -6215,7 +6220,7 @@ class _Client:
         Raises _RequestFailed, free of secrets, after the last try; ValueError for a
         setting that cannot be sent.
         """
-        self._check_settings()
+        self._check_secrets_are_set()
         tries = 0
         while True:
             tries += 1
@@ -6524,7 +6529,10 @@ def _pick_reason(reasons: Iterable[Any]) -> str:
 
 
 def _reasons_in(choice: _JsonObject) -> List[Any]:
-    """OpenRouter says "stop" where the server behind it says that the reply was cut."""
+    """Its finish reasons, one or both None.
+
+    OpenRouter says "stop" where the server behind it says that the reply was cut.
+    """
     return [choice.get("finish_reason"), choice.get("native_finish_reason")]
 
 
@@ -7270,7 +7278,7 @@ def _check_setting(name: str, value: Any) -> None:
 _Init = typing.TypeVar("_Init", bound=Callable[..., None])
 
 
-def _check_settings_of(init: _Init) -> _Init:
+def _with_checked_settings(init: _Init) -> _Init:
     """A constructor that takes settings by name alone, no misspelt one and none of a wrong type.
 
     OpenAIChat("m", "http://..."), OpenAIChat("m", baseurl="...") and
@@ -7340,7 +7348,7 @@ class _Adapter(_Client):
     # Properties of a message that can be added where a server demands them.
     _can_be_added: FrozenSet[str] = frozenset()
 
-    @_check_settings_of
+    @_with_checked_settings
     def __init__(
         self,
         model: str,
@@ -8353,7 +8361,7 @@ class AnthropicMessages(_Adapter):
     _limit_names = ("max_tokens",)
     _id_pattern = r"[a-zA-Z0-9_-]+\Z"
 
-    @_check_settings_of
+    @_with_checked_settings
     def __init__(
         self,
         model: str,
